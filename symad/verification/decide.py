@@ -24,10 +24,12 @@ from symad.core.dims import format_shape, same_shape
 from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
+from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.sources import Dimension, constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Goal
+from symad.verification.depending import depending
 from symad.verification.joined_arrays import piece_by_piece
 from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
@@ -156,15 +158,23 @@ def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
 def _proved_first(
     known: Replayed, judge: Judge, same: Sequence[Goal], pairs: Sequence[Pair]
 ) -> dict[int, Verdict]:
-    """The pairs of few elements and many terms that the checker accepts before anything is tested.
+    """The pairs that the checker accepts before anything is tested.
 
-    ``same`` are goals about equal graphs; the checker gets these, too.
+    They are asked first where a proof takes less than a test: of few elements and many terms, and with
+    extremes along axes, of which a test may visit a region for each order of the elements. ``same`` are
+    goals about equal graphs; the checker gets these, too.
     """
     goals = {k: [(*pair.place, e) for e in range(prod(pair.left.shape))] for k, pair in enumerate(pairs)}
     judge.within(partial(known.matrices, [goal for part in goals.values() for goal in part]), None)
     left = {k: [goal for goal in part if goal not in known.goals] for k, part in goals.items()}
     few = [goal for part in left.values() if len(part) <= MAX_GOALS_CUT for goal in part]
     judge.within(partial(known.long, sorted([*same, *few])), None)
+    sides = [(pair.left, pair.right, *pair.function) for pair in pairs]
+    extremes = depending((n for part in sides for n in part), lambda node: isinstance(node.op, Extreme))
+    compared = [goal for k, part in enumerate(sides) if not extremes.isdisjoint(part)
+                for goal in left[k] if goal not in known.goals and len(left[k]) <= MAX_SINGLE_ENTRIES]  # fmt: skip
+    if compared:
+        judge.within(partial(known.elements, sorted([*same, *compared])), None)
     return {
         k: certain(pair, replayed_claim(pair.comparison))
         for k, pair in enumerate(pairs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -17,6 +18,7 @@ from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.errors import DerivativeError
+from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import symbol_of
 from symad.tracing.wrt import input_names, select_wrt
@@ -220,10 +222,15 @@ def _explicit(
     if graph.dims:
         return {}
     most = FEW_EVALUATIONS if _is_fused(graph) else MAX_DUAL_OPERATIONS
-    return {
-        SYMPY: lambda meter: _cut(ask(explicit(meter)), shapes),
-        DUAL: lambda meter: _cut(ask(DualReference(graph.output_nodes, nodes, meter, most)), shapes),
-    }
+    dual = {DUAL: lambda meter: _cut(ask(DualReference(graph.output_nodes, nodes, meter, most)), shapes)}
+    if any(isinstance(n.op, Extreme) and prod(n.args[0].shape) > MAX_COMPARED_BY_SYMPY * prod(n.shape)
+           for n in topological(graph.output_nodes)):  # fmt: skip
+        return dual
+    return {SYMPY: lambda meter: _cut(ask(explicit(meter)), shapes), **dual}
+
+
+MAX_COMPARED_BY_SYMPY = 8
+"""The maximum number of elements of an extreme that SymPy differentiates: 16 take it 10 s."""
 
 
 def _is_fused(graph: Graph) -> bool:

@@ -29,6 +29,9 @@ from symad.verification.values.points import describe
 MAX_SINGLE_ENTRIES = 1024
 """The maximum number of elements of an output with an entry for each; larger ones get one for the array."""
 
+PART_OF_TESTS = 0.8
+"""The part of the steps that the identity test may take; with the rest a witness is searched for."""
+
 T = TypeVar("T")
 
 INDEXED = "equal by normal forms in index notation"
@@ -130,7 +133,8 @@ class Judge:
         """Verdicts by the identity test and by proofs, the pairs it left undecided, and its primes."""
         nodes = [(p.left, p.right) for p in pairs]
         nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.meter.used_up,))
-        result = self.within(lambda: compare_nodes(nodes, seed, self.budget, self.meter), nothing)
+        meter = self.meter.part(self.budget.steps * PART_OF_TESTS)
+        result = self.within(lambda: compare_nodes(nodes, seed, self.budget, meter), nothing)
         verdicts = []
         for pair, found in zip(pairs, result.pairs, strict=True):
             stopped = _undecided(pair, found, result)
@@ -168,7 +172,7 @@ class Judge:
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
-        lacking = hunt is not None and hunt.agreed > 0 and not result.reasons
+        lacking = hunt is not None and hunt.agreed > 0
         claim, bound = _tested_claim(found, result), found.log2_bound
         return Verdict(status, claim, bound, "", hunt, fault, reason, lacking=lacking)
 

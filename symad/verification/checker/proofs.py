@@ -7,6 +7,7 @@ table of `terms` and the chain rule (backwards: Speelpenning 1980) make of the f
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isqrt, prod
+from operator import mul
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import same_shape
@@ -47,7 +48,7 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
     if "v" * bool(v) + "w" * bool(w) not in KINDS[kind] or others:
         raise Refused(f"a claim about a {kind} has other directions or shapes")
     if w and kind != "curvature":
-        y = [terms.inner(w, y)]
+        y = [terms.sum(map(terms.product, zip(w, y, strict=True)))]
     elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
         raise Refused(f"a {kind} is of one number")
     usual = "V" * bool(v) + "W" * (kind == "curvature")
@@ -57,8 +58,9 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
         raise Refused("a direction is missing, depends on what the derivative is by, or inputs are doubled")
     if (claim, sweeps) not in writing.kept:
         for sweep in sweeps:
-            to = dict(zip(x, v if sweep in "vV" else w, strict=True))
-            y = [tangent(e, to) if sweep.islower() else terms.inner(gradient(e, x), to.values()) for e in y]
+            d = dict(zip(x, v if sweep in "vV" else w, strict=True))
+            along = list(d.values()) if sweep.isupper() else []
+            y = [terms.sum(map(mul, gradient(e, x), along)) if along else tangent(e, d) for e in y]
         for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
             y = [e for row in y for e in gradient(row, x)]
     return list(zip(writing.kept.setdefault((claim, sweeps), y), made, strict=True))

@@ -96,11 +96,6 @@ class Quotient(NamedTuple):
     under: Mapping[Factor, int] = NONE
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """The same for the same numerator, number and factors."""
-        return frozenset(self.over.items()), self.scale, frozenset(self.under.items())
-
-    @property
     def number(self) -> Fraction | None:
         """The value of a constant."""
         return None if self.under or any(self.over) else Fraction(self.over.get((), 0), self.scale)
@@ -117,7 +112,7 @@ class Generator(NamedTuple):
 
     inputs: int  # those that it depends on, as bits
     sign: str  # "positive", "nonnegative", or "" for unknown
-    smooth: bool  # it is a real input, which takes all values of an interval, whatever the others are
+    smooth: bool  # it takes all values of an interval, whatever the others are, as real inputs do
     zeros: Poly  # it is 0 only where this polynomial is
 
 
@@ -183,10 +178,6 @@ class Quotients:
             over = {m: c // common for m, c in over.items()}
         return Quotient(over, scale // common, left)
 
-    def add(self, *parts: Quotient) -> Quotient:
-        """The sum."""
-        return self.inner([[q] for q in parts])
-
     def inner(self, products: Sequence[Sequence[Quotient]]) -> Quotient:
         """The sum of products."""
         if any([q.under for part in products if len(part) > 1 for q in part]):
@@ -235,7 +226,7 @@ class Quotients:
 
     def gap(self, a: Quotient, b: Quotient) -> Poly:
         """The numerator of a − b: 0 if a = b by the relations."""
-        return ZERO if a == b else self.add(a, self.times(b, -1)).over
+        return ZERO if a == b else self.inner([[a], [b, self.number(-1)]]).over
 
     def sign(self, a: Quotient) -> str:
         """What is seen of the sign: "positive" or "nonnegative", else ""."""

@@ -67,12 +67,13 @@ class Values:
 
     def atom(self, name: Any, args: Sequence[Quotient], sign: str = "", zeros: Poly = poly.ZERO) -> Quotient:
         """The generator of a function of values, one for equal arguments; it is 0 only where ``zeros`` is."""
-        key = (name, *[a.key for a in args])
+        key = (name, *[(frozenset(a.over.items()), a.scale, frozenset(a.under.items())) for a in args])
         if key not in self.atoms:
-            choice, sure = name == "select", sign == "positive"  # a branch not taken may have no value
+            choice, sure, g = name == "select", sign == "positive", self.field.generators
             bits = reduce(or_, map(self.needs, args), 0) & ~(self.partial * choice)  # `needs` comes first
-            own = (choice or not (sure or name in {"name", *table.TOTAL})) << 2 * len(self.field.generators)
-            made = Generator(own | bits, sign, False, poly.ONE if sure else zeros)
+            own = (choice or not (sure or name in {"name", *table.TOTAL})) << 2 * len(g)  # see `exists`
+            smooth = name in ("max", "min") and all(a.generator >= 0 and g[a.generator].smooth for a in args)
+            made = Generator(own | bits, sign, smooth, poly.ONE if sure else zeros)
             self.partial, self.atoms[key] = self.partial | own, self.field.generator(made)
         return self.atoms[key]
 
@@ -135,12 +136,11 @@ class Values:
             case "call", "" | "sum" if data in ("exp", "sin", "cos"):
                 summands = self.checked(args[0], parts, 0) if rule else [(1, args[0])]
                 return self.exponential(summands) if data == "exp" else self.rotation(summands)[data == "sin"]
-            case "call", "" | "factors" if data in ("log", "abs"):
-                factors = self.factors(args[0], rule, parts)
-                if data == "log":
-                    return self.logarithm(factors)
-                sizes = [self.field.power(self.size(f) if e % 2 else f, e) for e, f in factors]
-                return reduce(self.field.multiply, sizes)  # |Π f^e| = Π |f|^e
+            case "call", "" | "factors" if data == "log":
+                return self.logarithm(self.factors(args[0], rule, parts))
+            case "call", "" | "factors" if data == "abs":  # |Π f^e| = Π |f|^e
+                sizes = [(self.size(f) if e % 2 else f, e) for e, f in self.factors(args[0], rule, parts)]
+                return reduce(self.field.multiply, map(self.field.power, *zip(*sizes, strict=True)))
             case "call", "":
                 return self.function(data, args)
         raise Refused(f"the rule {rule!r} does not apply to {term.kind} {data}")
@@ -149,6 +149,9 @@ class Values:
         """A function without a rule: a generator, with what is known of it."""
         if name == "select" and args[0].number in (0, 1):
             return args[1 if args[0].number else 2]
+        if name == "less" and poly.content(gap := self.field.gap(*args)) < 0 and self.field.never_zero(gap):
+            # [x < y] = 1 − [y < x] where x ≠ y
+            return Quotient(self.field.gap(self.field.number(1), self.function(name, args[::-1])))
         turned = name in table.ODD | table.EVEN and poly.content(args[0].over) < 0
         args = [self.field.times(args[0], -1)] if turned else args
         sign = "positive" if name in table.POSITIVE else "nonnegative" if name in table.INDICATORS else ""
@@ -161,20 +164,25 @@ class Values:
         """A function by its definition, where its condition holds."""
         name = term.data
         for a, top in (term.args, term.args[::-1]) if name == "equal" else ():
-            if top.kind == "call" and top.data in ("max", "min") and a in top.args:  # no other one is larger
-                pair = (a, *top.args) if a is top.args[0] else (a, *top.args[::-1])
-                less = term.table.call("less", *(pair[::2] if top.data == "max" else pair[::-2]))
-                return self.value(1 - less)
+            if top.data in ("max", "min") and (smaller := self.smaller(a, top, top.data)):
+                return self.value(term.table.product([1 - less for less in smaller]))
         jumps = name in ("sign", "Heaviside", *table.INDICATORS)  # at 0, which must be no open set's value
         if jumps and not self.field.never_zero(args[0].over if len(args) == 1 else self.field.gap(*args)):
             raise Refused(f"the argument of {name} may be 0 on an open set")
         if name == "pow" and self.field.sign(args[0]) != "positive":
             raise Refused("the base of a power may be negative")
-        if name in ("select", "real"):  # x > −∞ for real x
-            untrue = name == "select" and self.field.gap(self.field.multiply(args[0], args[0]), args[0])
-            if untrue or not all(map(self.total, term.args)):
-                raise Refused("a condition is not 0 or 1, or a branch may have no value elsewhere")
+        untrue = name == "select" and self.field.gap(self.field.multiply(args[0], args[0]), args[0])
+        if untrue or (name in ("select", "real") and not all(map(self.total, term.args))):  # x > −∞ if real
+            raise Refused("a condition is not 0 or 1, or a branch may have no value elsewhere")
         return self.value(table.DEFINITIONS[name](*term.args))
+
+    def smaller(self, a: Term, top: Term, kind: str) -> list[Term] | None:
+        """Which comparisons fail where a is an extreme of extremes of terms of which it is one, else None."""
+        top.table.spend(1)
+        for p, q in (top.args, top.args[::-1]) if top.data == kind else ():
+            if (found := [] if p is a else self.smaller(a, p, kind)) is not None:
+                return [*found, top.table.call("less", *((p, q) if kind == "max" else (q, p)))]
+        return None
 
     def total(self, term: Term) -> bool:
         """Whether a term has a value for all real inputs."""
@@ -192,7 +200,7 @@ class Values:
             power = self.field.power(f, k) if product else self.field.times(f, k)
             if not self.exists(f, argument) or not self.exists(power, argument):
                 raise Refused("a step divides by what may be 0, or a part may have no value")
-            total = self.field.multiply(total, power) if product else self.field.add(total, power)
+            total = self.field.multiply(total, power) if product else self.field.inner([[total], [power]])
         if self.field.gap(total, argument):
             raise Refused("the argument is not what the step says")
         return parts
@@ -222,21 +230,19 @@ class Values:
 
     def rotation(self, parts: Parts) -> tuple[Quotient, Quotient]:
         """(cos, sin) of Σ k a, by the addition theorems."""
-        times, add, multiply = self.field.times, self.field.add, self.field.multiply
-        c, s = self.field.number(1), self.field.number(0)
+        inner, (c, s, minus) = self.field.inner, map(self.field.number, (1, 0, -1))
         for k, a in parts:
             if abs(k) > MAX_ROOT_ORDER:
                 raise Refused(f"{k} times an angle")
-            cosine, sine = map(times, self.turn(a), (1, 1 if k > 0 else -1))
+            cosine, sine = map(self.field.times, self.turn(a), (1, 1 if k > 0 else -1))
             for _ in range(abs(k)):
-                minus = times(multiply(s, sine), -1)
-                c, s = add(multiply(c, cosine), minus), add(multiply(s, cosine), multiply(c, sine))
+                c, s = inner([[c, cosine], [minus, s, sine]]), inner([[s, cosine], [c, sine]])
         return c, s
 
     def turn(self, a: Quotient) -> tuple[Quotient, Quotient]:
         """(cos a, sin a) with sin² = 1 − cos²; the angles 0 and π/2 are known."""
         pi = self.atoms.get(("pi",))
-        right = pi is not None and a.key == self.field.times(pi, Fraction(1, 2)).key
+        right = pi is not None and a == self.field.times(pi, Fraction(1, 2))
         if right or not a.over:
             return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
@@ -251,7 +257,7 @@ class Values:
             if f.number != 1:
                 if (value := self.exponents.get(f.generator)) is None:
                     self.logarithms[(value := self.atom("log", [f])).generator] = f
-                result = self.field.add(result, self.field.times(value, e))
+                result = self.field.inner([[result], [value, self.field.number(e)]])
         return result
 
     def root(self, exponent: Fraction, parts: Parts) -> Quotient:

@@ -123,10 +123,6 @@ class Terms:
         """Π parts."""
         return self._folded("product", parts, 1)
 
-    def inner(self, a: Iterable[Term], b: Iterable[Term]) -> Term:
-        """Σ a_k b_k."""
-        return self.sum([p * q for p, q in zip(a, b, strict=True)])
-
     def power(self, base: Term, exponent: Fraction) -> Term:
         """base^exponent for a rational exponent; (u^p)^k is u^(p k) for an integer k."""
         if base.kind == "power" and exponent.denominator == 1:
@@ -177,7 +173,7 @@ HEADS: dict[object, str] = {getattr(m, name): name for m in _NAMES for name in _
     sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.Sqrt: "sqrt", logaddexp: "logaddexp",
 }  # fmt: skip  # by identity: a user's function of the same name is another one
 
-HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal", "real")
+HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "equal", "real")
 
 
 def call(name: str, *args: Term | int) -> Term:
@@ -206,20 +202,18 @@ def slope_of_matrix(term: Term, p: int, q: int) -> Term:
 
 
 DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {  # by each argument, where f is smooth
-    "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),
-    "cos": lambda x: (-1 * call("sin", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
-    "asin": lambda x: ((1 - x**2) ** -HALF,), "atan": lambda x: ((1 + x**2) ** -1,),
-    "asinh": lambda x: ((1 + x**2) ** -HALF,), "abs": lambda x: (call("sign", x),),
-    "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
-    "softplus": lambda x: (call("sigmoid", x),), "logcosh": lambda x: (call("tanh", x),),
+    "exp": lambda x: (call("exp", x),), "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
+    "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),), "abs": lambda x: (call("sign", x),),
+    "cos": lambda x: (-1 * call("sin", x),), "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
+    "tanh": lambda x: (1 - call("tanh", x) ** 2,), "loggamma": lambda x: (call("polygamma", 0, x),),
+    "asin": lambda x: ((1 - x**2) ** -HALF,), "logcosh": lambda x: (call("tanh", x),),
+    "atan": lambda x: ((1 + x**2) ** -1,), "atan2": lambda y, x: (x / (x**2 + y**2), -1 * y / (x**2 + y**2)),
+    "asinh": lambda x: ((1 + x**2) ** -HALF,), "softplus": lambda x: (call("sigmoid", x),),
+    "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
     "erf": lambda x: (2 * x.table.call("pi") ** -HALF * call("exp", -1 * x**2),),  # DLMF 7.2.1
     "gamma": lambda x: (call("gamma", x) * call("polygamma", 0, x),),  # DLMF 5.2.2
-    "loggamma": lambda x: (call("polygamma", 0, x),),
     "polygamma": lambda n, x: (None, call("polygamma", n + 1, x)),  # DLMF 5.15
-    "atan2": lambda y, x: (x / (x**2 + y**2), -1 * y / (x**2 + y**2)),
-    "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
     "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
-    "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
     **dict.fromkeys(FLAT, lambda *x: (x[0] * 0,) * len(x)),
 }  # fmt: skip
 
@@ -248,10 +242,10 @@ DEFINITIONS: dict[str, Callable[..., Term]] = {  # used by steps, under the cond
     "max": lambda x, y: (x + y + call("abs", x - y)) / 2, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
     "min": lambda x, y: (x + y - call("abs", x - y)) / 2, "pow": lambda x, y: call("exp", y * call("log", x)),
     "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1, "select": lambda c, x, y: y + c * (x - y),
-    "at most": lambda x, y: (1 + call("sign", y - x)) / 2, "real": lambda x: x.table.term(1),
+    "real": lambda x: x.table.term(1),
 }  # fmt: skip
 
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
-POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "at most", "equal"}  # these are 0 or 1
+POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "equal"}  # these are 0 or 1
 TOTAL = {*DERIVATIVES, "pi", "select"} - {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
 """Functions with a value for all real arguments."""

@@ -17,7 +17,7 @@ import sympy
 from symad.core.dims import Dim, same_dim, same_shape
 from symad.core.graph import Node, Op, topological
 from symad.higher_order import scan
-from symad.ops.arrays import gathering, positions, softmax, stacking
+from symad.ops.arrays import gathering, positions, reduction, softmax, stacking
 from symad.ops.basic import arithmetic, contraction, shaping, sources
 from symad.ops.elementwise import apply, powers, selection
 from symad.ops.linalg import cholesky, solve_det
@@ -95,22 +95,27 @@ def applied(op: apply.Apply, *x: Term) -> Term:
     if name == "log" and len(x) == 2:
         return x[0].table.call("log", x[0]) / x[0].table.call("log", x[1])
     if name in ("max", "min"):
-        return reduce(lambda a, b: a.table.call(name, a, b), x)
+        return extreme(name, x)
     x = x[:1] if name == "Heaviside" else x  # the value at 0 is no open set's
     return ALWAYS[name](*x) if name in ALWAYS else x[0].table.call(name, *x)
 
 
 def compared(op: selection.Compare, a: Term, b: Term) -> Term:
     """[a relation b] as 0 or 1."""
-    relation, terms = "==" if op.relation == "!=" else op.relation, a.table
-    if a is terms.minus_infinity and relation == "<":  # whether b has a real value
+    terms, ordered = a.table, op.relation in ("<", "<=")
+    if a is terms.minus_infinity and op.relation == "<":  # whether b has a real value
         return terms.call("real", b) if a is not b else terms.term(0)
-    made = terms.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
+    a, b = (b, a) if op.relation == "<=" else (a, b)
+    made = terms.call("less" if ordered else "equal", a, b)
     if a.number is not None and b.number is not None:
-        order = (a.number > b.number) - (a.number < b.number)
-        made = terms.term(int(order in {"<": [-1], "<=": [-1, 0], "==": [0]}[relation]))
-    terms.truths.add(made := 1 - made if op.relation == "!=" else made)
+        made = terms.term(int(a.number < b.number if ordered else a.number == b.number))
+    terms.truths.add(made := 1 - made if op.relation in ("!=", "<=") else made)  # [a ≤ b] = 1 − [b < a]
     return made
+
+
+def extreme(name: str, x: Sequence[Term]) -> Term:
+    """The largest or smallest of some terms: of two halves, so that derivatives are short."""
+    return x[0].table.call(name, extreme(name, x[:k]), extreme(name, x[k:])) if (k := len(x) // 2) else x[0]
 
 
 def logic(op: selection.Logic, *x: Term) -> Term:
@@ -148,9 +153,11 @@ def along(node: Node, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callab
     return [d[k] for k in axes], lambda *i: tuple(j for _, j in sorted(zip(keys, [*rest, *i], strict=True)))
 
 
-def exponentials(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
-    """exp(x)/Σ exp(x), its logarithm, log Σ exp(x); and the tangent p (t − Σ p t) of p and t."""
+def reduced(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """exp(x)/Σ exp(x), its logarithm, log Σ exp(x); the tangent p (t − Σ p t) of p and t; an extreme."""
     call, (sizes, index) = w.terms.call, along(node, at, node.op.axes)
+    if isinstance(node.op, reduction.Extreme):
+        return extreme(node.op.kind, [x[0](index(*i)) for i in product(*map(range, sizes))])
     if isinstance(node.op, softmax.SoftmaxTangent):
         return x[0](at) * (x[1](at) - w.total(sizes, lambda *i: x[0](index(*i)) * x[1](index(*i))))
     total = w.total(sizes, lambda *inner: call("exp", x[0](index(*inner))))
@@ -253,11 +260,11 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
     shaping.Broadcast: lambda w, node, x, at: x[0](tuple([at[k] for k in node.op.axes])),
     shaping.Reshape: reshaped, contraction.Einsum: contracted, solve_det.Solve: matrix,
     solve_det.Determinant: matrix, solve_det.LogDeterminant: matrix,
-    **dict.fromkeys(softmax.ExponentialOp.__subclasses__(), exponentials),
+    **dict.fromkeys(softmax.ExponentialOp.__subclasses__(), reduced),
 }  # fmt: skip
 RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     sources.ArrayConstant: lambda w, node, x, at: exact(node.op.array[at], w.terms),
-    sources.Iota: lambda w, node, x, at: w.terms.term(at[0]),
+    sources.Iota: lambda w, node, x, at: w.terms.term(at[0]), reduction.Extreme: reduced,
     shaping.Slice: lambda w, node, x, at: x[0](
         tuple(a + s * i for i, a, s in zip(at, node.op.start, node.op.step, strict=True))),
     shaping.Pad: padded, stacking.Concatenate: joined, gathering.ScatterAdd: scattered, scan.Scan: scanned,

@@ -39,7 +39,6 @@ Definition heaviside (x : R) : R := (1 + sign x) / 2.
 
 (** 1 where x < y, else 0; branches are written with it. *)
 Definition less (x y : R) : R := if Rlt_dec x y then 1 else 0.
-Definition at_most (x y : R) : R := if Rle_dec x y then 1 else 0.
 Definition equal (x y : R) : R := if Req_EM_T x y then 1 else 0.
 Definition floor (x : R) : R := IZR (Int_part x).
 Definition ceiling (x : R) : R := - floor (- x).
@@ -478,20 +477,6 @@ Proof.
   - rewrite (less_1 _ _ L), less_0 by lra. replace (0 * du + 1 * dv) with dv by ring.
     apply (is_derive_ext_loc v); [|exact V].
     generalize (less_nearby v u t dv du V U L). apply filter_imp. intros s Hs. rewrite Rmin_right; lra.
-Qed.
-
-Lemma at_most_less x y : at_most x y = 1 - less y x.
-Proof. unfold at_most, less. destruct (Rle_dec x y), (Rlt_dec y x); lra. Qed.
-
-Lemma d_at_most (u v : R -> R) (t du dv : R) :
-  v t - u t <> 0 -> is_derive u t du -> is_derive v t dv ->
-  is_derive (fun s => at_most (u s) (v s)) t (0 * du + 0 * dv).
-Proof.
-  intros H U V. assert (N : u t - v t <> 0) by lra.
-  apply (is_derive_ext (fun s => 1 - less (v s) (u s))); [intros s; symmetry; apply at_most_less|]. evar_last.
-  apply (is_derive_minus (fun _ => 1) (fun s => less (v s) (u s)) t 0 (0 * dv + 0 * du));
-    [apply @is_derive_const | exact (d_less v u t dv du N V U)].
-  unfold minus, plus, opp; simpl. ring.
 Qed.
 
 Lemma d_equal (u v : R -> R) (t du dv : R) :

@@ -227,11 +227,6 @@ Proof.
   intros H. unfold less. destruct (Rlt_dec a b) as [L | L]; [rewrite sign_eq_1 | rewrite sign_eq_m1]; lra.
 Qed.
 
-Lemma c_at_most a b : b - a <> 0 -> at_most a b = (1 + sign (b - a)) * / 2.
-Proof.
-  intros H. unfold at_most. destruct (Rle_dec a b) as [L | L]; [rewrite sign_eq_1 | rewrite sign_eq_m1]; lra.
-Qed.
-
 Lemma c_equal a b : b - a <> 0 -> equal a b = 0.
 Proof. intros H. unfold equal. destruct (Req_EM_T a b); lra. Qed.
 
@@ -257,6 +252,39 @@ Proof. apply Rabs_mult. Qed.
 
 Lemma c_indicator a b : less a b ^ 2 = less a b.
 Proof. unfold less. destruct (Rlt_dec a b); ring. Qed.
+
+Lemma r_less_turned a b : a - b <> 0 -> less a b = 1 - less b a.
+Proof. intros H. unfold less. destruct (Rlt_dec a b), (Rlt_dec b a); lra. Qed.
+
+Lemma r_equal_max a b : equal a (Rmax a b) = 1 - less a b.
+Proof.
+  unfold equal, less, Rmax. destruct (Rle_dec a b) as [L | L], (Rlt_dec a b) as [M | M];
+    try apply Rnot_le_lt in L; try apply Rnot_lt_le in M; destruct (Req_EM_T a _); lra.
+Qed.
+
+Lemma r_equal_min a b : equal a (Rmin a b) = 1 - less b a.
+Proof.
+  unfold equal, less, Rmin. destruct (Rle_dec a b) as [L | L], (Rlt_dec b a) as [M | M];
+    try apply Rnot_le_lt in L; try apply Rnot_lt_le in M; destruct (Req_EM_T a _); lra.
+Qed.
+
+(** An argument a of the extreme u of some numbers; the extreme of u and one more number. *)
+
+Lemma r_equal_max_of_max a b u : a <= u -> equal a (Rmax u b) = equal a u * (1 - less u b).
+Proof.
+  intros H. unfold equal, less, Rmax.
+  destruct (Rle_dec u b) as [L | L], (Rlt_dec u b) as [M | M];
+    try apply Rnot_le_lt in L; try apply Rnot_lt_le in M;
+    repeat match goal with |- context [Req_EM_T ?x ?y] => destruct (Req_EM_T x y) end; lra.
+Qed.
+
+Lemma r_equal_min_of_min a b u : u <= a -> equal a (Rmin u b) = equal a u * (1 - less b u).
+Proof.
+  intros H. unfold equal, less, Rmin.
+  destruct (Rle_dec u b) as [L | L], (Rlt_dec b u) as [M | M];
+    try apply Rnot_le_lt in L; try apply Rnot_lt_le in M;
+    repeat match goal with |- context [Req_EM_T ?x ?y] => destruct (Req_EM_T x y) end; lra.
+Qed.
 
 Lemma c_tanh_odd a : tanh (-1 * a) = -1 * tanh a.
 Proof.

@@ -29,7 +29,7 @@ FLOATS: dict[str, Callable[..., float]] = {
     "loggamma": math.lgamma, "atan2": math.atan2, "pow": math.pow, "max": max, "min": min,
     "floor": math.floor, "ceiling": math.ceil, "pi": lambda: math.pi,
     "sign": lambda x: (x > 0) - (x < 0), "Heaviside": lambda x: float(x > 0),
-    "less": lambda x, y: float(x < y), "at most": lambda x, y: float(x <= y),
+    "less": lambda x, y: float(x < y),
     "equal": lambda x, y: float(x == y), "select": lambda c, x, y: x if c else y,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "softplus": lambda x: math.log1p(math.exp(x)),
     "logcosh": lambda x: math.log(math.cosh(x)), "name": lambda x: x, "root 2": math.sqrt,

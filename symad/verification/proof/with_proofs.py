@@ -162,6 +162,8 @@ class Replayed:
     goals: set[Goal] = field(default_factory=set)
     before: Found = NOTHING
     """What was found of claims that are cut."""
+    asked: set[Goal] = field(default_factory=set)
+    """Elements of arrays whose sizes are numbers that the checker was asked about."""
     tried: set[Goal] = field(default_factory=set)
     """Outputs with symbolic sizes that the checker was asked about."""
     derived: set[Goal] = field(default_factory=set)
@@ -192,10 +194,12 @@ class Replayed:
 
     def elements(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for elements of arrays whose sizes are numbers."""
+        left = [goal for goal in wanted if goal not in self.asked]
+        self.asked.update(left)
         if not self.limits.work:  # to write claims out would take most of the time
             self.reasons.append(EXHAUSTED)
             return
-        self._ask(wanted, lambda goals: find(self.claims, goals, self.limits, self.sweeps, self.before))
+        self._ask(left, lambda goals: find(self.claims, goals, self.limits, self.sweeps, self.before))
 
     def matrices(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for outputs with functions of matrices, by relations between whole matrices.

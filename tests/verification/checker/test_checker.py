@@ -291,7 +291,7 @@ NAMES = {
     "loggamma": mpmath.loggamma, "log": mpmath.log, "abs": mpmath.fabs, "sign": mpmath.sign, "max": max,
     "min": min, "floor": mpmath.floor, "ceiling": mpmath.ceil,
     "Heaviside": lambda t: (mpmath.sign(t) + 1) / 2,
-    "pi": lambda: mpmath.pi, "less": lambda a, b: int(a < b), "at most": lambda a, b: int(a <= b),
+    "pi": lambda: mpmath.pi, "less": lambda a, b: int(a < b),
     "equal": lambda a, b: int(a == b), "pow": mpmath.power, "sigmoid": lambda t: 1 / (1 + mpmath.exp(-t)),
     "softplus": lambda t: mpmath.log(1 + mpmath.exp(t)), "select": lambda c, a, b: a if c else b,
     "sinc": lambda t: mpmath.sin(t) / t, "log1p": mpmath.log1p, "expm1": mpmath.expm1,
@@ -332,7 +332,7 @@ def value(term, point):
 
 
 DOMAINS = {"asin": 0.4, "acos": 0.3, "atanh": 0.4, "acosh": 1.7, "log": 0.6, "gamma": 1.3, "loggamma": 2.3}
-TWO = {"atan2", "pow", "max", "min", "less", "at most", "equal", "hypot", "logaddexp"}
+TWO = {"atan2", "pow", "max", "min", "less", "equal", "hypot", "logaddexp"}
 
 
 ORDERED = {"polygamma", "besselj", "bessely", "besseli", "besselk", "expint"}
