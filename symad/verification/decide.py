@@ -171,8 +171,9 @@ def _proved_first(
     judge.within(partial(known.long, sorted([*same, *few])), None)
     sides = [(pair.left, pair.right, *pair.function) for pair in pairs]
     extremes = depending((n for part in sides for n in part), lambda node: isinstance(node.op, Extreme))
-    compared = [goal for k, part in enumerate(sides) if not extremes.isdisjoint(part)
-                for goal in left[k] if goal not in known.goals and len(left[k]) <= MAX_SINGLE_ENTRIES]  # fmt: skip
+    chosen = [k for k, part in enumerate(sides) if not extremes.isdisjoint(part)]
+    chosen = [k for k in chosen if len(left[k]) <= MAX_SINGLE_ENTRIES]
+    compared = [goal for k in chosen for goal in left[k] if goal not in known.goals]
     if compared:
         judge.within(partial(known.elements, sorted([*same, *compared])), None)
     return {
