@@ -17,6 +17,7 @@ import numpy as np
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
+from symad.derivatives.root import Root
 from symad.errors import SymadError
 from symad.numbers.function_values import implementation
 from symad.numbers.number_domains import as_float
@@ -79,7 +80,7 @@ def scout(
     """Rational points at which floats suggest that two nodes differ in a watched element."""
     if len(topological([a, b])) > MAX_SCOUTED_NODES or not inputs:
         return
-    slow = any(is_numerical(n) or _is_called(n) for n in topological([a, b]))  # a column would take seconds
+    slow = any(map(_takes_points_alone, topological([a, b])))  # a column would take seconds
     if any(n.shape for n in inputs) or integers or slow:
         yield from islice(_one_by_one(a, b, inputs, integers, watched, meter), FOUND)
         return
@@ -91,8 +92,10 @@ def scout(
         yield from islice(_at_once(a, b, columns, watched), FOUND)
 
 
-def _is_called(n: Node) -> bool:
-    """Whether a node is a SymPy function of a user's, which is evaluated number by number."""
+def _takes_points_alone(n: Node) -> bool:
+    """Whether a node is solved for, differentiated numerically, or a SymPy function of a user's."""
+    if isinstance(n.op, Root) or is_numerical(n):
+        return True
     head = n.op.head if isinstance(n.op, Apply) else None
     known = head is None or head in NUMPY_NAMES or implementation(head) is not None
     return not known and not head.__module__.startswith("sympy.")

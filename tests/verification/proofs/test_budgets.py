@@ -247,3 +247,14 @@ def test_large_matrices_are_compared_as_a_whole():
 def test_exact_factors_of_a_million_digits_are_refused():
     with pytest.raises(TraceError, match=r"a factor has about 1,000,000 digits; .* at most 39,456 digits"):
         symad.trace(Integer(10) ** (10**6) * x)
+
+
+def test_solutions_are_scouted_point_by_point_at_few_points(monkeypatch):
+    """Each value is a solve: 4096 points at once took 50 s."""
+    from symad.derivatives import root
+
+    solved, solve = [], root._solve
+    monkeypatch.setattr(root, "_solve", lambda *args: solved.append(1) or solve(*args))
+    solution = symad.implicit(x + x**3 - y, x, [y])
+    assert symad.check(solution, seed=1).status == "tested"
+    assert 10 < len(solved) < 1000
