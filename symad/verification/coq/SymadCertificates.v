@@ -536,7 +536,7 @@ Definition check (n cols : nat) (U G : prog) : bool :=
   let u := written s in
   let (accs, s) := sweeps u one outs s in
   let (entries, s) := compile_prog G first F zero s in
-  let classes := classes_of s n in
+  let classes := classes_of s u n in
   ordered n (written s) && enough [] U first && below (top n u) outs && forallb (of_inputs first) accs
   && Nat.leb cols n && same_lists classes (flat_map (row zero cols) accs) entries.
 
@@ -736,8 +736,8 @@ Proof.
   set (D j := Derive (fun t => W t j) t0) in *. rewrite W0 in Tangents.
   assert (Totals := gen_claim _ _ _ _ G3 T3 _ (S3 x) D Tangents (One x)).
   assert (Rows : map (V x) (flat_map (row zero cols) accs) = map (V x) entries).
-  { apply (same_lists_ok (V x) (classes_of s4 n)); [|exact Same].
-    now apply classes_ok. }
+  { apply (same_lists_ok (V x) (classes_of s4 c n)); [|exact Same].
+    apply classes_ok; auto. }
   assert (Count : length outs = outputs U).
   { rewrite <- (run_length U first (inputs x)). rewrite <- (Outs x L). now rewrite map_length. }
   assert (Count2 : length accs = length outs) by (clear -Totals; induction Totals; simpl; auto).

@@ -433,6 +433,281 @@ Definition same_at (t : M.t op) (tanhs classes : M.t positive) (j k : positive) 
       match rules with [] => false | _ => same_normal (reduce rules c) (reduce rules d) end
   else false.
 
+(** ** Signs
+
+    What the domain of the model says of its values, by the number of their statements: they are not 0, and
+    positive where the flag is true. Other signs follow from the operations. *)
+
+Definition facts_of (s : positive * op) : list (positive * bool) :=
+  let (k, o) := s in
+  match o with
+  | OApp Sqrt a => [(k, true); (a, true)]
+  | OApp Log a | OApp Log2 a | OApp Log10 a | OApp2 Power a _ | OApp2 Xlogy _ a => [(a, true)]
+  | OApp Inv a | OApp Acot a | OApp Csch a | OApp Coth a | OApp Abs a | OApp Sign a | OApp Heaviside a => [(a, false)]
+  | _ => []
+  end.
+
+Definition learn (facts : M.t bool) (f : positive * bool) : M.t bool :=
+  match M.find (fst f) facts with Some true => facts | _ => M.add (fst f) (snd f) facts end.
+
+Definition facts_in (c : code) : M.t bool :=
+  fold_left (fun facts s => fold_left learn (facts_of s) facts) c (M.empty bool).
+
+Definition fact_right (v : valuation) (f : positive * bool) : Prop := v (fst f) <> 0 /\ (snd f = true -> 0 < v (fst f)).
+
+Definition facts_right (v : valuation) (facts : M.t bool) : Prop :=
+  forall k b, M.find k facts = Some b -> fact_right v (k, b).
+
+Lemma facts_of_ok v s : v (fst s) = evalop v (snd s) -> domain_op v (snd s) -> List.Forall (fact_right v) (facts_of s).
+Proof.
+  assert (P : forall k, 0 < v k -> fact_right v (k, true)) by (intros k H; split; [apply Rgt_not_eq, H | auto]).
+  assert (N : forall k, v k <> 0 -> fact_right v (k, false)) by (intros k H; split; [exact H | discriminate]).
+  destruct s as [k o]. cbn [fst snd facts_of]. intros S D.
+  destruct o as [| | | | | |f a|g a b]; try constructor.
+  - assert (A : f = Sqrt -> 0 < v k) by (intros ->; rewrite S; now apply sqrt_lt_R0).
+    destruct f; cbn [domain_op domain1] in D; repeat apply List.Forall_cons; auto.
+  - destruct g; cbn [domain_op] in D; unfold domain2 in D; cbv [needs2] in D; try constructor;
+      inversion D as [|c r D1 D2]; unfold holds in D1; cbn in D1; auto.
+Qed.
+
+Lemma learn_ok v facts f : fact_right v f -> facts_right v facts -> facts_right v (learn facts f).
+Proof.
+  intros R H. unfold learn.
+  assert (A : facts_right v (M.add (fst f) (snd f) facts)).
+  { intros k b. destruct (Pos.eq_dec k (fst f)) as [->|N].
+    - rewrite M.gss. intros E; inversion E; subst. now destruct f.
+    - rewrite M.gso by assumption. apply H. }
+  destruct (M.find (fst f) facts) as [[]|]; auto.
+Qed.
+
+Lemma facts_in_ok v c : Sat v c -> Dom v c -> facts_right v (facts_in c).
+Proof.
+  unfold facts_in. intros S D. assert (E : facts_right v (M.empty bool)) by (intros k b; now rewrite M.gempty).
+  revert E. generalize (M.empty bool). revert D. induction S as [|s c S1 S IH]; intros D facts E; [exact E|].
+  inversion D; subst. cbn [fold_left]. apply IH; [assumption|].
+  assert (L := facts_of_ok v s S1 H1). revert facts E.
+  induction L as [|f l R L IHL]; intros facts E; [exact E|]. cbn [fold_left]. now apply IHL, learn_ok.
+Qed.
+
+(** Whether a value is positive, or not negative if not [strict]. *)
+Fixpoint above (t : M.t op) (facts : M.t bool) (fuel : nat) (strict : bool) (k : positive) : bool :=
+  match fuel, M.find k facts with
+  | O, _ => false
+  | _, Some true => true
+  | S fuel, _ =>
+    let above := above t facts fuel in
+    match M.find k t with
+    | Some (OConst q) => if strict then (0 <? Qnum q)%Z else (0 <=? Qnum q)%Z
+    | Some OPi | Some (OApp Exp _) | Some (OApp Cosh _) => true
+    | Some (OAdd a b) =>
+      if strict then above true a && above false b || above false a && above true b
+      else above false a && above false b
+    | Some (OMul a b) => above strict a && above strict b || negb strict && Pos.eqb a b
+    | Some (OPow a n) => above strict a || negb strict && Nat.even n
+    | Some (OApp Inv a) => above strict a
+    | Some (OApp Sqrt a) => if strict then above true a else true
+    | _ => false
+    end
+  end.
+
+Definition is_nonzero (t : M.t op) (facts : M.t bool) (k : positive) : bool :=
+  match M.find k facts with Some _ => true | None => above t facts 50 true k end.
+
+Definition sign_at (strict : bool) (x : R) : Prop := if strict then 0 < x else 0 <= x.
+
+Lemma above_ok t facts v : sound t v -> facts_right v facts ->
+  forall fuel strict k, above t facts fuel strict k = true -> sign_at strict (v k).
+Proof.
+  intros T H. assert (W : forall strict x, 0 < x -> sign_at strict x) by (intros []; unfold sign_at; intros; lra).
+  induction fuel as [|fuel IH]; intros strict k; [discriminate|].
+  assert (IH1 := IH true). assert (IH0 := IH false). unfold sign_at in IH1, IH0. cbn [above].
+  destruct (M.find k facts) as [[|]|] eqn:F; [intros _; apply W, (H k true F); reflexivity| |];
+    clear F; (destruct (M.find k t) as [o|] eqn:F; [|discriminate]; apply T in F;
+    destruct o as [q| |a b|a b|a|a n|f a|g a b]; try discriminate; rewrite F; cbn [evalop]; intros E;
+    [ assert (0 < / IZR (Z.pos (Qden q))) by (apply Rinv_0_lt_compat, IZR_lt; reflexivity);
+      destruct strict; unfold sign_at, Q2R;
+      [ apply Z.ltb_lt, IZR_lt in E; now apply Rmult_lt_0_compat
+      | apply Z.leb_le, IZR_le in E; apply Rmult_le_pos; lra ]
+    | apply W, PI_RGT_0
+    | destruct strict; unfold sign_at;
+      [ apply orb_prop in E; destruct E as [E|E]; apply andb_prop in E; destruct E as [A B];
+        [ apply IH1 in A; apply IH0 in B; lra | apply IH0 in A; apply IH1 in B; lra ]
+      | apply andb_prop in E; destruct E as [A B]; apply IH0 in A; apply IH0 in B; lra ]
+    | apply orb_prop in E; destruct E as [E|E]; apply andb_prop in E; destruct E as [A B];
+      [ apply IH in A; apply IH in B; destruct strict; unfold sign_at in *;
+        [ now apply Rmult_lt_0_compat | now apply Rmult_le_pos ]
+      | destruct strict; [discriminate|]; apply Pos.eqb_eq in B; subst; apply Rle_0_sqr ]
+    | apply orb_prop in E; destruct E as [E|E];
+      [ apply IH in E; destruct strict; unfold sign_at in *; [now apply pow_lt | now apply pow_le]
+      | destruct strict; [discriminate|]; apply Nat.even_spec in E; destruct E as [m ->]; unfold sign_at;
+        rewrite pow_mult; apply pow_le, pow2_ge_0 ]
+    | destruct f; try discriminate; cbn [value1];
+      [ apply IH in E; destruct strict; unfold sign_at in *;
+        [ now apply Rinv_0_lt_compat
+        | destruct E as [E| <-]; [now apply Rlt_le, Rinv_0_lt_compat | rewrite Rinv_0; apply Rle_refl] ]
+      | apply W, exp_pos
+      | destruct strict; unfold sign_at; [apply sqrt_lt_R0; now apply IH1 | apply sqrt_pos]
+      | apply W, cosh_pos ] ]).
+Qed.
+
+Lemma is_nonzero_ok t facts v k : sound t v -> facts_right v facts -> is_nonzero t facts k = true -> v k <> 0.
+Proof.
+  unfold is_nonzero. intros T H E. destruct (M.find k facts) as [b|] eqn:F.
+  - apply (H k b F).
+  - apply (above_ok t facts v T H) in E. now apply Rgt_not_eq.
+Qed.
+
+(** ** Fractions
+
+    A polynomial is compared with 0 after it has been multiplied by the values d whose inverses w it contains:
+    d w = 1. Roots are replaced by r² = a. The last statements come first, so that inverses in d follow. *)
+
+Definition pmul : Pol Q -> Pol Q -> Pol Q := Pmul 0%Q 1%Q qadd qmul Qeq_bool.
+Definition padd : Pol Q -> Pol Q -> Pol Q := Padd 0%Q qadd Qeq_bool.
+
+Fixpoint ppow (d : Pol Q) (n : nat) : Pol Q := match n with O => Pc 1%Q | S n => pmul d (ppow d n) end.
+
+Fixpoint size (p : Pol Q) : N :=
+  match p with Pc _ => 1 | Pinj _ p => size p | PX p _ q => size p + size q end%N.
+
+(** p d^e without multiples of the monomial w, and e. *)
+Fixpoint clear (n : nat) (w : Mon) (d p : Pol Q) : Pol Q * nat :=
+  match n with
+  | O => (p, O)
+  | S n =>
+    let (q, r) := factor p w in
+    if is_zero r then (p, O)
+    else
+      let (r, e) := clear n w d r in
+      if is_zero q then (r, S e)
+      else if (size q * N.pow (size d) (N.of_nat (S e)) <=? MOST_TERMS)%N then (padd (pmul q (ppow d (S e))) r, S e)
+      else (p, O)
+  end.
+
+Definition MOST_POWERS : nat := 40.
+Definition MOST_VALUES : nat := 100.
+
+Definition itself (k : positive) : Mon := mono_at k (vmon 1 mon0).
+
+Fixpoint into (k : positive) (l : list positive) : list positive :=
+  match l with
+  | [] => [k]
+  | j :: r => match (k ?= j)%positive with Eq => l | Gt => k :: l | Lt => j :: into k r end
+  end.
+
+Definition merged (p : poly) (l : list positive) : list positive := fold_left (fun l k => into k l) (variables p) l.
+
+Fixpoint eliminate (n : nat) (t : M.t op) (facts : M.t bool) (classes : M.t positive) (level : nat)
+    (ks : list positive) (p : Pol Q) : Pol Q :=
+  match n, ks with
+  | S n, k :: ks =>
+    let eliminate := eliminate n t facts classes level in
+    match M.find k t with
+    | Some (OApp Inv d) =>
+      let e := expand t classes CHAIN level Nowhere d in
+      if (is_nonzero t facts d || is_nonzero t facts (rep classes d)) && (terms_of e <=? MOST_TERMS)%N
+      then eliminate (merged e ks) (fst (clear MOST_POWERS (itself k) (normal e) p))
+      else eliminate ks p
+    | Some (OApp Sqrt a) =>
+      let e := expand t classes CHAIN level Nowhere a in
+      if (above t facts 50 false a || above t facts 50 false (rep classes a)) && (terms_of e <=? MOST_TERMS)%N
+      then eliminate (merged e ks) (replace_all 8 (square_of k, normal e) p)
+      else eliminate ks p
+    | _ => eliminate ks p
+    end
+  | _, _ => p
+  end.
+
+Lemma pmul_ok v a b : poleval v (pmul a b) = poleval v a * poleval v b.
+Proof. apply (Pmul_ok Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory) rationals). Qed.
+
+Lemma padd_ok v a b : poleval v (padd a b) = poleval v a + poleval v b.
+Proof. apply (Padd_ok Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory) rationals). Qed.
+
+Lemma ppow_ok v d n : poleval v (ppow d n) = poleval v d ^ n.
+Proof.
+  induction n as [|n IH]; cbn [ppow pow]; [apply RMicromega.Q2R_1|]. now rewrite pmul_ok, IH.
+Qed.
+
+Lemma is_zero_ok v p : is_zero p = true -> poleval v p = 0.
+Proof.
+  destruct p; try discriminate. simpl. intros H. apply Qeq_true in H. rewrite H. apply RMicromega.Q2R_0.
+Qed.
+
+Lemma itself_ok v k : meval v (itself k) = v k.
+Proof.
+  unfold itself. rewrite mono_at_ok. unfold meval. simpl. unfold Env.hd, Env.nth.
+  replace (Pos.pred (1 + k)) with k by lia. ring.
+Qed.
+
+Lemma clear_ok v w d : poleval v d * meval v w = 1 -> forall n p,
+  poleval v (fst (clear n w d p)) = poleval v d ^ snd (clear n w d p) * poleval v p.
+Proof.
+  intros H. induction n as [|n IH]; intros p; cbn [clear]; [cbn; ring|].
+  assert (E := factor_ok p v w). destruct (factor p w) as [q r]. cbn [fst snd] in E.
+  destruct (is_zero r); [cbn; ring|]. specialize (IH r). destruct (clear n w d r) as [r' e]. cbn [fst snd] in IH.
+  assert (X : poleval v r' + poleval v q * poleval v d ^ S e = poleval v d ^ S e * poleval v p).
+  { rewrite IH, E. cbn [pow]. replace (poleval v d * poleval v d ^ e * (poleval v q + meval v w * poleval v r))
+      with (poleval v q * (poleval v d * poleval v d ^ e)
+        + (poleval v d * meval v w) * (poleval v d ^ e * poleval v r)) by ring. rewrite H. ring. }
+  destruct (is_zero q) eqn:Z.
+  - cbn [fst snd]. rewrite <- X, (is_zero_ok v q Z). ring.
+  - destruct (_ <=? _)%N; cbn [fst snd]; [|cbn; ring]. rewrite padd_ok, pmul_ok, ppow_ok, <- X. ring.
+Qed.
+
+(** [eliminate] multiplies by a number that is not 0. *)
+Lemma eliminate_ok t facts v classes level : sound t v -> facts_right v facts -> respected v classes ->
+  forall n ks p, exists c, c <> 0 /\ poleval v (eliminate n t facts classes level ks p) = c * poleval v p.
+Proof.
+  intros T H C. assert (O : forall p, exists c, c <> 0 /\ poleval v p = c * poleval v p) by (intros p; exists 1; lra).
+  induction n as [|n IH]; intros ks p; [apply O|]. destruct ks as [|k ks]; [apply O|]. cbn [eliminate].
+  destruct (M.find k t) as [o|] eqn:F; [|apply IH]. apply T in F.
+  destruct o as [| | | | | |f d|]; try apply IH. destruct f; try apply IH; cbn [evalop value1] in F.
+  - destruct (_ && _) eqn:B; [|apply IH]. apply andb_prop in B. destruct B as [B _].
+    assert (N : v d <> 0).
+    { apply orb_prop in B. destruct B as [B|B]; apply (is_nonzero_ok t facts v _ T H) in B; [exact B|].
+      now rewrite (C d) in B. }
+    set (e := expand t classes CHAIN level Nowhere d).
+    assert (E : poleval v (normal e) = v d) by (rewrite <- normal_ok; now apply expand_ok).
+    destruct (IH (merged e ks) (fst (clear MOST_POWERS (itself k) (normal e) p))) as (c & C1 & C2).
+    exists (c * v d ^ snd (clear MOST_POWERS (itself k) (normal e) p)). split.
+    + apply Rmult_integral_contrapositive_currified; [exact C1 | now apply pow_nonzero].
+    + rewrite C2, clear_ok, E; [ring|]. rewrite E, itself_ok, F. now apply Rinv_r.
+  - destruct (_ && _) eqn:B; [|apply IH]. apply andb_prop in B. destruct B as [B _].
+    assert (N : 0 <= v d).
+    { apply orb_prop in B. destruct B as [B|B]; apply (above_ok t facts v T H) in B; [exact B|].
+      now rewrite (C d) in B. }
+    set (e := expand t classes CHAIN level Nowhere d).
+    assert (R : right_rule v (square_of k, normal e)).
+    { unfold right_rule. cbn [fst snd]. rewrite square_of_ok, <- normal_ok. unfold e.
+      rewrite (expand_ok t v classes T C), F. now apply pow2_sqrt. }
+    destruct (IH (merged e ks) (replace_all 8 (square_of k, normal e) p)) as (c & C1 & C2).
+    exists c. split; [exact C1|]. rewrite C2. f_equal. now apply replace_all_ok.
+Qed.
+
+Definition zero_at (t : M.t op) (facts : M.t bool) (classes : M.t positive) (j k : positive) (level : nat) : bool :=
+  let a := expand t classes CHAIN level Nowhere j in
+  let b := expand t classes CHAIN level Nowhere k in
+  if (terms_of a <=? MOST_TERMS)%N && (terms_of b <=? MOST_TERMS)%N
+  then let d := PEsub a b in is_zero (eliminate MOST_VALUES t facts classes level (merged d []) (normal d))
+  else false.
+
+Lemma difference_ok v a b : peval v (PEsub a b) = peval v a - peval v b.
+Proof. reflexivity. Qed.
+
+Lemma zero_at_ok t v facts classes j k level : sound t v -> facts_right v facts -> respected v classes ->
+  zero_at t facts classes j k level = true -> v j = v k.
+Proof.
+  unfold zero_at. intros T H C. destruct (_ && _); [|discriminate].
+  set (a := expand t classes CHAIN level Nowhere j). set (b := expand t classes CHAIN level Nowhere k). intros Z.
+  destruct (eliminate_ok t facts v classes level T H C MOST_VALUES (merged (PEsub a b) []) (normal (PEsub a b)))
+    as (c & C1 & C2).
+  rewrite (is_zero_ok v _ Z), <- normal_ok in C2.
+  assert (D : peval v (PEsub a b) = v j - v k).
+  { rewrite difference_ok. unfold a, b. now rewrite !(expand_ok t v classes T C). }
+  rewrite D in C2. symmetry in C2. apply Rmult_integral in C2. destruct C2; [contradiction | lra].
+Qed.
+
 Definition fn_eq (f g : fn) : {f = g} + {f <> g}.
 Proof. decide equality. Defined.
 Definition fn2_eq (f g : fn2) : {f = g} + {f <> g}.
@@ -451,8 +726,11 @@ Definition same_call (t : M.t op) (classes : M.t positive) (j k : positive) : bo
   | _, _ => false
   end.
 
-Definition same (t : M.t op) (tanhs classes : M.t positive) (j k : positive) : bool :=
-  same_call t classes j k || existsb (same_at t tanhs classes j k) [1%nat; 2%nat; 3%nat; 4%nat; 6%nat; 10%nat].
+Definition LEVELS : list nat := [1; 2; 3; 4; 6; 10]%nat.
+
+Definition same (t : M.t op) (tanhs : M.t positive) (facts : M.t bool) (classes : M.t positive) (j k : positive) : bool :=
+  same_call t classes j k || existsb (same_at t tanhs classes j k) LEVELS
+  || existsb (zero_at t facts classes j k) LEVELS.
 
 Lemma same_at_ok t v tanhs classes j k level : sound t v -> tanhs_right v tanhs -> respected v classes ->
   same_at t tanhs classes j k level = true -> v j = v k.
@@ -482,29 +760,33 @@ Proof.
     now rewrite (R _ _ A), (R _ _ B).
 Qed.
 
-Lemma same_ok t v tanhs classes j k : sound t v -> tanhs_right v tanhs -> respected v classes ->
-  same t tanhs classes j k = true -> v j = v k.
+Lemma same_ok t v tanhs facts classes j k : sound t v -> tanhs_right v tanhs -> facts_right v facts ->
+  respected v classes -> same t tanhs facts classes j k = true -> v j = v k.
 Proof.
-  unfold same. intros T Th C H. apply orb_prop in H. destruct H as [H|H]; [eauto using same_call_ok|].
-  apply existsb_exists in H. destruct H as [level [_ H]]. eauto using same_at_ok.
+  unfold same. intros T Th Fa C H. apply orb_prop in H. destruct H as [H|H].
+  - apply orb_prop in H. destruct H as [H|H]; [eauto using same_call_ok|].
+    apply existsb_exists in H. destruct H as [level [_ H]]. eauto using same_at_ok.
+  - apply existsb_exists in H. destruct H as [level [_ H]]. eauto using zero_at_ok.
 Qed.
 
 (** ** Classes *)
 
 Definition key (z : Z) : positive := match z with Zpos p => Pos.succ p | _ => 1%positive end.
 
-(** The class of each statement, for all statements in order. *)
-Fixpoint classify (s : state) (c : code) (seen classes : M.t positive) : M.t positive :=
+(** The class of each statement, for all statements in order. What is known of a value is known of its class. *)
+Fixpoint classify (s : state) (c : code) (seen classes : M.t positive) (facts : M.t bool) : M.t positive :=
   match c with
   | [] => classes
   | (k, o) :: c =>
     let z := key (print_of (prints s) k) in
     match M.find z seen with
-    | None => classify s c (M.add z k seen) classes
+    | None => classify s c (M.add z k seen) classes facts
     | Some r =>
-      if Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) classes k r
-      then classify s c seen (M.add k r classes)
-      else classify s c seen classes
+      if Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) facts classes k r
+      then
+        let facts := match M.find k facts with Some b => learn facts (r, b) | None => facts end in
+        classify s c seen (M.add k r classes) facts
+      else classify s c seen classes facts
     end
   end.
 
@@ -514,24 +796,30 @@ Fixpoint seen_inputs (n : nat) (k : positive) (seen : M.t positive) : M.t positi
   | S n => seen_inputs n (Pos.succ k) (M.add (key (print_of (M.empty Z) k)) k seen)
   end.
 
-Definition classes_of (s : state) (inputs : nat) : M.t positive :=
-  classify s (rev' (written s)) (seen_inputs inputs 1 (M.empty positive)) (M.empty positive).
+(** The classes of all values on the domain of the statements [u]. *)
+Definition classes_of (s : state) (u : code) (inputs : nat) : M.t positive :=
+  classify s (rev' (written s)) (seen_inputs inputs 1 (M.empty positive)) (M.empty positive) (facts_in u).
 
-Theorem classify_ok s v : table_ok s -> Sat v (written s) -> forall c seen classes,
-  respected v classes -> respected v (classify s c seen classes).
+Theorem classify_ok s v : table_ok s -> Sat v (written s) -> forall c seen classes facts,
+  facts_right v facts -> respected v classes -> respected v (classify s c seen classes facts).
 Proof.
   intros T S.
   assert (So : sound (table s) v) by (intros k o F; now apply (in_table s)).
   assert (Th : tanhs_right v (tanhs s)) by (intros b h F; now apply (proj2 T b h F)).
-  induction c as [|[k o] c IH]; intros seen classes C; [exact C|].
+  induction c as [|[k o] c IH]; intros seen classes facts Fa C; [exact C|].
   cbn [classify]. destruct (M.find _ seen) as [r|]; [|now apply IH].
-  destruct (Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) classes k r) eqn:E;
+  destruct (Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) facts classes k r) eqn:E;
     [|now apply IH].
-  apply IH. apply andb_prop in E. destruct E as [_ E]. apply (same_ok (table s) v (tanhs s) classes k r So Th C) in E.
-  intros j. unfold rep. destruct (Pos.eq_dec j k) as [->|N].
-  - rewrite M.gss. now symmetry.
-  - rewrite M.gso by assumption. apply C.
+  apply andb_prop in E. destruct E as [_ E]. apply (same_ok (table s) v (tanhs s) facts classes k r So Th Fa C) in E.
+  apply IH.
+  - destruct (M.find k facts) as [b|] eqn:F; [|exact Fa]. apply learn_ok; [|exact Fa].
+    destruct (Fa k b F) as [A B]. unfold fact_right in *. cbn [fst snd] in *. now rewrite <- E.
+  - intros j. unfold rep. destruct (Pos.eq_dec j k) as [->|N].
+    + rewrite M.gss. now symmetry.
+    + rewrite M.gso by assumption. apply C.
 Qed.
 
-Theorem classes_ok s v n : table_ok s -> Sat v (written s) -> respected v (classes_of s n).
-Proof. intros T S. apply classify_ok; auto. intros j. unfold rep. now rewrite M.gempty. Qed.
+Theorem classes_ok s u v n : table_ok s -> Sat v (written s) -> Sat v u -> Dom v u -> respected v (classes_of s u n).
+Proof.
+  intros T S U D. apply classify_ok; auto using facts_in_ok. intros j. unfold rep. now rewrite M.gempty.
+Qed.

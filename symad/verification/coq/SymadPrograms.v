@@ -274,13 +274,7 @@ Definition negative (a : Z) : bool := (prime <? 2 * a)%Z.
 (** exp(a) is a square and 1/exp(−a), so that tanh and sech of a/2 are rational in its root. *)
 Definition root_of_exp (a : Z) : Z := if negative a then minv (mix (mneg a) 2) else mix a 2.
 
-(** The fingerprints of 1/exp(x) and 1/(1 + exp(x)) are inverses modulo the prime. Those of other inverses are
-    arbitrary: x (1/x) = 1 is no relation of [classes], so that values equal only by it must not be compared. *)
-Definition in_exponentials (t : M.t op) (a : positive) : bool :=
-  let is_exp k := match M.find k t with Some (OApp Exp _) => true | _ => false end in
-  is_exp a || match M.find a t with Some (OAdd b c) => is_exp b || is_exp c | _ => false end.
-
-Definition fingerprint (t : M.t op) (prints : M.t Z) (o : op) : Z :=
+Definition fingerprint (prints : M.t Z) (o : op) : Z :=
   let p := print_of prints in
   match o with
   | OConst q =>
@@ -290,7 +284,7 @@ Definition fingerprint (t : M.t op) (prints : M.t Z) (o : op) : Z :=
   | OMul a b => mmul (p a) (p b)
   | OOpp a => mneg (p a)
   | OPow a n => match n with O => 1 | _ => mpow (p a) (Pos.of_nat n) end
-  | OApp Inv a => if in_exponentials t a then minv (p a) else mix (p a) (fn_number Inv)
+  | OApp Inv a => minv (p a)
   | OApp Exp a => let u := root_of_exp (p a) in mmul u u
   | OApp Tanh a =>
     let u := root_of_exp (mneg (madd (p a) (p a))) in
@@ -313,7 +307,7 @@ Definition table_ok (s : state) : Prop :=
 Definition emit (o : op) (s : state) : positive * state :=
   let k := next s in
   (k, State (Pos.succ k) ((k, o) :: written s) (M.add k o (table s))
-        (M.add k (fingerprint (table s) (prints s) o) (prints s)) (tanhs s)).
+        (M.add k (fingerprint (prints s) o) (prints s)) (tanhs s)).
 
 Arguments emit : simpl never.
 
