@@ -284,8 +284,12 @@ def test_coqc_rejects_wrong_branches(library, change):
         wrong = text.replace("  x - y <> 0.", "  True.").replace("Need Inv (Sub (Var 1) (Var 2)) (\n", "(")
     else:
         before, after = text.split("Definition f_gradient", 1)
-        wrong = before + "Definition f_gradient" + after.replace("less y x", "less x y").replace(
-            "App2 Less (Var 2) (Var 1)", "App2 Less (Var 1) (Var 2)"
+        wrong = (
+            before
+            + "Definition f_gradient"
+            + after.replace("less y x", "less x y").replace(
+                "App2 Less (Var 2) (Var 1)", "App2 Less (Var 1) (Var 2)"
+            )
         )
     assert wrong != text
     assert not checked(library, wrong, "mutant")[0]
@@ -296,6 +300,57 @@ def test_coqc_accepts_a_quotient_that_cancels_at_some_values(library):
     """The derivative of x y log x holds x y/x, whose own derivative is as large as y/x but for x/x = 1."""
     accepted, told = checked(library, text_of(x * y * sp.log(x)))
     assert accepted, told
+
+
+z, p = sp.symbols("z p", real=True)
+QUOTIENTS = {
+    "power": 7 / (2 * x**2),
+    "witch": y / (1 + x**2) ** 2,
+    "two_sums": y / (x**2 * (1 + y**2) ** 2),
+    "mixed": (x + y) ** 2 / (1 + x * y) ** 3,
+    "exponential": sp.exp(x) / y**2,
+    "logarithm": sp.log(x / y),
+    "normal": -((x - y) ** 2) / (2 * p**2) - sp.log(p**2) / 2,
+}
+"""Models whose derivatives are equal by x (1/x) = 1 alone, where the domain says that x is not 0."""
+
+
+@needs_coq
+def test_coqc_accepts_a_quotient_by_a_power(library):
+    text = text_of(QUOTIENTS["witch"], name="witch")
+    accepted, told = checked(library, text, "witch")
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_coqc_accepts_quotients(library, name):
+    accepted, told = checked(library, text_of(QUOTIENTS[name], name=name), name)
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUOTIENTS)
+@pytest.mark.parametrize("of", ["gradient", "hessian"])
+def test_coqc_rejects_changed_derivatives_of_quotients(library, monkeypatch, name, of):
+    """The first entry is a millionth too large, in formula and data alike."""
+    derive, right = getattr(write, of), text_of(QUOTIENTS[name], name=name, hessian=of == "hessian")
+
+    def changed(graph, wrt):
+        made = derive(graph, wrt)
+        first, *rest = made.output_nodes
+        return made.with_outputs([mul(constant(LARGER), first), *rest], made.structure)
+
+    monkeypatch.setattr(write, of, changed)
+    text = text_of(QUOTIENTS[name], name=name, hessian=of == "hessian")
+    assert text != right
+    accepted, told = checked(library, text, "mutant")
+    assert not accepted
+    assert "Error" in told
 
 
 @needs_coq
