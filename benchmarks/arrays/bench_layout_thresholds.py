@@ -142,7 +142,7 @@ def deep_linear(factors: int, rows: int) -> Timed:
 
 
 def least_squares(rows: int, weights: int) -> Timed:
-    """½|X w − y|² for so many rows of data."""
+    """½|X w − y|² for the given number of rows of data."""
     rng = np.random.default_rng(0)
 
     def loss(w: Any, x: Any, y: Any) -> Any:

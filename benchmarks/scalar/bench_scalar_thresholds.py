@@ -69,7 +69,7 @@ def constants(x: Any, k: int) -> Any:
 
 
 def chain(operations: int) -> symad.Graph:
-    """A function of eight numbers with about so many operations."""
+    """A function of eight numbers with about the given number of operations."""
     return levels(max(1, operations // 32), 8, products)
 
 
@@ -95,14 +95,14 @@ def locked(operations: int) -> Timed:
 
 
 def many_results(points: int) -> Timed:
-    """Ten results at so many points: 80 bytes for each."""
+    """Ten results at each of the given number of points: 80 bytes a point."""
     x, y = sympy.symbols("x y", real=True)
     graph = symad.trace([x + k * y for k in range(10)], [x, y])
     return at_points(graph, points, "c")
 
 
 def one_by_one(points: int) -> Timed:
-    """A function of 3200 operations at so many points, in C that computes no lanes."""
+    """A function of 3200 operations at the given number of points, in C that computes one point at a time."""
     return at_points(chain(3200), points, "c")
 
 

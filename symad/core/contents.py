@@ -42,7 +42,7 @@ def inner_graphs(op: Op) -> tuple[Graph, ...]:
 
 
 def nodes_at_any_depth(outputs: Iterable[Node]) -> Iterator[Node]:
-    """The nodes of a graph, of the graphs that its ops hold, and of what its fused ops stand for."""
+    """The nodes below some outputs, in the bodies of loops and in the definitions of fused ops, too."""
     seen, stack = set[Node](), list(outputs)
     while stack:
         if (node := stack.pop()) not in seen:

@@ -30,7 +30,6 @@ from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker.proofs import Goal
 from symad.verification.depending import depending
-from symad.verification.joined_arrays import piece_by_piece
 from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.whole_proofs import MAX_GOALS_CUT
@@ -79,7 +78,6 @@ def decide(
     meter = meter or Meter(budget)
     judge = Judge(budget, meter)
     comparisons = [part for whole in comparisons for part in one_by_one(whole)]
-    comparisons = [part for whole in comparisons for part in piece_by_piece(whole, budget)]
     pairs = [pair for k, c in enumerate(comparisons) for pair in _pairs(k, c)]
     known = Replayed(comparisons, budget)
     entries, primes = _decided(pairs, seed, judge, known)

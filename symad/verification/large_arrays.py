@@ -31,11 +31,10 @@ def is_fixed(node: Node) -> bool:
     return all(isinstance(d, int) for d in node.shape)
 
 
-def one_by_one(comparison: Comparison, always: bool = False) -> list[Comparison]:
+def one_by_one(comparison: Comparison) -> list[Comparison]:
     """A comparison for each output if one of them is large: proofs write all outputs of a comparison out."""
     left, right, claim = comparison.left, comparison.right, comparison.derivative
-    split = always or largest((*left.output_nodes, *right.output_nodes)) > MAX_ELEMENTS
-    if len(comparison.names) == 1 or not split:
+    if len(comparison.names) == 1 or largest((*left.output_nodes, *right.output_nodes)) <= MAX_ELEMENTS:
         return [comparison]
     made = []
     for k, (name, a, b) in enumerate(

@@ -31,7 +31,6 @@ from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.proof.checksum import is_damaged
 from symad.verification.proof.with_proofs import (
-    ONE_ELEMENT,
     claims_of,
     definitions_assumed,
     has_symbolic_sizes,
@@ -90,8 +89,7 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     for k, c in enumerate(comparisons):
         for output, name in enumerate(c.names):
             if k in whole:
-                assumed = [ONE_ELEMENT] if (2 * count + k, output, 0) in goals else []
-                told.setdefault(name, []).extend(_proved(c, output, assumed))
+                told.setdefault(name, []).extend(_proved(c, output))
     for entry in _against_own(comparisons, derived, certificate.title, seed):
         same = [e for e in told[entry.name] if e.index in (entry.index, "")]
         if entry.status != min((e.status for e in (entry, *same)), key=STATUSES.index):
@@ -245,13 +243,13 @@ def _whole_outputs(k: int, comparison: Comparison, proved: set[Goal]) -> list[bo
     return [found[o] == count for o, count in enumerate(sizes)]
 
 
-def _proved(comparison: Comparison, output: int, more: Sequence[str]) -> list[Entry]:
-    """The entries of an output of which all elements are proved; ``more`` is assumed."""
+def _proved(comparison: Comparison, output: int) -> list[Entry]:
+    """The entries of an output of which all elements are proved."""
     name, shape = comparison.names[output], comparison.right.output_nodes[output].shape
     if has_symbolic_sizes(comparison):
         shape = ()
     (defined,) = definitions_assumed([comparison])
-    assumes = tuple(dict.fromkeys((*comparison.assumes, *defined, *more)))
+    assumes = tuple(dict.fromkeys((*comparison.assumes, *defined)))
     return [
         Entry(
             name, "proved", replayed_claim(comparison), 0.0, assumes, checked=True,
@@ -265,8 +263,7 @@ def _renumbered(proof: Proof, places: Sequence[int], total: int) -> Proof:
     """A proof about some of the comparisons as one about all."""
 
     def there(k: int) -> int:
-        group, place = divmod(k, len(places))
-        return group * total + places[place]
+        return places[k] if k < len(places) else total + places[k - len(places)]
 
     goals = tuple((there(k), o, e) for k, o, e in proof.goals)
     return replace(proof, claims=tuple(map(there, proof.claims)), goals=goals)

@@ -155,7 +155,5 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
         raise BadReturn(f"verify: {name}: returned {type(value).__name__}, of dtype {array.dtype}")
     if array.shape != shape and [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
         raise BadReturn(f"verify: {name}: returned shape {array.shape} instead of {shape}")
-    wide = (
-        array.dtype.kind == "f" and array.dtype.itemsize > 8
-    )  # inputs are float64, and so is what is claimed
+    wide = array.dtype.kind == "f" and array.dtype.itemsize > 8  # more digits than the inputs have
     return (array.astype(np.float64) if wide else array).reshape(shape)

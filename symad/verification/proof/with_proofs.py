@@ -8,7 +8,6 @@ from functools import cached_property
 
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
-from symad.ops.basic.sources import constant
 from symad.ops.linalg.solve_det import MatrixOp
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
@@ -22,13 +21,11 @@ from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
 from symad.verification.proof.readings import read
 from symad.verification.proof.whole_proofs import Found, find, find_long
-from symad.verification.rewriting.restated.by_one_element import by_one_element
 
 REPLAYED = "equal by a proof that the checker replays"
 
 ONE_GRAPH = "both sides are one and the same graph"
 OWN = "symad's derivative rules (check(f) certifies them)"
-ONE_ELEMENT = "each element is one function of those in its place, so that one stands for all"
 NOT_COMPARED = "nothing independent was compared"
 """What a certificate assumes where the checker has not derived the derivative itself."""
 
@@ -37,11 +34,9 @@ SHARE = 8
 
 
 def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
-    """What the checker is asked of comparisons, in three groups.
+    """What the checker is asked: that right sides are derivatives, and then that both sides are equal.
 
-    That right sides are derivatives; that both sides are equal; and that one element of them is, where sizes
-    are symbols and it stands for all. Ops without a rule are replaced by their definitions, which is what
-    `definitions_assumed` says.
+    Ops without a rule are replaced by their definitions, which is what `definitions_assumed` says.
     """
     right = [c.right.output_nodes for c in comparisons]
     equal = [
@@ -51,20 +46,7 @@ def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
         Claim(c.derivative, r) if c.derivative else e
         for c, r, e in zip(comparisons, right, equal, strict=True)
     ]
-    return _defined([*of, *equal, *map(_of_one_element, comparisons)])
-
-
-NEITHER = constant(0), constant(1)
-"""What stands for two sides of which no element stands for all: a claim without a proof."""
-
-
-def _of_one_element(comparison: Comparison) -> Claim:
-    """That one element of each output is equal."""
-    if not has_symbolic_sizes(comparison):
-        return Claim(Derivative("value", ()), ())
-    pairs = zip(comparison.left.output_nodes, comparison.right.output_nodes, strict=True)
-    left, right = zip(*(by_one_element(pair) or NEITHER for pair in pairs), strict=True)
-    return Claim(Derivative("value", left), right)
+    return _defined([*of, *equal])
 
 
 SWEEPS = {
@@ -168,8 +150,6 @@ class Replayed:
     """Outputs with symbolic sizes that the checker was asked about."""
     derived: set[Goal] = field(default_factory=set)
     """Of the goals, those that follow from the checker's own table of derivatives."""
-    single: set[Goal] = field(default_factory=set)
-    """Of the goals, those of which one element is proved that stands for all."""
 
     @cached_property
     def claims(self) -> list[Claim]:
@@ -218,17 +198,6 @@ class Replayed:
         left = [goal for goal in wanted if goal not in self.tried]
         self.tried.update(left)
         self._ask(left, lambda goals: find_for_all_sizes(self.claims, goals))
-        turn = 2 * len(self.comparisons)
-        rest = [(k, o) for k, o, e in left if (k, o, e) not in self.goals]
-        single = [
-            (k + turn, o, 0)
-            for k, o in dict.fromkeys(rest)
-            if has_symbolic_sizes(self.comparisons[k]) and self.claims[k + turn].outputs[o] is not NEITHER[1]
-        ]
-        if single and self.limits.work:
-            found = find(self.claims, single, self.limits)
-            self._keep(found, turn)
-            self.single |= {(k - turn, o, e) for k, o, e in found.goals}
 
     def proves_for_all_sizes(self, place: tuple[int, int]) -> bool:
         """Whether the checker accepts a proof for an output with symbolic sizes."""
@@ -302,8 +271,7 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
                 made.append(replace(entry, status=status, reason=entry.reason or NUMERICAL))
                 lost.add(goal)
             elif goal in known.goals and (entry.status in ("proved", "tested") or goal in symbolic):
-                more = (*assumed[k], *([ONE_ELEMENT] if goal in known.single else []))
-                made.append(accepted(entry, comparisons[k], goal in known.derived, more))
+                made.append(accepted(entry, comparisons[k], goal in known.derived, assumed[k]))
             else:
                 made.append(_not_replayed(entry))
                 lost.add(goal)

@@ -72,7 +72,7 @@ def further_sizes(left: Graph, right: Graph) -> list[dict[sympy.Symbol, int]]:
 def sizes_of_programs(
     outputs: tuple[Node, ...], symbols: Sequence[sympy.Symbol], most: float
 ) -> list[Chosen]:
-    """Size 1, and one that is clearly larger, as far as nodes have values there in so many operations."""
+    """Size 1 and a larger one, each if the nodes have values there and take at most that many operations."""
     found = []
     for numbers in ((ONE,), MANY):
         chosen = _fitting(outputs, symbols, numbers)

@@ -16,7 +16,7 @@ def user(values, *slopes, names="x"):
     arguments = sp.symbols(names, real=True, seq=True)
 
     def at(formula, args):
-        return sp.sympify(formula).subs(dict(zip(arguments, args, strict=True)), simultaneous=True)
+        return sp.Add(formula, 0).subs(dict(zip(arguments, args, strict=True)), simultaneous=True)
 
     def fdiff(self, argindex=1):
         return at(slopes[argindex - 1], self.args)
