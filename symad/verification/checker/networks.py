@@ -161,8 +161,9 @@ class Networks:
         return x[2] if name == "select" and not x[0] else self.function("call", name, x)
 
     def positive(self, form: Form) -> bool:
-        """Whether a form is a sum of squares of real inputs, which is 0 on no open set, or a power of one."""
-        return bool(form) and all(n.number > 0 and all(map(self._square, n.factors)) for n in form)
+        """Whether a form is a sum, never empty, of squares of real inputs: 0 on no open set; or a power."""
+        full = {size > 0 for n in form for size in n.sums.values()} <= {True}
+        return full and bool(form) and all(n.number > 0 and all(map(self._square, n.factors)) for n in form)
 
     def _square(self, factor: Factor) -> bool:
         (kind, data, forms), e = self.atoms[factor[0]], factor[2]
@@ -197,7 +198,7 @@ class Networks:
         merged: dict[tuple[int, tuple[int, ...]], Fraction] = {}
         for a, at, e in n.factors:
             merged[a, at] = ONE if a == DELTA else merged.get((a, at), Fraction(0)) + e
-        for i in bound.keys() - {i for _, at in merged for i in at}:
+        for i in bound.keys() - {i for (_, at), e in merged.items() if e for i in at}:
             if isinstance(dim := bound.pop(i), int):
                 number *= dim
             else:

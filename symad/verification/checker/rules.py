@@ -166,7 +166,7 @@ class Values:
         for a, top in (term.args, term.args[::-1]) if name == "equal" else ():
             if top.data in ("max", "min") and (smaller := self.smaller(a, top, top.data)):
                 return self.value(term.table.product([1 - less for less in smaller]))
-        jumps = name in ("sign", "Heaviside", *table.INDICATORS)  # at 0, which must be no open set's value
+        jumps = name in ("sign", *table.INDICATORS)  # at 0, which must be no open set's value
         if jumps and not self.field.never_zero(args[0].over if len(args) == 1 else self.field.gap(*args)):
             raise Refused(f"the argument of {name} may be 0 on an open set")
         if name == "pow" and self.field.sign(args[0]) != "positive":

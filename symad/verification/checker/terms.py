@@ -173,7 +173,7 @@ HEADS: dict[object, str] = {getattr(m, name): name for m in _NAMES for name in _
     sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.Sqrt: "sqrt", logaddexp: "logaddexp",
 }  # fmt: skip  # by identity: a user's function of the same name is another one
 
-HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "Heaviside", "less", "equal", "real")
+HALF, FLAT = Fraction(1, 2), ("sign", "floor", "ceiling", "less", "equal", "real")
 
 
 def call(name: str, *args: Term | int) -> Term:
@@ -232,6 +232,7 @@ ALWAYS: dict[str, Callable[..., Term]] = {  # f is only short for this when a gr
     "log10": lambda x: call("log", x) / x.table.call("log", 10), "relu": lambda x: call("max", x, 0 * x),
     "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
     "gelu": lambda x: x * (1 + call("erf", x * x.table.term(2) ** -HALF)) / 2,
+    "Heaviside": lambda x, at_0=HALF: call("less", 0, x) + call("equal", x, 0 * x) * at_0,
 }  # fmt: skip
 
 DEFINITIONS: dict[str, Callable[..., Term]] = {  # used by steps, under the conditions in `rules`
@@ -239,10 +240,9 @@ DEFINITIONS: dict[str, Callable[..., Term]] = {  # used by steps, under the cond
     "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF), "sign": lambda x: call("abs", x) / x,
     "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -1 * x)) / 2),
     "softplus": lambda x: call("log", 1 + call("exp", x)), "less": lambda x, y: (1 + call("sign", y - x)) / 2,
-    "max": lambda x, y: (x + y + call("abs", x - y)) / 2, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
+    "max": lambda x, y: (x + y + call("abs", x - y)) / 2, "real": lambda x: x.table.term(1),
     "min": lambda x, y: (x + y - call("abs", x - y)) / 2, "pow": lambda x, y: call("exp", y * call("log", x)),
     "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1, "select": lambda c, x, y: y + c * (x - y),
-    "real": lambda x: x.table.term(1),
 }  # fmt: skip
 
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}

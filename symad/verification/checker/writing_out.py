@@ -96,7 +96,6 @@ def applied(op: apply.Apply, *x: Term) -> Term:
         return x[0].table.call("log", x[0]) / x[0].table.call("log", x[1])
     if name in ("max", "min"):
         return extreme(name, x)
-    x = x[:1] if name == "Heaviside" else x  # the value at 0 is no open set's
     return ALWAYS[name](*x) if name in ALWAYS else x[0].table.call(name, *x)
 
 
@@ -259,8 +258,8 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
     selection.Select: each(lambda op, c, a, b: c.table.select(c, a, b)),
     shaping.Broadcast: lambda w, node, x, at: x[0](tuple([at[k] for k in node.op.axes])),
     shaping.Reshape: reshaped, contraction.Einsum: contracted, solve_det.Solve: matrix,
-    solve_det.Determinant: matrix, solve_det.LogDeterminant: matrix,
-    **dict.fromkeys(softmax.ExponentialOp.__subclasses__(), reduced),
+    solve_det.Determinant: matrix, solve_det.LogDeterminant: matrix, softmax.Softmax: reduced,
+    **dict.fromkeys([softmax.LogSoftmax, softmax.LogSumExp, softmax.SoftmaxTangent], reduced),
 }  # fmt: skip
 RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     sources.ArrayConstant: lambda w, node, x, at: exact(node.op.array[at], w.terms),

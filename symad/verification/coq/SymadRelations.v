@@ -233,8 +233,11 @@ Proof. intros H. unfold equal. destruct (Req_EM_T a b); lra. Qed.
 Lemma c_sign a : a <> 0 -> sign a = Rabs a * / a.
 Proof. intros H. rewrite r_abs_by_sign. field. exact H. Qed.
 
-Lemma c_heaviside a : a <> 0 -> heaviside a = (1 + sign a) * / 2.
-Proof. reflexivity. Qed.
+Lemma c_heaviside a : heaviside a = less 0 a + / 2 * equal a 0.
+Proof.
+  unfold heaviside, less, equal. destruct (Rlt_dec 0 a), (Req_EM_T a 0); try lra;
+    [rewrite sign_eq_1 | subst a; rewrite sign_0 | rewrite sign_eq_m1]; lra.
+Qed.
 
 Lemma c_pow a b : 0 < a -> Rpower a b = exp (b * ln a).
 Proof. reflexivity. Qed.

@@ -14,7 +14,7 @@ DERIVATIVES: dict[str, tuple[str, str]] = {
     "erf": ("d_erf", ""), "pow": ("d_power", "0 < u t"), "max": ("d_max", "u t - v t <> 0"),
     "min": ("d_min", "u t - v t <> 0"), "less": ("d_less", "v t - u t <> 0"),
     "equal": ("d_equal", "v t - u t <> 0"),
-    "Heaviside": ("d_heaviside", "x <> 0"), "floor": ("d_floor", "x <> floor x"),
+    "floor": ("d_floor", "x <> floor x"),
     "ceiling": ("d_ceiling", "x <> ceiling x"),
 }  # fmt: skip
 """∂f/∂x of the checker's table of functions."""
@@ -29,7 +29,7 @@ DEFINITIONS: dict[str, tuple[str, str]] = {
     "tanh": ("c_tanh", ""), "asinh": ("c_asinh", ""), "logcosh": ("c_logcosh", ""),
     "sigmoid": ("c_sigmoid", ""), "softplus": ("c_softplus", ""), "max": ("c_max", ""), "min": ("c_min", ""),
     "less": ("c_less", "b - a <> 0"), "equal": ("c_equal", "b - a <> 0"), "sign": ("c_sign", "a <> 0"),
-    "Heaviside": ("c_heaviside", "a <> 0"), "pow": ("c_pow", "0 < a"), "select": ("c_select", "c * c = c"),
+    "Heaviside": ("c_heaviside", ""), "pow": ("c_pow", "0 < a"), "select": ("c_select", "c * c = c"),
     "sqrt": ("c_sqrt", "0 < a"),
 }  # fmt: skip
 """f = its definition, applied always or by a step of a proof."""

@@ -1,0 +1,94 @@
+"""Statements that are false at few points only, which random points do not meet: the checker refuses them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.core.graph import Graph, Node
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Eye, constant, input_node
+from symad.verification.checker.proofs import Claim, Derivative
+from symad.verification.checker.writing_out import RULES
+from symad.verification.equality import with_inputs_of
+from symad.verification.proof.find_isomorphism import find_for_all_sizes
+from symad.verification.proof.find_proof import Limits
+from symad.verification.proof.whole_proofs import find
+
+x, y = sp.symbols("x y", real=True)
+k, m = sp.symbols("k m", integer=True)
+n = sp.Symbol("n", integer=True, positive=True)
+FAR = 3_712_345
+"""A number that no random point meets."""
+
+
+def claim_of(left, right):
+    a = symad.trace(left)
+    b = with_inputs_of(a, symad.trace(right))
+    return Claim(Derivative("value", a.output_nodes), b.output_nodes)
+
+
+STEPS = {
+    "an integer": (sp.Heaviside(k - FAR, 0), sp.Heaviside(k - FAR, 1)),
+    "a product of integers": (sp.Heaviside(k * m - FAR, 0) * y, sp.Heaviside(k * m - FAR, 1) * y),
+    "half": (sp.Heaviside(k - FAR), sp.Heaviside(k - FAR, 1)),
+    "a ramp": (sp.Heaviside(sp.Max(x, 0), 0), sp.Heaviside(sp.Max(x, 0), 1)),
+    "rounded": (sp.Heaviside(sp.floor(x) - FAR, 0), sp.Heaviside(sp.floor(x) - FAR, 1)),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_the_value_of_a_step_at_0_counts_where_0_is_taken_on_a_region(name):
+    left, right = STEPS[name]
+    assert not find([claim_of(left, right)], [(0, 0, 0)], Limits(100_000, 2000)).proofs
+    assert symad.equal(left, right).status in ("undecided", "refuted")
+
+
+def test_the_value_of_a_step_at_0_does_not_count_elsewhere():
+    for left, right in [
+        (sp.Heaviside(x * y, 0), sp.Heaviside(x * y, 1)),
+        (sp.Heaviside(x), sp.Piecewise((1, x > 0), (0, True))),
+        (sp.Heaviside(x) + sp.Heaviside(-x), sp.Integer(1) + 0 * x),
+    ]:
+        assert symad.equal(left, right).status == "proved"
+    step = symad.trace(lambda u, h: np.heaviside(u, h), [(), ()])
+    assert symad.check(step).status == "proved"
+
+
+def test_a_sum_over_an_identity_matrix_keeps_its_size():
+    """1/Σ_ij [i = j] u_i/u_j is 1/n, and not 1."""
+    u, eye = input_node(sp.MatrixSymbol("u", n, 1), (n,)), Node.of(Eye(n), ())
+    inverse = Node.of(Mul((-1,)), (u,))
+    total = Node.of(Einsum(((0, 1), (0,), (1,)), ()), (eye, u, inverse))
+    left = Graph((u,), (Node.of(Mul((-1,)), (total,)),))
+    for right, true in ((constant(1), False), (symad.trace(lambda v: 1 / np.sum(0 * v + 1), [(n,)]), True)):
+        b = with_inputs_of(left, right).output_nodes[0] if true else right
+        claim = Claim(Derivative("value", left.output_nodes), (b,))
+        assert bool(find_for_all_sizes([claim], [(0, 0, 0)]).proofs) is true
+
+
+@pytest.mark.parametrize(
+    ("size", "proved"),
+    [
+        (n, True),
+        (sp.Symbol("n", integer=True, nonnegative=True), False),
+        (sp.Symbol("n", integer=True), False),
+    ],
+)
+def test_a_sum_of_squares_may_be_empty(size, proved):
+    """[Σ u² = 0] is 0 for almost all u of at least one element, and 1 for none."""
+
+    def with_it(u, w):
+        return np.where(np.sum(u * u) == 0, 1.0, 0.0) + np.sum(w)
+
+    shapes = [(size,), (n,)]
+    left, right = symad.trace(with_it, shapes), symad.trace(lambda u, w: np.sum(w), shapes)
+    assert (symad.equal(left, right).status == "proved") is proved
+
+
+def test_ops_with_a_rule_are_listed_one_by_one():
+    """A subclass of an op is another op, and has no rule unless it gets one."""
+    assert all(not set(kind.__subclasses__()) & set(RULES) for kind in RULES)
