@@ -33,7 +33,7 @@ test-all: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 
 # Parts of data on two worker processes of this machine: an example, the tests, scaling in small.
 scale: $(VENV)/scale.installed
-	$(BIN)/python examples/35_beyond_one_core.py
+	$(BIN)/python examples/speed/35_beyond_one_core.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/scale tests/splitting
 	$(BIN)/python benchmarks/scale/bench_scale.py --small
 

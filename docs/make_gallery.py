@@ -19,7 +19,8 @@ WIDTH = 1400
 
 def drawing_examples():
     """The examples that take ``--out``, in order."""
-    return [path for path in sorted(EXAMPLES.glob("[0-9]*.py")) if '"--out"' in path.read_text("utf-8")]
+    numbered = sorted(EXAMPLES.rglob("[0-9]*.py"), key=lambda path: path.name)
+    return [path for path in numbered if '"--out"' in path.read_text("utf-8")]
 
 
 def run(example, folder):
@@ -56,7 +57,7 @@ def section(example):
     text = text.split("Run: ")[0].strip()
     shown = sorted((DOCS / "pictures").glob(f"{example.stem[:2]}_*.png"))
     images = "\n\n".join(f"![{path.stem[3:].replace('_', ' ')}](pictures/{path.name})" for path in shown)
-    name = f"examples/{example.name}"
+    name = f"examples/{example.relative_to(EXAMPLES).as_posix()}"
     code = f":::{{dropdown}} {name}\n```{{literalinclude}} ../{name}\n```\n:::"
     return f"## {title.rstrip('.')}\n\n{text}\n\n{images}\n\n{code}\n"
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = {"matplotlib", "sklearn", "statsmodels", "torch", "dask", "distributed"}
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"), key=lambda path: path.name)
 
 SMALLER = {
     "04_pendulum": ["--links", "4"],
@@ -73,12 +73,23 @@ def test_example_runs(path, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(LONG))
 def test_what_a_long_example_defines_and_imports_is_there(name):
-    path = ROOT / "examples" / f"{name}.py"
+    (path,) = (path for path in EXAMPLES if path.stem == name)
     needs(path)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert callable(module.main)
+
+
+def test_the_index_names_every_folder_and_number_once():
+    """examples/README.md: one row a folder, and the numbers of its examples, in order."""
+    text = (ROOT / "examples" / "README.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if "/` |" in line]
+    found = {}
+    for path in EXAMPLES:
+        found.setdefault(f"`{path.parent.name}/`", []).append(path.name[:2])
+    assert {row[0]: row[2].split() for row in rows} == found
+    assert len({path.name[:2] for path in EXAMPLES}) == len(EXAMPLES)
 
 
 def test_the_tables_name_examples():

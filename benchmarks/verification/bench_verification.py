@@ -2,8 +2,9 @@
 
 The cases are an LSTM unrolled over many steps, and blocks of a transformer, with thousands of nodes: the
 gradient in reverse mode against that in forward mode, along a direction that is an input itself (a claim
-about all parameters at once); and the LSTM's backward pass derived by hand (`examples/30`) against symad's,
-entry by entry. Tracing and differentiating are not timed; the two sides share the forward pass.
+about all parameters at once); and the LSTM's backward pass derived by hand
+(`examples/certificates/30_verify_lstm_backward.py`) against symad's, entry by entry.
+Tracing and differentiating are not timed; the two sides share the forward pass.
 
 Usage: python benchmarks/verification/bench_verification.py [--runs 3]
 """
@@ -32,7 +33,8 @@ from symad.verification.measuring.directional import directions, slope_forward, 
 
 def by_hand():
     """The example of the LSTM derived by hand."""
-    spec = importlib.util.spec_from_file_location("by_hand", ROOT / "examples" / "30_verify_lstm_backward.py")
+    path = ROOT / "examples/certificates/30_verify_lstm_backward.py"
+    spec = importlib.util.spec_from_file_location("by_hand", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

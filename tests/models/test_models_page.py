@@ -19,7 +19,7 @@ def test_every_model_has_one_row():
 
 
 def test_rows_are_whole_and_their_examples_exist():
-    numbers = {path.name[:2] for path in (ROOT / "examples").glob("*.py")}
+    numbers = {path.name[:2] for path in (ROOT / "examples").rglob("*.py")}
     for row in ROWS:
         assert len(row) == 5
         assert row[1]

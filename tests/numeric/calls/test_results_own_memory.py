@@ -239,7 +239,7 @@ def test_arrays_on_a_device(name: str) -> None:
 # ---- examples -----------------------------------------------------------------------------------------
 
 
-QUICK_EXAMPLES = ["02_sunspots", "03_logistic_regression"]
+QUICK_EXAMPLES = ["first_steps/02_sunspots", "first_steps/03_logistic_regression"]
 
 
 def check_example(path: Path, folder: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_mistake_at_the_top_is_named(name):
 
 
 def example(number):
-    (path,) = (Path(__file__).parents[3] / "examples").glob(f"{number}_*.py")
+    (path,) = (Path(__file__).parents[3] / "examples").rglob(f"{number}_*.py")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
