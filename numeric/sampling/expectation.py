@@ -10,10 +10,10 @@ import numpy as np
 
 import symad
 from symad.core.graph import Graph
-from symad.core.plain_numbers import plain_fields
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric.lowering import lower
+from symad.numeric.plain_numbers import plain_fields
 from symad.tracing import as_graph
 
 Array = np.ndarray

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from symad.core.escaping import not_one_of
-from symad.core.plain_numbers import plain_fields
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
+from symad.numeric.plain_numbers import plain_fields
 from symad.numeric.solvers.least_squares_jacobian import LINEAR
 from symad.numeric.solvers.newton import EPSILON, OUT_OF_ITERATIONS, VALUE_IS_FLAT, Step
 from symad.numeric.solvers.solver_variables import Unknowns, Vector

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.plain_numbers import plain_fields
 from symad.errors import EvaluationError
+from symad.numeric.plain_numbers import plain_fields
 from symad.numeric.solvers.newton_directions import Directions
 from symad.numeric.solvers.solver_variables import Unknowns, Vector, entries_of
 

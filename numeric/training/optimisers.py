@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symad.core.plain_numbers import plain_fields
 from symad.errors import EvaluationError
+from symad.numeric.plain_numbers import plain_fields
 from symad.numeric.training.parameters import Arrays, Form, State, starts, steps
 
 __all__ = ["SGD", "Adam", "Arrays", "Optimiser", "RMSprop", "State", "adamw", "clip_gradients"]

@@ -17,10 +17,10 @@ from typing import Any
 
 from sympy.core.function import FunctionClass
 
-from symad.core.users_line import LIBRARIES
 from symad.tracing.elements.filled import holds_traced
 from symad.tracing.float_of_traced import TracedFloat, compares_no_types
 from symad.tracing.sympy_heads import stand_in
+from symad.tracing.users_line import LIBRARIES
 
 IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
 """The names of a module that Python reads itself, not by running code."""

@@ -19,7 +19,6 @@ from symad.core.dims import Shape, as_shape, dim_symbols
 from symad.core.following import told_of_rewriting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
 from symad.core.signatures import Inputs
-from symad.core.users_line import scipys_call_in, users_line_in
 from symad.core.variables import named
 from symad.errors import TraceError
 from symad.ops.basic.sources import input_node, symbol_of
@@ -31,6 +30,7 @@ from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import SESSION, Session
 from symad.tracing.proxies.surroundings import tracing
 from symad.tracing.proxies.wrapped import Wrapped, as_node
+from symad.tracing.users_line import scipys_call_in, users_line_in
 from symad.tracing.wrt import as_outputs, symbol_like
 
 

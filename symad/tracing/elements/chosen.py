@@ -15,12 +15,12 @@ from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array
 from symad.core.graph import Node
-from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.ops.basic.sources import ArrayConstant, iota
 from symad.tracing.proxies.array_protocol import Function, function_of_numpy
 from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.wrapped import Wrapped, is_condition, number
+from symad.tracing.users_line import users_line
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike, Index

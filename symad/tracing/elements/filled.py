@@ -15,13 +15,13 @@ import numpy as np
 
 from symad.core.arrays import Array, ArrayLike, Index
 from symad.core.dims import format_shape
-from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.ops.basic.sources import array_constant
 from symad.tracing.proxies.array_protocol import Function
 from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import SESSION, Session
 from symad.tracing.proxies.wrapped import Wrapped
+from symad.tracing.users_line import users_line
 
 
 class Filled(np.ndarray):

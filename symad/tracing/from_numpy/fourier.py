@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, nullcontext
 from types import NotImplementedType
 from typing import TYPE_CHECKING, Any
 
-from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.tracing.elements.filled import holds_traced
 from symad.tracing.from_numpy.registry import NO_FFT
 from symad.tracing.proxies.surroundings import WHILE_TRACING
+from symad.tracing.users_line import users_line
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike

@@ -32,7 +32,6 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.forking import hold_while_forking
-from symad.core.users_line import is_scipys_code, is_users_code
 from symad.errors import SymadError
 from symad.tracing.elements.filled import Filled, holds_traced, refilled, unfilled
 from symad.tracing.from_numpy import lists, scipy_stats
@@ -43,6 +42,7 @@ from symad.tracing.proxies.sessions import is_tracing
 from symad.tracing.proxies.surroundings import WHILE_TRACING
 from symad.tracing.proxies.wrapped import as_node
 from symad.tracing.run_on_proxies import trace_function
+from symad.tracing.users_line import is_scipys_code, is_users_code
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from symad.core.users_line import users_line
 from symad.errors import SymadError, TraceError
 from symad.tracing.elements.chosen import Chosen
 from symad.tracing.elements.filled import holds_traced, unfilled
+from symad.tracing.users_line import users_line
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array, ArrayLike

@@ -14,8 +14,8 @@ from types import CodeType, FrameType
 from symad.core.following import Replaced, stand_ins
 from symad.core.graph import Node
 from symad.core.identifiers import is_variable
-from symad.core.users_line import is_users_code
 from symad.ops.basic.sources import Constant, Input
+from symad.tracing.users_line import is_users_code
 
 
 class Place:

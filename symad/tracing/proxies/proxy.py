@@ -18,7 +18,6 @@ import sympy
 from symad.core.arrays import ArrayLike, Index
 from symad.core.dims import Shape, format_shape, is_concrete, size
 from symad.core.graph import Node
-from symad.core.users_line import users_line
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.stacking import element
 from symad.ops.basic.arithmetic import neg
@@ -47,6 +46,7 @@ from symad.tracing.proxies.wrapped import (
     matrix_product,
     number,
 )
+from symad.tracing.users_line import users_line
 
 MAX_SCALARS = 1000
 """The number of elements up to which a traced value becomes an array of scalars if NumPy converts it.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from symad.core.dims import format_shape
-from symad.core.users_line import users_line
 from symad.errors import TraceError
 from symad.tracing.proxies.sessions import SESSION
 from symad.tracing.proxies.wrapped import Wrapped
+from symad.tracing.users_line import users_line
 
 VIEW = "a view"
 """`Wrapped._views` of a reshaped form of another value; other values store their reshaped forms there."""

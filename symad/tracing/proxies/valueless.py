@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NoReturn
 
 from symad.core.dims import format_shape
-from symad.core.users_line import scipys_call, users_line
 from symad.errors import TraceError
 from symad.ops.basic.sources import constant_value
 from symad.tracing.proxies.wrapped import Wrapped
+from symad.tracing.users_line import scipys_call, users_line
 
 
 class Valueless(Wrapped):

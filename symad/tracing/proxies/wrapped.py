@@ -14,7 +14,6 @@ import sympy
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape, broadcast_shapes, format_shape
 from symad.core.graph import Node, op_of
-from symad.core.users_line import users_line
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.arrays.stacking import stack
@@ -23,6 +22,7 @@ from symad.ops.basic.shaping import ShapingOp, broadcast_to
 from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, constant, described
 from symad.ops.elementwise.selection import Condition, compare, indicator
 from symad.tracing.proxies.sessions import SESSION, Session, seen
+from symad.tracing.users_line import users_line
 
 
 class Wrapped:
