@@ -108,13 +108,13 @@ def picture(folder: Path, walked: dict, found: object, fits: list) -> None:
     plane.plot(1, 1, "k*", ms=11)
     plane.set(xlim=(-1.5, 1.4), ylim=(-0.6, 2.4), xlabel="x", ylabel="y", title="paths down a valley")
     plane.legend(frameon=False, fontsize=9, loc="upper center")
-    values.set(xlim=(0, 60), ylim=(1e-26, 1e2), xlabel="steps", title="f after each step")
+    values.set(xlim=(0, 60), ylim=(1e-26, 1e2), xlabel="steps", ylabel="f(x, y)", title="f after each step")
     line = np.linspace(48, 127, 200)
     for k in (0, len(fits) - 1):
         a, b, c = fits[k]
         curve.plot(line, a * np.exp(b / (line + c)), lw=1.3, label=f"after {k} steps")
     curve.plot(TEMPERATURES, RESISTANCES, "k.", ms=6)
-    curve.set(ylabel="Ω", ylim=(0, 40_000), title="a thermistor by Levenberg–Marquardt")
+    curve.set(ylabel="resistance in Ω", ylim=(0, 40_000), title="a thermistor by Levenberg–Marquardt")
     curve.legend(frameon=False, fontsize=9)
     for k in (60, 110, len(fits) - 1):
         a, b, c = fits[k]

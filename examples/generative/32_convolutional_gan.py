@@ -112,10 +112,10 @@ def picture(folder, x, made, p, losses) -> None:
         losses, ["discriminator", "generator"], ["tab:blue", "tab:red"], strict=True
     ):
         smooth = np.convolve(values, np.ones(10) / 10, "valid")
-        axes[5].plot(smooth, color=color, label=name)
+        axes[5].plot(np.arange(9, len(values)), smooth, color=color, label=name)
     axes[5].axhline(2 * np.log(2), color="tab:blue", lw=0.6, ls=":")
     axes[5].axhline(np.log(2), color="tab:red", lw=0.6, ls=":")
-    axes[5].set(xlabel="round", ylabel="loss", ylim=(0, 4.5))
+    axes[5].set(xlabel="round", ylabel="loss, mean of 10 rounds", ylim=(0, 4.5))
     axes[5].legend(
         frameon=False, ncols=2, title="dotted: where the two cannot be told apart", title_fontsize=8
     )

@@ -238,13 +238,14 @@ def picture(folder, adapted, w, drawn, curves) -> None:
     letters = [LETTERS[1:][k] for k in order]
     colors = ["tab:red" if c in "aeiou" else "0.7" for c in letters]
     axes["B"].bar(letters, w[order], color=colors)
-    axes["B"].set(title="reward model: what each letter is worth (vowels red)")
+    axes["B"].set(title="reward model: what each letter is worth (vowels red)", ylabel="reward")
     edges = np.arange(-0.05, 1.06, 0.1)
     shown = [name for name in drawn if "-ing" not in name]
     for name, color in zip(shown, ["0.3", "tab:red", "tab:blue", "tab:green"], strict=True):
         shares = np.histogram(vowels(drawn[name]), edges)[0] / len(drawn[name])
         axes["C"].plot(edges[:-1] + 0.05, shares, "o-", color=color, label=name)
-    axes["C"].set(title="the share of vowels in 400 words of each model", xlabel="share of vowels")
+    axes["C"].set(title="vowels in 400 words of each model")
+    axes["C"].set(xlabel="share of vowels", ylabel="share of words")
     axes["C"].legend(frameon=False)
     for (beta, curve), color in zip(curves.items(), ["tab:blue", "tab:green"], strict=True):
         axes["D"].plot(curve[:, 1], curve[:, 0], "o-", ms=3, lw=0.8, color=color, label=f"β = {beta:g}")

@@ -124,13 +124,14 @@ def picture(folder, results) -> None:
     for (left, right), (name, (years, actual, predicted, errors, unit)) in zip(
         rows, results.items(), strict=True
     ):
-        left.plot(years[-60:], actual[-60:], color="0.6", lw=3, label=f"{name}, {unit}")
+        left.plot(years[-60:], actual[-60:], color="0.6", lw=3, label=name)
         left.plot(years[-60:], predicted["LSTM"][-60:], color="tab:red", lw=1.2, label="LSTM, a month ahead")
         left.legend(frameon=False, loc="upper left", ncols=2)
         left.margins(y=0.25)
+        left.set(ylabel=unit)
         colors = ["0.7", "tab:green", "tab:blue", "tab:red"]
         right.bar(list(errors), list(errors.values()), color=colors)
-        right.set(title=f"held-out error, {unit}")
+        right.set(title="held-out RMS error", ylabel=unit)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "climate_series.png", dpi=150)
 
