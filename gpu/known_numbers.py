@@ -42,10 +42,13 @@ def filled(node: Node) -> Any:
         return None if isinstance(op.value, bool) else op.value
     if isinstance(op, (Broadcast, Reshape, Slice, Take)):
         return filled(node.args[0])
-    if isinstance(op, (Add, Mul)):
-        values = [filled(a) for a in node.args]
-        if all(isinstance(v, (int, float)) for v in values):
-            with np.errstate(all="ignore"):
-                found = evaluate(op, tuple(map(float, values)))
-            return float(found)
-    return None
+    if not isinstance(op, (Add, Mul)) or not node.shape:
+        return None
+    values: list[float] = []
+    for arg in node.args:  # stops at the first without a number: arguments share values
+        value = filled(arg)
+        if not isinstance(value, (int, float)):
+            return None
+        values.append(float(value))
+    with np.errstate(all="ignore"):
+        return float(evaluate(op, tuple(values)))

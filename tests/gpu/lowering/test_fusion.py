@@ -8,6 +8,7 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph
+from symad.gpu.known_numbers import known_numbers
 from symad.gpu.passes.fusion import fuse
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.ops.basic.arithmetic import add, mul
@@ -75,3 +76,12 @@ def test_gradients_of_long_chains_are_few_kernels():
     fused = fuse(graph)
     kernels = {(n.op.body, n.args) for n in fused.nodes if isinstance(n.op, (Fused, FusedSum))}
     assert len(kernels) == 1  # value and slope of each element together
+
+
+def test_numbers_are_looked_for_once_in_shared_values():
+    """u ← u² + u doubles the paths to the first value in each step; a search of all paths would not end."""
+    u = input_node(sp.MatrixSymbol("u", SIZE, 1), (SIZE, 1))
+    for _ in range(60):
+        u = add(mul(u, u), u)
+    (found,) = known_numbers((u,))
+    assert found is u
