@@ -103,12 +103,8 @@ def _entry(name: str, types: Sequence[str], kinds: Sequence[str]) -> list[str]:
         passed.append(f"{near} ? ({const}{c} *)(args[{k}] + at * steps[{k}]) : b{k}")
         move = "for (ptrdiff_t i = 0; i < n; i++) "
         if k < len(types):
-            gathered.append(f"      if (!({near}) && (at == 0 || steps[{k}]))")
-            count = f"steps[{k}] ? n : {PIECE_LENGTH}"
-            gathered.append(
-                f"        for (ptrdiff_t i = 0; i < ({count}); i++) "
-                f"b{k}[i] = *(const {c} *)(args[{k}] + (at + i) * steps[{k}]);"
-            )
+            gathered.append(f"      if (!({near}) && (at == 0 || steps[{k}]))")  # no later piece is longer
+            gathered.append(f"        {move}b{k}[i] = *(const {c} *)(args[{k}] + (at + i) * steps[{k}]);")
         else:
             scattered.append(
                 f"      if (!({near})) {move}*({c} *)(args[{k}] + (at + i) * steps[{k}]) = b{k}[i];"
