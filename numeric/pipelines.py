@@ -19,7 +19,7 @@ from symad.higher_order.scan import Scan
 from symad.numeric.expressions.folding import fold
 from symad.numeric.expressions.powers import multiply_powers
 from symad.numeric.expressions.views import join_views
-from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
+from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
 from symad.numeric.passes.algebra.redundant_masks import drop_masks
@@ -32,7 +32,6 @@ from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.blocked_chains import in_chains
-from symad.numeric.passes.blocking.blocked_products import block_products
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.loops.feature_major import feature_major
@@ -43,9 +42,9 @@ from symad.numeric.passes.loops.split_state import in_parts as split_states
 from symad.numeric.passes.loops.wide_products import widen_products
 from symad.numeric.passes.memory_layout.cancel_pads import drop_pads
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
+from symad.numeric.passes.memory_layout.memory_spans import lay_out_sparse
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay, overlay_pads
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
-from symad.numeric.passes.memory_layout.sparse_results import lay_out_sparse
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
@@ -112,10 +111,12 @@ EXPAND = GraphPass(
     "expand", expand, "", "f and its derivative share common parts; functions of constants are constants"
 )
 KEEP = GraphPass(
-    "keep", keep, "", "scans are loops that keep the values of their steps, and none is computed again"
+    "keep",
+    keep,
+    "",
+    "scans are loops of what depends on their states; values read elsewhere are kept",
 )
 STABILIZE = GraphPass("stabilize", stabilize, "", "forms that lose digits are replaced by stable equal ones")
-HOIST = GraphPass("hoist", hoist, "", "the body of a loop holds only work that depends on its state")
 LAST_STEP = GraphPass(
     "last step", start_from_last_step, "keep", "a loop starts at its cotangent, if only the last step has one"
 )
@@ -133,7 +134,6 @@ PLAIN_GRAPH = (
     EXPAND,
     KEEP,
     STABILIZE,
-    HOIST,
     LAST_STEP,
     CONTRACT,
     GraphPass("join pads", join_pads, "", "adjacent parts are concatenated, not padded and added"),
@@ -150,12 +150,11 @@ ARRAY_GRAPH = (
     GraphPass("sum first", sum_before_slicing, "", "a sum of equal slices is a slice of the arrays' sum"),
     KEEP,
     STABILIZE,
-    HOIST,
     LAST_STEP,
 )
 """The first graph passes for array graphs in NumPy."""
 
-COMPILED_GRAPH = (LOGISTIC, EXPAND, KEEP, STABILIZE, HOIST)
+COMPILED_GRAPH = (LOGISTIC, EXPAND, KEEP, STABILIZE)
 """The first graph passes for array graphs with compiled kernels.
 
 `sum first` and `last step` are left out: compiled loops read slices element by element, NumPy whole arrays.
@@ -187,7 +186,6 @@ NUMPY_GRAPH = (
     GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays run block by block"),
     GraphPass("parts of states", split_states, "keep", "each part of a loop's state is a state of its own"),
     GraphPass("wide products", widen_products, "keep", "W h + U x + b is one matrix product in each step"),
-    GraphPass("blocked products", block_products, "wide products", "copied operands fit the cache"),
 )
 """The last graph passes for array graphs in NumPy, whose functions work on whole arrays."""
 
@@ -207,7 +205,6 @@ PLAIN_PROGRAM = (
     ProgramPass("drop unread", drop_unread, "", "every statement is needed for a result"),
     ProgramPass("inline", inline, "drop unread", "each mathematical step is one line"),
     ProgramPass("fold", fold, "inline", "constants are multiplied: 6*x, not 3*(2*x); NumPy broadcasts rows"),
-    ProgramPass("join views again", join_views, "inline", "no inlined line takes a slice of a slice"),
     ProgramPass("split wide", split_wide, "inline", "no sum is too long for CPython's compiler"),
     ProgramPass("drop unread again", drop_unread, "inline", "every statement is needed for a result"),
 )

@@ -239,9 +239,7 @@ def scattered(percent: int) -> Timed:
     return newton_step(f, np.linspace(0, 1, n))
 
 
-STRETCH = (
-    "passes.memory_layout.flat_stencils.MAX_STRETCH", "passes.memory_layout.memory_spans.MAX_STRETCH",
-)  # fmt: skip
+STRETCH = ("passes.memory_layout.memory_spans.MAX_STRETCH",)
 CASES = {
     "stretch": Case(STRETCH, (1, 2, 3, 4, 6, 10, 30, 100), stretched, 100.0, 1.0),
     "stretch of entries": Case(STRETCH, (1, 2, 3, 4, 6, 10, 30, 100), stretched_entries, 100.0, 1.0),

@@ -236,7 +236,6 @@ CASES = {
     "wide products": Case(("passes.loops.wide_products.MIN_COLUMNS",), [2, 4, 8, 16, 32, 64], rnn),
     "wide products, 256": Case(("passes.loops.wide_products.MIN_COLUMNS",), [2, 4, 8, 16, 32], wide_rnn),
     "feature major": Case(("passes.loops.feature_major.MIN_BATCH",), [1, 2, 4, 8, 16, 32], lstm),
-    "blocked products": Case(("passes.blocking.blocked_products.MIN_NUMBERS",), [8, 16, 32, 64, 128], lstm),
     "sink, a step": Case(
         ("passes.loops.sink_into_loop.MIN_STEP",), [2**k for k in range(6, 15, 2)], softplus_steps
     ),

@@ -8,7 +8,6 @@ from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan
 from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
-from symad.numeric.compiled_arrays.cut_before_fusing import in_pieces
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
@@ -53,8 +52,7 @@ class _Fusion:
 
     def body(self, body: Graph) -> Graph:
         if id(body) not in self.bodies:
-            pieces = in_pieces(body.output_nodes)
             self.inside += 1
-            self.bodies[id(body)] = body, Graph(body.input_nodes, self.outputs(pieces))
+            self.bodies[id(body)] = body, Graph(body.input_nodes, self.outputs(body.output_nodes))
             self.inside -= 1
         return self.bodies[id(body)][1]

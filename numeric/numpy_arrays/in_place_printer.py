@@ -21,14 +21,12 @@ from symad.numeric.numpy_arrays import owners
 from symad.numeric.numpy_arrays.elementwise_statements import step_lines
 from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.matmul_statements import product_line
-from symad.numeric.numpy_arrays.memory_reuse import laid_out
 from symad.numeric.numpy_arrays.ops.sparse import matrix_lines
 from symad.numeric.numpy_arrays.owners import owner
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.numpy_arrays.texts import Name, Turned, assigned
 from symad.numeric.passes.loop import Loop
-from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import ProgramPass, in_place, keeps_memory
 from symad.numeric.program.expressions import Compute, Expression, Index, Value, op_in
@@ -37,7 +35,7 @@ from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.target import MatrixProduct
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Reshape, Slice
+from symad.ops.basic.shaping import Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
@@ -108,7 +106,7 @@ class InPlacePrinter(ArrayPrinter):
         order = graph.nodes
         if holds(graph, Select) and any(isinstance(n.op, Select) and not _is_indicator(n) for n in order):
             return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']
-        if reads_ranges(graph) or works_in_gaps(order):
+        if works_in_gaps(graph):
             return [f'@{self.np}.errstate(all="ignore")  # of elements between those that are read']
         overflows = "_sigmoid" in self.helpers  # exp overflows where the sigmoid is 0
         return [f'@{self.np}.errstate(over="ignore")'] if overflows else []
@@ -164,10 +162,6 @@ class InPlacePrinter(ArrayPrinter):
         lines = step_lines(node, self) if node.shape else None
         if lines is not None:
             return lines
-        copied = laid_out(node, self) if isinstance(node.op, Reshape) else None
-        if copied is not None:
-            self.text[node] = self.name_for(node)
-            return [f"{self.text[node]} = {copied}"]
         if isinstance(node.op, Einsum):
             line = product_line(node, self)
             if line is not None:

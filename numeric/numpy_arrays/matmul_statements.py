@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from string import Template
-
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.memory_reuse import recycled_product, with_new
+from symad.numeric.numpy_arrays.memory_reuse import recycled_product
 from symad.numeric.numpy_arrays.printing import InPlacePrinting
 from symad.numeric.numpy_arrays.texts import Part, Turned, assigned, is_name
-from symad.numeric.passes.blocking.blocked_products import steps_at_a_time
 from symad.numeric.targets.target import MatrixProduct
-
-SUMMED = '''def _summed(a, b, steps):
-    """The sum of a[t] @ b[t].T over t, some steps at a time: what BLAS reads is in the cache."""
-    count, rows, width = a.shape
-    columns = b.shape[1]
-    total, more = (_new((rows, columns), a.dtype) for _ in range(2))
-    left, right = (_new((n*steps*width,), a.dtype) for n in (rows, columns))
-    for start in range(0, count, steps):
-        part = slice(start, start + steps)
-        size = min(steps, count - start)*width
-        first = left[:rows*size].reshape(rows, size)
-        first.reshape(rows, -1, width)[...] = a[part].transpose(1, 0, 2)
-        second = right[:size*columns].reshape(size, columns)
-        second.reshape(-1, width, columns)[...] = b[part].transpose(0, 2, 1)
-        $multiply(first, second, more if start else total)
-        if start:
-            total += more
-    return total
-'''
 
 
 def product_line(node: Node, printer: InPlacePrinting) -> str | None:
     """The statement of a matrix product; None for other contractions."""
     slot = printer.slots.get(node)
-    steps = steps_at_a_time(node)
-    if steps is not None:
-        made = _summed(node, steps, printer)
-        printer.text[node] = slot or printer.name_for(node)
-        return assigned(slot, made) if slot is not None else f"{printer.text[node]} = {made}"
     product = printer.writer.product(node)
     if product is None:
         return None
@@ -54,14 +27,6 @@ def product_line(node: Node, printer: InPlacePrinting) -> str | None:
     made = recycled_product(node, product, printer) if recycled else printer.product_text(product)
     printer.text[node] = printer.name_for(node)
     return f"{printer.text[node]} = {made}"
-
-
-def _summed(node: Node, steps: int, printer: InPlacePrinting) -> str:
-    """The sum of the products of all steps, in recycled memory."""
-    with_new(printer)
-    helper = printer.helper("_summed", Template(SUMMED).substitute(multiply=printer.multiplication()))
-    left, right = (printer.text[arg] for arg in node.args)
-    return f"{helper}({left}, {right}, {steps})"
 
 
 def is_plain(product: MatrixProduct) -> bool:

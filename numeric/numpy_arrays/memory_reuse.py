@@ -10,9 +10,8 @@ cache lines: arithmetic on arrays in the cache is up to twice as fast there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from string import Template
 from threading import Lock
 
@@ -24,9 +23,8 @@ from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
 from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
 from symad.numeric.program.statements import Allocate
-from symad.numeric.program_passes.memory.recycling import is_large, most_elements
+from symad.numeric.program_passes.memory.recycling import most_elements
 from symad.numeric.targets.target import MatrixProduct
-from symad.ops.basic.contraction import Einsum
 
 FUNCTIONS = '''def _count(pair):
     """The number of references to a block of memory; with it comes where a cache line begins."""
@@ -81,14 +79,6 @@ PRODUCT = '''def _product(a, b, least=0):
 '''
 
 
-LAID_OUT = '''def _laid_out(array, shape):
-    """A copy of an array under another shape, in memory that is used again."""
-    made = _new(array.shape, array.dtype)
-    made[...] = array
-    return made.reshape(shape)
-'''
-
-
 @cache
 def new_array(holder: str = "threading.local()") -> Callable[..., np.ndarray]:
     """The function `_new` of generated code, for compiled code that the library calls itself."""
@@ -138,41 +128,6 @@ def allocation(made: Allocate, printer: Printing) -> str:
         return f"{new_text(shape, printer)}{turn}"
     function = "zeros" if made.zeros else "empty"
     return f"{printer.np}.{function}({printer.dims(shape)}, dtype={printer.type_text}){turn}"
-
-
-def laid_out(node: Node, printer: InPlacePrinting) -> str | None:
-    """The copy of a large transposed array that a reshape makes by joining axes; None for other arrays."""
-    (arg,) = node.args
-    op = arg.op
-    known = all(isinstance(d, int) for d in (*arg.shape, *node.shape))
-    if not isinstance(op, Einsum) or len(op.inputs) > 1 or not known:
-        return None
-    if not is_large(node.shape, printer.itemsize, printer.bounds):
-        return None
-    (labels,) = op.inputs
-    if sorted(labels) != sorted(op.output):
-        return None
-    followed = set(pairwise(labels))
-    joined = [(op.output[k], op.output[k + 1]) for k in _joined(arg.shape, node.shape)]
-    if all(pair in followed for pair in joined):
-        return None
-    with_new(printer)
-    return f"{printer.helper('_laid_out', LAID_OUT)}({printer.text[arg]}, {printer.dims(node.shape)})"
-
-
-def _joined(before: Sequence[int], after: Sequence[int]) -> list[int]:
-    """The axes that a reshape joins with the next axis; none if it does more than join axes."""
-    found: list[int] = []
-    k = 0
-    for size in after:
-        total, first = 1, k
-        while k < len(before) and total * before[k] <= size:
-            total *= before[k]
-            k += 1
-        if total != size:
-            return []
-        found += range(first, k - 1)
-    return found
 
 
 def recycled_product(node: Node, product: MatrixProduct, printer: InPlacePrinting) -> str:

@@ -16,7 +16,7 @@ from symad.numeric.passes.loops.keep_step_values import keep
 from symad.numeric.passes.loops.sum_before_slice import sum_before_slicing
 from symad.stable import stabilize
 
-__all__ = ["contract_sums", "expand", "hoist", "keep", "prepare", "stabilize", "sum_before_slicing"]
+__all__ = ["contract_sums", "expand", "keep", "prepare", "stabilize", "sum_before_slicing"]
 
 
 def prepare(graph: Graph) -> Graph:

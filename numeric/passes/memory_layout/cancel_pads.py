@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.dims import is_concrete
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.core.readers import readers
 from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.loop import Loop, has_loops, with_body
 from symad.ops.basic.arithmetic import Add, signed_sum
-from symad.ops.basic.shaping import Pad, Slice, slice_axes
+from symad.ops.basic.shaping import Pad, Slice
 
 
 def drop_pads(graph: Graph) -> Graph:
@@ -92,42 +91,6 @@ def _sum_of_slices(cut: Slice, total: Node) -> Node | None:
             terms.append((sign, term.args[0]))
     padded = any(isinstance(term.op, Pad) for term in total.args)
     return signed_sum(terms) if padded and terms else None
-
-
-def cut_sums(graph: Graph) -> Graph:
-    """The graph with slices of sums of padded arrays as sums of slices, where no slice contains padding.
-
-    The gradient of a function of differences in a padded array is such a slice.
-    """
-    users = readers(graph.nodes)
-
-    def better(node: Node, args: Nodes) -> Node:
-        (total, *_) = node.args or (node,)
-        alone = isinstance(node.op, Slice) and users[total] == [node] and total not in graph.output_nodes
-        if alone and isinstance(total.op, Add) and any(isinstance(a.op, Pad) for a in total.args):
-            terms = [_within(op_of(node, Slice), term) for term in args[0].args]
-            found = [term for term in terms if term is not None]
-            if len(found) == len(terms):
-                return signed_sum(list(zip(total.op.signs, found, strict=True)))
-        return node if args == node.args else Node.of(node.op, args)
-
-    made = rebuild(graph, {}, better)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
-
-
-def _within(cut: Slice, term: Node) -> Node | None:
-    """A slice of a term, taken before its padding; None if the slice contains padding."""
-    if not isinstance(term.op, Pad):
-        return Node.of(cut, (term,)) if len(term.shape) == len(cut.start) else None
-    op = term.op
-    known = is_concrete((*cut.start, *op.start, *term.shape))
-    if any(step != 1 for step in (*cut.step, *op.step)) or not known:
-        return None
-    (inner,) = term.args
-    start = tuple(a - b for a, b in zip(cut.start, op.start, strict=True))
-    if not all(0 <= a <= d - c for a, c, d in zip(start, cut.count, inner.shape, strict=True)):
-        return None
-    return slice_axes(inner, start, cut.count, cut.step)
 
 
 def _meeting(cut: Slice, pad: Node) -> bool | None:

@@ -1,9 +1,12 @@
 """Elementwise work on slices as work on spans of memory, gaps between the rows included.
 
-A slice of an array has gaps in memory after every row. Functions of such slices are evaluated on the whole
-span (`symad.numeric.passes.memory_layout.flat_stencils`) if the arrays have equal strides. Ops that read more
-than single elements, such as sums and products, read the span through a view with gaps. A padded array of
-this kind is the span itself with its gaps set to zero, between zeros at both ends.
+A slice of an array (m, n) has a gap in memory after every row, and NumPy's functions (also compiled ones)
+pay for each row. With the strides s of the array, element i of a slice is Σ_k s_k i_k places after its first
+one, and the same holds for all slices of arrays of this shape. Functions of slices are therefore evaluated on
+the spans of memory that contain them: this computes some elements that nobody reads, but in one call. Ops
+that read more than single elements, such as sums and products, read the span through a view with gaps, and a
+sparse matrix gathers its entries from it. A padded array of this kind is the span itself with its gaps set to
+zero, between zeros at both ends.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +22,10 @@ from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.block_loop import RowBlocks
-from symad.numeric.passes.memory_layout.flat_stencils import MAX_STRETCH, Range, is_one_value
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import (
+    Broadcast,
     Pad,
     Reshape,
     Slice,
@@ -34,8 +38,29 @@ from symad.ops.basic.sources import ArrayConstant, array_constant, constant
 from symad.ops.elementwise.selection import select
 from symad.ops.sparse.csr import CompressedRows
 
+MAX_STRETCH = 1.5
+"""A span may have at most this many times as many elements as the slice in it.
+
+Gradients of Rosenbrock's function in rows take 0.75 to 0.79 of the time up to 1.5, and 1.03 at 2; the entries
+of a sparse Hessian take 0.97 to 1.05 and 1.34 (bench_layout_thresholds.py, "stretch").
+"""
+
 ASSUMED_LENGTH = 1000
 """The value assumed for an unknown length when sizes are compared."""
+
+
+class Range(NamedTuple):
+    """An array of ``shape`` inside of a flat array: element i is at Σ_k strides_k i_k."""
+
+    flat: Node
+    shape: Shape
+    strides: tuple[int, ...]
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The positions of the elements in the flat array, in row-major order; all sizes are known."""
+        grid = np.indices(self.shape).reshape(len(self.shape), -1)
+        return np.tensordot(self.strides, grid, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +144,21 @@ def in_spans(graph: Graph) -> Graph:
     return made if after < before else graph
 
 
-def works_in_gaps(nodes: Sequence[Node]) -> bool:
+def lay_out_sparse(graph: Graph) -> Graph:
+    """The graph with the parts of sparse matrices on spans."""
+    matrices = any(isinstance(node.op, CompressedRows) for node in graph.output_nodes)
+    return in_spans(graph) if matrices else graph
+
+
+def works_in_gaps(graph: Graph) -> bool:
     """Whether elements in gaps are computed: floating-point warnings may then concern only these elements."""
-    bodies = {node.op.body for node in nodes if isinstance(node.op, RowBlocks)}
+    bodies = {node.op.body for node in graph.nodes if isinstance(node.op, RowBlocks)}
     inner = [node for body in bodies for node in body.nodes]
-    return any(isinstance(node.op, (Spread, Cleared)) for node in [*nodes, *inner])
+    matrices = [node for node in graph.output_nodes if isinstance(node.op, CompressedRows)]
+    tables = [arg.args[0] for node in matrices for arg in node.args if isinstance(arg.op, Gather)]
+    arrays = [table.args[0] if isinstance(table.op, Slice) else table for table in tables]
+    spans = any(isinstance(node.op, (Spread, Cleared)) for node in [*graph.nodes, *inner])
+    return spans or not all(isinstance(array.op, Reshape) for array in arrays)
 
 
 class _Spans:
@@ -199,7 +234,7 @@ class _Spans:
         return _cut(self._whole(arg), op.start, node.shape)
 
     def _elementwise(self, node: Node) -> Range | None:
-        arrays = [a for a in node.args if a.shape and not is_one_value(a)]
+        arrays = [a for a in node.args if a.shape and not _is_one_value(a)]
         if not any(a in self.spans for a in arrays):
             return None
         found = [self._whole(a) for a in arrays]
@@ -263,6 +298,11 @@ def _number(size: Dim) -> int:
     if isinstance(size, int):
         return size
     return int(size.subs(dict.fromkeys(size.free_symbols, ASSUMED_LENGTH)))
+
+
+def _is_one_value(node: Node) -> bool:
+    """Whether an array is one number, repeated."""
+    return isinstance(node.op, Broadcast) and not node.op.axes
 
 
 def _is_known(dims: Shape) -> bool:
