@@ -309,11 +309,10 @@ def test_only_pieces_of_an_array_that_is_read_whole_are_left_alone():
 
 @needs_compiler
 def test_rows_of_one_element_fill_one_place_of_a_buffer():
-    """NumPy gives axes of one element the stride 0: each row of (n, 1) then filled a buffer of 1024 places."""
-    graph = symad.vmap(
-        symad.value_and_gradient(symad.trace(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2), [(2,)]))
-    )
-    filled = [line for line in lower(graph, backend="c").c_source.splitlines() if "b0[i] = *" in line]
+    """NumPy gives axes of one element the stride 0: rows of (n, 1) filled buffers of 1024 places."""
+    valley = symad.trace(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2), [(2,)])
+    source = lower(symad.vmap(symad.value_and_gradient(valley)), backend="c").c_source
+    filled = [line for line in source.splitlines() if "b0[i] = *" in line]
     assert filled and all("i < n;" in line for line in filled)
 
 
