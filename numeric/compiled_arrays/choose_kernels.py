@@ -34,7 +34,7 @@ class _Fusion:
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
         rows = fuse_rows(as_products(outputs), dots=True)
-        return fuse_chains(rows, self.opened, self.alone, last_axes=True, again=not self.inside)
+        return fuse_chains(rows, self.opened, self.alone, last_axes=True)
 
     def alone(self, node: Node) -> bool:
         """Whether a node stays unfused: it assembles an array from parts in place, or is no vector code."""

@@ -1,6 +1,5 @@
 """Fusion: passes that combine many nodes into one kernel, for compiled C and for CUDA.
 
 `chains` turns elementwise nodes into one kernel. `rows` and `row_statements` add reductions over rows,
-`products` turns contractions without a sum into products, `recompute` decides what is computed twice instead
-of stored, and `c_expressions` writes the bodies.
+`products` turns contractions without a sum into products, and `c_expressions` writes the bodies.
 """

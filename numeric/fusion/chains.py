@@ -21,7 +21,6 @@ from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.recompute import computed_again
 from symad.numeric.passes.bodies import BodyOp, body_nodes, body_shape, body_values
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum, sum_axes
@@ -78,7 +77,6 @@ def fuse_chains(
     opened: Opened,
     alone: Callable[[Node], bool] = lambda node: False,
     last_axes: bool = False,
-    again: bool = False,
 ) -> Nodes:
     """Outputs with their chains fused.
 
@@ -87,9 +85,8 @@ def fuse_chains(
         opened: see `Opened`.
         alone: whether a node is kept out of all groups.
         last_axes: whether sums are fused only if they are over the last axes.
-        again: whether kernels recompute values that would take longer to read.
     """
-    made = _Groups(outputs, alone, again).rebuilt(opened)
+    made = _Groups(outputs, alone).rebuilt(opened)
     users, kept = _users(topological(made)), set(made)
     return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept, last_axes))
 
@@ -115,7 +112,7 @@ class _Group:
 class _Groups:
     """The grouping of one graph, from the outputs backwards."""
 
-    def __init__(self, outputs: Sequence[Node], alone: Callable[[Node], bool], again: bool) -> None:
+    def __init__(self, outputs: Sequence[Node], alone: Callable[[Node], bool]) -> None:
         self.outputs = outputs
         self.alone = alone
         self.order = topological(outputs)
@@ -129,10 +126,6 @@ class _Groups:
                 for other in self._siblings(node):
                     self._merge(self.of[node], other)
         self._split_shapeless()
-        self.again: dict[Node, set[Node]] = {}
-        """The values that groups recompute, by the root of the group."""
-        if again:
-            self.again = computed_again(self.order, self.users, self.kept, self.of.get)
 
     def _place(self, node: Node) -> None:
         """Put a node into the group of its users, or into a new one."""
@@ -250,16 +243,11 @@ class _Groups:
         position = {node: k for k, node in enumerate(self.order)}
         units: dict[int, list[Node]] = {}
         unit_of: dict[Node, int] = {}
-        groups: dict[int, _Group] = {}
         for node in self.order:
             group = self.of.get(node)
             key = position[group.root] if group is not None else position[node]
-            if group is not None:
-                groups[key] = group
             units.setdefault(key, []).append(node)
             unit_of[node] = key
-        for root, copies in self.again.items():
-            units[position[root]] = sorted({*units[position[root]], *copies}, key=position.__getitem__)
         needs = {
             key: sorted({unit_of[a] for m in members for a in m.args if a not in inside} - {key})
             for key, members in units.items()
@@ -269,7 +257,7 @@ class _Groups:
         for key in TopologicalSorter(needs).static_order():
             members = units[key]
             if len(members) > 1 or (members[0] in self.of and not _is_plain(members[0])):
-                new |= self._kernel(groups[key], members, new)
+                new |= self._kernel(members, new)
             else:
                 new[members[0]] = opened(members[0], tuple(new[a] for a in members[0].args))
         tell(new)
@@ -278,19 +266,11 @@ class _Groups:
     def _is_read(self, node: Node) -> bool:
         """Whether a kernel must write a value: a result of the graph, or a value read by other kernels."""
         group = self.of[node]
-        readers = (self.of.get(u) for u in self.users[node])
-        return node in self.kept or any(
-            g is None or (g is not group and node not in self.again.get(g.root, ())) for g in readers
-        )
+        return node in self.kept or any(self.of.get(user) is not group for user in self.users[node])
 
-    def _kernel(self, group: _Group, members: Sequence[Node], new: Mapping[Node, Node]) -> dict[Node, Node]:
-        """The `Fused` nodes of one group; members that no result needs are left out."""
-        results = [m for m in members if self.of.get(m) is group and self._is_read(m)]
-        needed = set(results)
-        for m in reversed(members):
-            if m in needed:
-                needed.update(m.args)
-        members = [m for m in members if m in needed]
+    def _kernel(self, members: Sequence[Node], new: Mapping[Node, Node]) -> dict[Node, Node]:
+        """The `Fused` nodes of one group."""
+        results = [m for m in members if self._is_read(m)]
         inside = set(members)
         leaves = dict.fromkeys(
             a for m in members for a in m.args if a not in inside and not isinstance(a.op, Constant)
