@@ -48,6 +48,12 @@ def same_dim(a: Dim, b: Dim) -> bool:
     return bool(sympy.expand(sympy.sympify(a, strict=True) - b) == 0)
 
 
+def is_below(a: Dim, b: Dim) -> bool:
+    """True if a < b for all values of the symbols, under their assumptions."""
+    gap = plus(a, times(-1, b))
+    return gap < 0 if isinstance(gap, int) else bool(sympy.expand(gap).is_negative)
+
+
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     """True if two shapes are equal, axis by axis."""
     return a == b or (len(a) == len(b) and all(map(same_dim, a, b)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import sympy
 
-from symad.core.dims import Dim, as_dim, format_shape, plus, size, times
+from symad.core.dims import Dim, as_dim, format_shape, is_below, plus, size, times
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import gather
@@ -114,11 +114,15 @@ def _basic(a: Node, keys: Sequence[Index]) -> Node:
 
 
 def position(key: Index, length: Dim, a: Node) -> Dim:
-    """A position counted from the start; negative ones count from the end."""
+    """A position counted from the start; negative ones count from the end.
+
+    Raises:
+        ShapeError: it is out of range, whatever the sizes are.
+    """
     place = as_dim(key)
-    if isinstance(place, int) and place < 0:
+    if is_below(place, 0):
         place = plus(place, length)
-    if isinstance(place, int) and isinstance(length, int) and not 0 <= place < length:
+    if is_below(place, 0) or is_below(length, plus(place, 1)):
         raise ShapeError(
             f"index {key} is out of range for an axis of length {length} of a traced value of shape "
             f"{format_shape(a.shape)}"
@@ -134,18 +138,21 @@ def slice_range(key: slice, length: Dim) -> tuple[Dim, Dim, int]:
     ):
         chosen = range(length)[key]
         return chosen.start if chosen else 0, len(chosen), step
-    ends = (0, length) if step > 0 else (plus(length, -1), as_dim(-1))
-    start = ends[0] if key.start is None else _place(key.start, length)
-    stop = ends[1] if key.stop is None else _place(key.stop, length)
+    ends = (0, length) if step > 0 else (plus(length, -1), -1)
+    low, high = ends if step > 0 else ends[::-1]
+    start = ends[0] if key.start is None else _place(key.start, low, high, length)
+    stop = ends[1] if key.stop is None else _place(key.stop, low, high, length)
     span = plus(stop, times(-1, start)) if step > 0 else plus(start, times(-1, stop))
     if isinstance(span, int):
         return start, max(0, -(-span // abs(step))), step
     return start, span if abs(step) == 1 else as_dim(sympy.ceiling(span / abs(step))), step
 
 
-def _place(bound: float | sympy.Expr, length: Dim) -> Dim:
+def _place(bound: float | sympy.Expr, low: Dim, high: Dim, length: Dim) -> Dim:
+    """The bound of a slice, counted from the start; ``low`` or ``high`` where it is beyond them for sure."""
     place = as_dim(bound)
-    return plus(place, length) if isinstance(place, int) and place < 0 else place
+    place = plus(place, length) if is_below(place, 0) else place
+    return low if is_below(place, low) else high if is_below(high, place) else place
 
 
 # ---- integer arrays -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from textwrap import fill
 from symad.core.escaping import visible, without_tags
 from symad.verification.certificate.assumptions import CHECKED
 from symad.verification.certificate.certificate import METHODS, Certificate, Entry, Loss
+from symad.verification.certificate.witness import short
 
 WIDTH = 100
 MAX_SHOWN_FAULTS = 8
@@ -153,7 +154,7 @@ def fault_text(entry: Entry) -> str:
         + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")
     ]
     if entry.witness is not None:
-        point = ", ".join(f"{k} = {_short(v)}" for k, v in entry.witness.point.items())
+        point = ", ".join(f"{k} = {short(v)}" for k, v in entry.witness.point.items())
         rows.append(fill(f"at       {point}", WIDTH, initial_indent="    ", subsequent_indent=" " * 13))
         rows.append(f"    expected {entry.witness.left}")
         rows.append(f"    found    {entry.witness.right}")
@@ -186,10 +187,6 @@ def losses_text(certificate: Certificate) -> list[str]:
     if len(worst) > MAX_SHOWN_LOSSES:
         parts.append(f"    ... and {len(worst) - MAX_SHOWN_LOSSES} more")
     return parts
-
-
-def _short(value: object) -> str:
-    return "[" + ", ".join(map(_short, value)) + "]" if isinstance(value, list) else str(value)
 
 
 # ---- Markdown and HTML --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,9 @@ MAX_OPERATIONS_IN_BALLS = 60_000
 NEIGHBOUR_BITS = 200
 """Bits to which a point and those next to it agree: more than 50 digits have, fewer than 100."""
 
+MANY_STEPS = 8_000
+"""Of graphs of more steps, one difference is enough to name a mistake; of others it takes three."""
+
 SURE = mpmath.mpf(10) ** -DIGITS
 """A smaller relative difference is none."""
 
@@ -82,12 +86,21 @@ class Witness:
             return float(abs(left - right) / max(abs(left), abs(right), mpmath.mpf(10) ** -300))
 
     def __str__(self) -> str:
-        at = ", ".join(f"{name} = {_short(value)}" for name, value in self.point.items())
+        at = ", ".join(f"{name} = {short(value)}" for name, value in self.point.items())
         return f"at {at}: {self.left} and {self.right}"
 
 
-def _short(value: Nested) -> str:
-    return "[" + ", ".join(map(_short, value)) + "]" if isinstance(value, list) else str(value)
+MAX_SHOWN = 100
+"""The maximum number of rows of an array that a text shows; of larger ones it shows a tenth."""
+
+
+def short(value: Nested) -> str:
+    """A number or an array as text."""
+    if not isinstance(value, list):
+        return str(value)
+    shown = value if len(value) <= MAX_SHOWN else value[: MAX_SHOWN // 10]
+    more = [f"... ({len(value):,} in all)"] if len(shown) < len(value) else []
+    return "[" + ", ".join([*map(short, shown), *more]) + "]"
 
 
 @dataclass(frozen=True)
@@ -173,11 +186,13 @@ class _Hunt:
 
     def ordinary(self) -> None:
         """A few points of all kinds; three differences are enough to name a mistake."""
-        tried = list(points(self.inputs, self.integers, self.meter.budget.points))
-        self.always = close_everywhere(self.nodes, tried[:3])
-        for point in tried:
+        tried = points(self.inputs, self.integers, self.meter.budget.points)
+        first = list(islice(tried, 3))
+        self.always = close_everywhere(self.nodes, first)
+        enough = 3 if self.steps + 2 * self.watched.size <= MANY_STEPS else 1
+        for point in chain(first, tried):
             self.visit(point)
-            if self.is_over and len(self.with_difference) >= 3:
+            if self.is_over and len(self.with_difference) >= enough:
                 return
             if not self.with_difference and self.agreed >= 6:
                 return
@@ -225,8 +240,10 @@ class _Hunt:
             new &= self._is_inside(point)
         if new.any():
             self.with_difference.append(point)
+            told = describe(point)  # of all elements: an array has as many numbers
             for index in map(tuple, np.argwhere(new & ~self.differs).tolist()):
-                self.witnesses[index] = _witness(point, values, index)
+                left, right = (digits_of(np.asarray(v)[index]) for v in values)
+                self.witnesses[index] = Witness(told, left, right, index)
         elif defined.any():
             self.without.append(point)
             self.agreed += bool(defined.all())
@@ -289,11 +306,6 @@ def _verdict(a: Number, b: Number, floor: Number) -> int:
         if abs(a - b) <= SURE * max(abs(a), abs(b)):
             return 0
         return 1 if abs(a - b) > floor else -2
-
-
-def _witness(point: Mapping[Node, Number], values: Sequence[Array], index: tuple[int, ...]) -> Witness:
-    left, right = (digits_of(np.asarray(v)[index]) for v in values)
-    return Witness(describe(point), left, right, index)
 
 
 def digits_of(value: Number) -> str:

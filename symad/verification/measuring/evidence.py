@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import prod
 from random import Random
 from typing import Any
 
@@ -50,6 +51,9 @@ IN_FLOATS = 24
 
 NODES = 8_000
 """Nodes evaluated in floats, over all points."""
+
+NUMBERS = 40_000
+"""Coordinates drawn for these points, and at least two points of them: drawing takes longer than floats."""
 
 BITS = (100, 400)
 """Precision in bits; the second where the first does not tell."""
@@ -109,7 +113,8 @@ class Net:
             for a, b, claimed in zip(self.left, self.right, self.claimed, strict=True):
                 yield from islice(scout(a, b, self.inputs, {}, claimed, self.meter), MAX_POINTS)
             return
-        count = min(IN_FLOATS, NODES // len(self.nodes))
+        numbers = max(sum(prod(n.shape) for n in self.inputs), 1)
+        count = min(IN_FLOATS, NODES // len(self.nodes), max(NUMBERS // numbers, 2))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=6)):
             moved = beside(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
             self.meter.spend(NODE * len(self.nodes) / 3)

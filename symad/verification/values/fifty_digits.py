@@ -123,10 +123,8 @@ def settled_values(
         every = dict(zip(order, evaluate_all(order, point, digits), strict=True))
         fine = [every[o] for o in outputs]
         with mpmath.workdps(digits):
-            steady = [
-                np.frompyfunc(lambda a, b: _agree(a, b, wanted), 2, 1)(a, b)
-                for a, b in zip(coarse, fine, strict=True)
-            ]
+            agree = np.frompyfunc(partial(_agree, mpmath.mpf(10) ** -wanted), 2, 1)
+            steady = [agree(a, b) for a, b in zip(coarse, fine, strict=True)]
         if all(np.all(s) for s in steady):
             break
         coarse = fine
@@ -147,14 +145,14 @@ def _magnitude(values: Array | mpmath.mpf) -> int:
     return max((int(mpmath.mag(v)) for v in found), default=0)
 
 
-def _agree(a: bool | mpmath.mpf, b: bool | mpmath.mpf, wanted: int) -> bool:
-    """Whether two values agree to ``wanted`` digits; what is undefined in both counts as settled."""
+def _agree(gap: mpmath.mpf, a: bool | mpmath.mpf, b: bool | mpmath.mpf) -> bool:
+    """Whether two values have at most this relative gap; what is undefined in both counts as settled."""
     if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)):
         return bool(a == b)
     a, b = mpmath.mpf(a), mpmath.mpf(b)
     if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
         return True
-    return bool(abs(a - b) <= mpmath.mpf(10) ** -wanted * max(abs(a), abs(b)))
+    return bool(abs(a - b) <= gap * max(abs(a), abs(b)))
 
 
 # ---- ties and jumps -----------------------------------------------------------------------------

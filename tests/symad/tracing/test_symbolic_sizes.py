@@ -1,5 +1,7 @@
 """NumPy's constructors in traced functions, of sizes that are symbols: the arrays that NumPy itself makes."""
 
+import re
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -114,3 +116,42 @@ def test_a_refused_length_names_the_function_that_was_called(name):
     function = getattr(np, name)
     with pytest.raises(ShapeError, match=rf"np\.{name} needs axes of known length, not n"):
         symad.trace(lambda v: function(v) if name == "median" else function(v, 0.5), [(n,)])
+
+
+# ---- positions that depend on sizes -------------------------------------------------------------------
+
+OUTSIDE = {
+    "n": (lambda x: x[n], "index n is out of range for an axis of length n"),
+    "the shape": (lambda x: x[x.shape[0]], "index n is out of range for an axis of length n"),
+    "2 n": (lambda x: x[2 * n], "index 2*n is out of range"),
+    "from the end": (lambda x: x[-n - 1], "index -n - 1 is out of range"),
+    "of a part": (lambda x: x[: n - 1][n - 1], "index n - 1 is out of range for an axis of length n - 1"),
+    "take": (lambda x: np.take(x, n), "index n is out of range"),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_positions_outside_for_all_sizes_are_refused_by_trace(name):
+    f, message = OUTSIDE[name]
+    with pytest.raises(ShapeError, match=re.escape(message)):
+        symad.trace(f, [(n,)])
+
+
+INSIDE = [
+    lambda n, m: np.s_[-n], lambda n, m: np.s_[n - 1], lambda n, m: np.s_[-m], lambda n, m: np.s_[-n:],
+    lambda n, m: np.s_[-m:], lambda n, m: np.s_[:-m], lambda n, m: np.s_[n : n + 1],
+    lambda n, m: np.s_[1 : n + 2], lambda n, m: np.s_[-n - 1 :], lambda n, m: np.s_[n + 3 :: -1],
+    lambda n, m: np.s_[n - 2 :: -1], lambda n, m: np.s_[: -n - 1 : -1], lambda n, m: np.s_[-1 : -n - 5 : -1],
+    lambda n, m: np.s_[-n::2], lambda n, m: np.s_[m:n], lambda n, m: np.s_[-n - 2 : -n - 1],
+    lambda n, m: np.s_[n + 1 : n + 3],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", INSIDE, ids=lambda key: str(key(n, sp.Symbol("m"))))
+def test_positions_with_sizes_are_those_of_numpy(key):
+    m = sp.Symbol("m", integer=True, positive=True)
+    values = np.arange(1.0, 5.0)
+    g = symad.trace(lambda x, y: x[key(n, m)] + 0 * y.sum(), [(n,), (m,)])
+    expected = values[key(4, 2)]
+    got = np.asarray(g(values, np.ones(2)))
+    assert got.shape == np.shape(expected) and np.array_equal(got, expected)
