@@ -194,7 +194,7 @@ class _Hunt:
             self.visit(point)
             if self.is_over and len(self.with_difference) >= enough:
                 return
-            if not self.with_difference and self.agreed >= 6:
+            if not self.with_difference and self.agreed >= 2 * enough:
                 return
 
     def scouted(self) -> None:

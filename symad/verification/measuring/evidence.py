@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from math import prod
 from random import Random
 from typing import Any
 
@@ -27,7 +26,7 @@ from symad.verification.rewriting.restated.by_elements import by_elements, scala
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.positive_domains import is_partial
-from symad.verification.values.points import points
+from symad.verification.values.points import affordable, points
 from symad.verification.values.scouting import (
     SUSPICIOUS,
     as_floats,
@@ -51,9 +50,6 @@ IN_FLOATS = 24
 
 NODES = 8_000
 """Nodes evaluated in floats, over all points."""
-
-NUMBERS = 40_000
-"""Coordinates drawn for these points, and at least two points of them: drawing takes longer than floats."""
 
 BITS = (100, 400)
 """Precision in bits; the second where the first does not tell."""
@@ -113,8 +109,7 @@ class Net:
             for a, b, claimed in zip(self.left, self.right, self.claimed, strict=True):
                 yield from islice(scout(a, b, self.inputs, {}, claimed, self.meter), MAX_POINTS)
             return
-        numbers = max(sum(prod(n.shape) for n in self.inputs), 1)
-        count = min(IN_FLOATS, NODES // len(self.nodes), max(NUMBERS // numbers, 2))
+        count = affordable(self.inputs, min(IN_FLOATS, NODES // len(self.nodes)))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=6)):
             moved = beside(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
             self.meter.spend(NODE * len(self.nodes) / 3)

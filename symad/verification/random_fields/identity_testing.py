@@ -24,6 +24,7 @@ import sympy
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
+from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.powers import Pow
@@ -85,9 +86,13 @@ def compare_nodes(
     """
     rng, meter = Random(seed), meter or Meter(budget)
     search = _Search()
-    best = [_by_one_element(pair, search, rng, meter) for pair in pairs]
+    long = {k for k, pair in enumerate(pairs) if any(map(_compares_many, topological(pair)))}
+    if long:
+        search.reasons.append(f"an extreme of more than {MAX_COMPARED} elements is compared at points only")
+    best = [_nothing(pair[0]) if k in long else _by_one_element(pair, search, rng, meter)
+            for k, pair in enumerate(pairs)]  # fmt: skip
     for split, absolutes, whole in BASES:
-        rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        rest = [k for k, found in enumerate(best) if not _is_done(found) and k not in long]
         if absolutes:
             rest = [k for k in rest if _has_roots_of_products(pairs[k])]
         if whole:
@@ -100,7 +105,7 @@ def compare_nodes(
             for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
                 best[k] = _better(best[k], found)
     for k, found in enumerate(best):
-        if not _is_done(found) and not visibly_different(*pairs[k], ~found.certain):
+        if not _is_done(found) and k not in long and not visibly_different(*pairs[k], ~found.certain):
             best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
             if not _is_done(best[k]):
                 best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, meter))
@@ -109,6 +114,14 @@ def compare_nodes(
             if not _is_done(best[k]):
                 best[k] = _better(best[k], _by_cases(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
+
+
+MAX_COMPARED = 500
+"""The maximum number of elements of an extreme: the terms that compare them take time of its square."""
+
+
+def _compares_many(n: Node) -> bool:
+    return isinstance(n.op, Extreme) and prod(n.args[0].shape[k] for k in n.op.axes) > MAX_COMPARED
 
 
 def _by_one_element(pair: tuple[Node, Node], search: _Search, rng: Random, meter: Meter) -> PairResult:

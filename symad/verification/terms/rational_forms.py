@@ -50,11 +50,13 @@ class _Reading:
     ring: FracField = field(default_factory=lambda: _field(MAX_ATOMS))
     atoms: dict[Node, int] = field(default_factory=dict)
     read: dict[Any, Any] = field(default_factory=dict)
+    met: int = 0
 
     def element(self, n: Node, moves: tuple[Node, ...] = ()) -> FracElement:
         """A node as a rational function; the moves are those of its elements on the way to the whole."""
         if (n, moves) not in self.read:
-            if len(self.read) >= MAX_NODES:
+            self.met += 1  # before its arguments, so that chains are not followed to their end
+            if self.met > MAX_NODES:
                 raise TooLarge
             self.read[n, moves] = self._small(self._element(n, moves))
         return self.read[n, moves]

@@ -274,11 +274,14 @@ def _close_extreme(op: Extreme, a: Array) -> Array:
     """Where the largest two (smallest two) elements are close."""
     moved = np.moveaxis(np.asarray(a), op.axes, range(-len(op.axes), 0))
     kept = moved.shape[: moved.ndim - len(op.axes)]
-    rows = np.sort(moved.reshape(*kept, -1), axis=-1)
+    rows = moved.reshape(*kept, -1)
     if rows.shape[-1] < 2:
         return np.zeros(kept, dtype=bool)
-    first, second = (rows[..., -1], rows[..., -2]) if op.kind == "max" else (rows[..., 0], rows[..., 1])
-    return np.asarray(_near(first, second)).astype(bool)
+    is_max = op.kind == "max"
+    best = np.expand_dims((np.argmax if is_max else np.argmin)(rows, axis=-1), -1)
+    others = np.where(np.arange(rows.shape[-1]) == best, -mpmath.inf if is_max else mpmath.inf, rows)
+    second = (np.max if is_max else np.min)(others, axis=-1)
+    return np.asarray(_near(np.take_along_axis(rows, best, -1)[..., 0], second)).astype(bool)
 
 
 def usable(nodes: Sequence[Node], point: Point, always: Mapping[Node, Array] | None = None) -> bool:

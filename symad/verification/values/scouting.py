@@ -33,7 +33,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.fifty_digits import PRECISIONS, evaluate_all
 from symad.verification.values.hostile_points import is_manageable
-from symad.verification.values.points import points
+from symad.verification.values.points import affordable, points
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -228,9 +228,10 @@ def _one_by_one(
     """
     choices = (all_choices(integers) or []) if integers else []
     (base,) = points(inputs, integers, 1, seed=1)
-    ordinary = points(inputs, integers, SOME, seed=1)
+    count = affordable(inputs, SOME)
+    ordinary = points(inputs, integers, count, seed=1)
     nodes = len(topological([a, b]))
-    far = (scattered(p, Random(k)) for k, p in enumerate(points(inputs, integers, SOME, seed=2)))
+    far = (scattered(p, Random(k)) for k, p in enumerate(points(inputs, integers, count, seed=2)))
     for point in chain(ordinary, ({**base, **choice} for choice in choices), far):
         meter.spend(NODE * nodes / 3)
         floats = {n: as_floats(v) for n, v in point.items()}
