@@ -6,7 +6,7 @@ through once and not once for each pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from symad.core.graph import Graph, Node, Op
 from symad.core.interning import field_names
@@ -41,18 +41,13 @@ def inner_graphs(op: Op) -> tuple[Graph, ...]:
     return found
 
 
-def nodes_at_any_depth(outputs: Iterable[Node], enters: Callable[[Node], bool] = bool) -> Iterator[Node]:
-    """The nodes below some outputs, in the bodies of loops and in the definitions of fused ops, too.
-
-    What is below a node that ``enters`` is false of counts only if it is also elsewhere.
-    """
+def nodes_at_any_depth(outputs: Iterable[Node]) -> Iterator[Node]:
+    """The nodes below some outputs, in the bodies of loops and in the definitions of fused ops, too."""
     seen, stack = set[Node](), list(outputs)
     while stack:
         if (node := stack.pop()) not in seen:
             seen.add(node)
             yield node
-            if not enters(node):
-                continue
             meaning = definition(node.op, node)
             stack += [*node.args, *([] if meaning is None else [meaning])]
             stack += [output for inner in inner_graphs(node.op) for output in inner.output_nodes]

@@ -20,6 +20,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.claims import Goal
 from symad.core.dims import format_shape, same_shape
 from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, rebuild, topological
@@ -28,7 +29,6 @@ from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.sources import Dimension, constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
-from symad.verification.checker.proofs import Goal
 from symad.verification.depending import depending
 from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
@@ -103,7 +103,8 @@ def _decided(
     for k, pair in rest.items():
         if k in nothing:
             continue
-        proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
+        meter = judge.meter.part(judge.budget.proof_steps)
+        proof = judge.within(partial(_structural, pair, known, meter), None)
         if proof is not None and proof.proof != ONE_GRAPH and not known.proves_for_all_sizes(pair.place):
             indexed[k] = proof
         if proof is not None and k not in indexed:
@@ -229,11 +230,13 @@ def _pairs(number: int, comparison: Comparison) -> list[Pair]:
     return made
 
 
-def _structural(pair: Pair, meter: Meter) -> Verdict | None:
-    """A proof that holds for all sizes; None if there is none."""
+def _structural(pair: Pair, known: Replayed, meter: Meter) -> Verdict | None:
+    """A proof that holds for all sizes, by the checker if it has one; None if there is none."""
     if pair.left is pair.right:
         return certain(pair, ONE_GRAPH)
     dims = pair.comparison.left.dims | pair.comparison.right.dims
+    if dims and known.proves_for_all_sizes(pair.place):
+        return certain(pair, replayed_claim(pair.comparison))
     if dims and prove_for_all_sizes(pair.left, pair.right, meter)[0]:
         return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")
     return None

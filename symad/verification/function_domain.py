@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symad.core.arrays import Number
+from symad.core.claims import Derivative
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input
-from symad.verification.checker.proofs import Derivative
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.positive_domains import is_partial

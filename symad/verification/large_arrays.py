@@ -11,9 +11,9 @@ from math import prod
 
 import numpy as np
 
+from symad.core.claims import Goal
 from symad.core.graph import Graph, Node, topological
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.checker.proofs import Goal
 from symad.verification.proof.with_proofs import ONE_GRAPH, Replayed, replayed_claim
 from symad.verification.verdicts import MAX_SINGLE_ENTRIES, Pair, Verdict, certain
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import prod
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from symad.core.claims import Derivative
 from symad.core.dims import same_dim, size
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, TupleOf, topological
@@ -25,7 +26,6 @@ from symad.tracing.wrt import input_names, select_wrt
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.checker.proofs import Derivative
 from symad.verification.coq.model import Model
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import (
@@ -81,7 +81,8 @@ def check(
 
     Few inputs are checked entry by entry. With many, the derivative along a direction that is itself an
     input is compared, which is an equivalent claim. With symbolic sizes the modes are compared along
-    directions for all sizes, and with the references at one choice of sizes.
+    directions for all sizes, and, where the checker does not derive them itself, with the references at one
+    choice of sizes.
 
     Args:
         f: what `trace` takes.
@@ -103,16 +104,22 @@ def check(
     meter = Meter(budget)
     patience = Meter(budget, budget.steps / 2)
     comparisons = _comparisons(graph, symbols, patience)
-    if graph.dims:
+    orders = {c.derivative.kind in SECOND for c in comparisons if c.derivative and _is_not_derived(c)}
+    if graph.dims and orders:
         sizes = {symbol: values[0] for symbol, values in sizes_of(graph, graph)}
         text = ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
-        at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience)
+        at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience, orders)
         comparisons += [_named_at(c, text) for c in at]
     made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
     twice = any(c.derivative is not None and c.derivative.kind in SECOND for c in comparisons)
     rules = tuple(entries_of_rules(graph.output_nodes, 1 + twice))
     model = Model(f, graph, tuple(symbols))
     return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps), model=model)
+
+
+def _is_not_derived(comparison: Comparison) -> bool:
+    """Whether the checker does not derive the form with which the others are compared for all sizes."""
+    return any(NOT_COMPARED in text for text in comparison.assumes)
 
 
 def _named_at(comparison: Comparison, sizes: str) -> Comparison:
@@ -147,8 +154,13 @@ Explicit = Callable[[Meter], SympyReference]
 
 
 @without_collecting
-def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> list[Comparison]:
-    """All comparisons of one graph; references are made within the limit of ``patience``."""
+def _comparisons(
+    graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter, orders: Collection[bool] = (False, True)
+) -> list[Comparison]:
+    """The comparisons of one graph, of first (False) and second (True) derivatives.
+
+    References are made within the limit of ``patience``.
+    """
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
     total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
@@ -165,7 +177,8 @@ def _comparisons(graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter) -> l
         claims = [_gradient_claim(graph, nodes, explicit), _hessian_claim(graph, nodes, explicit)]
     else:
         claims = [_jacobian_claim(graph, nodes, explicit)]
-    return [c for claim in claims for c in _compare(graph, claim, patience)]
+    chosen = [claim for claim in claims if (claim.derivative.kind in SECOND) in orders]
+    return [c for claim in chosen for c in _compare(graph, claim, patience)]
 
 
 def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit) -> list[Claim]:

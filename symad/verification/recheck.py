@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from symad.core.claims import Derivative, Goal, Proof
 from symad.core.dims import same_dim, same_shape, size
 from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.derivatives.hessian import hessian
@@ -24,7 +25,7 @@ from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
-from symad.verification.checker.proofs import Derivative, Goal, Proof, replay
+from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide, versions
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules

@@ -10,6 +10,7 @@ from typing import Any
 
 import sympy
 
+from symad.core.claims import Derivative
 from symad.core.dims import format_shape, same_dim, same_shape, size
 from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
 from symad.core.signatures import Inputs, Traceable, Where, Wrt
@@ -28,7 +29,6 @@ from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.checker.proofs import Derivative
 from symad.verification.claimed_domain import condition_of, needed_condition, restricted
 from symad.verification.decide import decide
 from symad.verification.equality import fit, with_inputs_of

@@ -9,11 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from symad.core.claims import Derivative, Proof
 from symad.core.graph import Graph, TupleOf
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness
-from symad.verification.checker.proofs import Derivative, Proof
 from symad.verification.coq.model import Model
 
 if TYPE_CHECKING:

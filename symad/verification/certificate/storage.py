@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from symad.core.claims import KINDS, Derivative, Proof
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Json
 from symad.errors import SavingError
@@ -23,7 +24,6 @@ from symad.verification.certificate.certificate import (
     Loss,
 )
 from symad.verification.certificate.witness import Witness
-from symad.verification.checker.proofs import KINDS, Derivative, Proof
 from symad.verification.coq.model import Model
 
 FORMAT, VERSION = "symad certificate", 1

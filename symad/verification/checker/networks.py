@@ -12,9 +12,11 @@ from itertools import count, product
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import Dim, same_dim
-from symad.verification.checker.terms import BOUND, MAX_POWER, Refused, Term, bounded, needed
+from symad.verification.checker import terms as table
+from symad.verification.checker.terms import BOUND, MAX_POWER, Refused, Term, bounded, needed, require
 
-Factor: TypeAlias = tuple[int, tuple[int, ...], Fraction]
+Number: TypeAlias = Fraction | int
+Factor: TypeAlias = tuple[int, tuple[int, ...], Number]
 Renaming: TypeAlias = Mapping[int, int]
 Form: TypeAlias = "tuple[Network, ...]"
 ONE, DELTA, AXIS, NEW = Fraction(1), 0, -20_000, BOUND - 1  # [i = j]; atoms' axes; what products bind
@@ -55,8 +57,7 @@ class Atom(NamedTuple):
 
 def moved(form: Form, axes: Renaming) -> Form:
     """A form with its free indices renamed, to none that is summed over."""
-    if any(n.sums.keys() & {*axes, *axes.values()} for n in form):
-        raise Refused("an index is captured")
+    require(all(n.sums.keys().isdisjoint({*axes, *axes.values()}) for n in form), "an index is captured")
     return tuple(n.renamed(axes) for n in form)
 
 
@@ -83,8 +84,7 @@ class Networks:
                 raise Refused("two networks that a step calls the same are not")
             made[i], made[j] = None, Network(a.number + b.number, b.factors, b.sums)
         self.work += 1 + len(made)
-        if len(made) > MAX_NETWORKS or self.work > MAX_WORK:
-            raise Refused(f"more than {MAX_NETWORKS} networks, or {MAX_WORK} in all")
+        require(len(made) <= MAX_NETWORKS and self.work <= MAX_WORK, "too many networks")
         return tuple(n for n in made if n is not None and n.number)
 
     def known(self, atom: Atom, axes: int = 0) -> tuple[int, list[int]]:
@@ -99,10 +99,9 @@ class Networks:
         if (number, order) == (-len(self.atoms), [1, 0]):  # the new one is the same if turned
             self.atoms[number] = atom
         old, names = self.atoms[number], {AXIS + k: AXIS + i for k, i in enumerate(order)}
-        if (old.kind, old.data) != (atom.kind, atom.data) or sorted(order) != list(range(axes)):
-            raise Refused("two functions that a step calls the same are not, or axes are no permutation")
-        if not all(self.isomorphic(*parts, names) for parts in zip(atom.forms, old.forms, maps, strict=True)):
-            raise Refused("the arguments of two functions are not the same")
+        alike = (old.kind, old.data) == (atom.kind, atom.data) and sorted(order) == list(range(axes))
+        pairs = zip(atom.forms, old.forms, maps, strict=True)
+        require(alike and all(self.isomorphic(*p, names) for p in pairs), "two functions are not the same")
         return number, [order.index(k) for k in range(axes)]
 
     def isomorphic(self, a: Form, b: Form, pairs: Sequence[Any], axes: Renaming) -> bool:
@@ -113,7 +112,8 @@ class Networks:
 
     def equal(self, left: Term, right: Term) -> bool:
         """Whether two terms have the same form, index by index."""
-        pairs = self.ask("equal", a := self.form(left), b := self.form(right))
+        a, b = [self.expanded(self.form(term)) for term in (left, right)]
+        pairs = self.ask("equal", a, b)
         return pairs is not None and self.isomorphic(a, b, pairs, {})
 
     def form(self, goal: Term) -> Form:
@@ -130,21 +130,24 @@ class Networks:
             return self.simple(Fraction(data), [], {})
         if kind in ("variable", "delta"):
             a, at = (DELTA, data) if kind == "delta" else (self.known(Atom("input", data[0]))[0], data[1])
-            return self.simple(ONE, [(a, at, ONE)], {})
+            return self.simple(ONE, [(a, at, 1)], {})
         if kind in ("sum", "power"):
             return self.add(args) if kind == "sum" else self.power(args[0], data)
         if kind in ("product", "total"):
             return self.times(args, dict(data or ()))
+        if data in table.EVERYWHERE and self.ask("define", data):
+            return self.form(table.DEFINITIONS[data](*term.args))
         return self.matrix(args[0], *data) if isinstance(data, tuple) and data[3:] else self.call(data, args)
 
     def matrix(self, form: Form, name: str, i: int, j: int, p: int, q: int, size: Dim) -> Form:
         """An element of a function of the matrix of this size that a form is with indices p and q."""
-        number, order = self.known(Atom(name, size, (moved(form, {p: AXIS, q: AXIS + 1}),)), 2)
+        number, order = self.known(Atom(name, size, (moved(self.expanded(form), {p: AXIS, q: AXIS + 1}),)), 2)
         at = () if name == "det" else (i, j) if order == [0, 1] else (j, i)
-        return self.simple(ONE, [(number, at, ONE)], {})
+        return self.simple(ONE, [(number, at, 1)], {})
 
-    def function(self, kind: str, data: Hashable, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
+    def function(self, kind: str, data: Hashable, forms: Sequence[Form], exponent: Number = 1) -> Form:
         """A power of a function of forms, element by element, with the axes that they have."""
+        forms = [self.expanded(form) for form in forms]
         found = {i for form in forms for n in form for _, at, _ in n.factors for i in at if i not in n.sums}
         axes = sorted(i for i in found if i < 0)
         inner = {axis: AXIS + k for k, axis in enumerate(axes)}
@@ -152,13 +155,26 @@ class Networks:
         return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})
 
     def call(self, name: Hashable, x: Sequence[Form]) -> Form:
-        """A function of the table: exp(−u) is 1/exp(u), and [u = 0] is 0 where u is a sum of squares."""
-        if name == "exp" and x[0] and all(n.number < 0 for n in x[0]):
-            minus = tuple(Network(-n.number, n.factors, n.sums) for n in x[0])
-            return self.function("call", "exp", [minus], -ONE)
-        if name == "equal" and (() in x) and any(map(self.positive, x)):
-            return ()
-        return x[2] if name == "select" and not x[0] else self.function("call", name, x)
+        """A function of the table, of −u by that of u; [u = 0] is 0 where u is a sum of squares."""
+        u = x[0] if x else ()
+        if (name == "equal" and (() in x) and any(map(self.positive, x))) or (name == "select" and not u):
+            return () if name == "equal" else x[2]
+        kinds = [(n, [(self.atoms[a].data, e) for a, _, e in n.factors]) for n in u if not n.sums]
+        logs = [n for n, factors in kinds if name == "exp" and factors == [("log", 1)]]
+        if logs or (name == "exp" and not u):  # exp(c log v) = v^c, because log v needs v > 0
+            rest = tuple(n for n in u if n not in logs)
+            left = [self.call(name, [rest])] if rest else []
+            return self.times([*left, *(self.power(self.inner(*n.factors[0][:2]), n.number) for n in logs)])
+        if name in table.TURNED and u and all(n.number < 0 for n in u):
+            shift, scale, exponent = table.TURNED[name]
+            value = self.call(name, [tuple(Network(-n.number, n.factors, n.sums) for n in u)])
+            parts = [self.simple(Fraction(scale), [], {}), self.power(value, exponent)]
+            return self.add([self.simple(Fraction(shift), [], {}), self.times(parts)])
+        return self.function("call", name, x)
+
+    def inner(self, number: int, at: Sequence[int]) -> Form:
+        """What an atom is a function of."""
+        return moved(self.atoms[number].forms[0], {AXIS + k: i for k, i in enumerate(at)})
 
     def positive(self, form: Form) -> bool:
         """Whether a form is a sum, never empty, of squares of real inputs: 0 on no open set; or a power."""
@@ -184,8 +200,7 @@ class Networks:
                 number, factors = number * copy.number, [*factors, *copy.factors]
                 bound |= copy.sums
             made.append(self.simple(number, factors, bound))
-            if len(made) > MAX_NETWORKS:
-                raise Refused("too many networks")
+            require(len(made) <= MAX_NETWORKS, "too many networks")
         return self.add(made)
 
     def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
@@ -195,36 +210,43 @@ class Networks:
             i, j = found[0] if found[0][0] in bound else found[0][::-1]
             todo = [f for f in n.renamed({i: j}).factors if f[0] != DELTA or f[1][0] != f[1][1]]
             bound, n = {k: d for k, d in bound.items() if k != i or i == j}, Network(number, tuple(todo), {})
-        merged: dict[tuple[int, tuple[int, ...]], Fraction] = {}
+        merged: dict[tuple[int, tuple[int, ...]], Number] = {}
         for a, at, e in n.factors:
-            merged[a, at] = ONE if a == DELTA else merged.get((a, at), Fraction(0)) + e
+            merged[a, at] = 1 if a == DELTA else merged.get((a, at), 0) + e
         for i in bound.keys() - {i for (_, at), e in merged.items() if e for i in at}:
             if isinstance(dim := bound.pop(i), int):
                 number *= dim
             else:
                 key = (self.known(Atom("call", dim))[0], ())
-                merged[key] = merged.get(key, Fraction(0)) + 1
+                merged[key] = merged.get(key, 0) + 1
+        for (a, at), e in merged.items():
+            if self.atoms[a].kind == "root":  # 2^(−1/2) = 1/2 · 2^(1/2)
+                number, merged[a, at] = number * self.atoms[a].data ** (e // 1), e % 1
         made = [(a, at, e) for (a, at), e in merged.items() if e]
         bounded([number.numerator, number.denominator])
-        if len(made) > MAX_FACTORS:
-            raise Refused(f"a product of more than {MAX_FACTORS} factors")
-        for k, (a, at, e) in enumerate(made):
-            if self.atoms[a].kind == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
-                rest = self.simple(number, [*made[:k], (a, at, e - 1), *made[k + 1 :]], {})
-                inner = moved(self.atoms[a].forms[0], {AXIS + k: i for k, i in enumerate(at)})
-                return self.times([rest, inner], bound)
+        require(len(made) <= MAX_FACTORS, f"a product of more than {MAX_FACTORS} factors")
         return (Network(number, tuple(made), bound),) if number else ()
 
-    def power(self, form: Form, exponent: Fraction) -> Form:
+    def expanded(self, form: Form) -> Form:
+        """The form without sums among its factors: u^(3/2) = u · u^(1/2)."""
+        made: list[Form] = [(n,) for n in form]
+        for i, n in enumerate(form):
+            whole = [f for f in n.factors if self.atoms[f[0]].kind == "sum" and f[2] >= 1]
+            for a, at, e in whole[:1]:
+                rest = self.simple(n.number, [*(f for f in n.factors if f != whole[0]), (a, at, e - 1)], {})
+                made[i] = self.expanded(self.times([rest, self.inner(a, at)], n.sums))
+        return form if made == [(n,) for n in form] else self.add(made)
+
+    def power(self, form: Form, exponent: Number) -> Form:
         """A power of each element; (g h)^k = g^k h^k for an integer k and what all networks share."""
-        if exponent.denominator == 1 and 0 <= exponent <= 4:
+        exponent = int(exponent) if exponent.denominator == 1 else exponent
+        if exponent in range(5):
             return self.times([form] * int(exponent))
-        if not form or abs(exponent) > MAX_POWER:
-            raise Refused("a power of 0, or one that is too high")
-        if exponent.denominator == 1 and len(form) == 1 and not form[0].factors:
-            return self.simple(form[0].number ** int(exponent), [], {})
+        require(form and -MAX_POWER <= exponent <= MAX_POWER, "a power of 0, or one that is too high")
+        if len(form) == 1 and not form[0].factors:
+            return self.simple(ONE, [(self.known(Atom("root", form[0].number))[0], (), exponent)], {})
         rows = [{(a, at): e for a, at, e in n.factors if not n.sums.keys() & set(at)} for n in form]
-        lowest = {key: min(row.get(key, Fraction(0)) for row in rows) for row in rows for key in row}
+        lowest = {key: min(row.get(key, 0) for row in rows) for row in rows for key in row}
         shared = [(*key, e) for key, e in lowest.items() if e and key[0] != DELTA]
         if exponent.denominator > 1 or not shared:
             return self.function("sum", None, [form], exponent)

@@ -1,61 +1,52 @@
-"""Claims and proofs as data, and the replay: a number of steps, or a refusal.
+"""The replay of the proof of a claim: a number of steps, or a refusal.
 
 Outputs of graphs are claimed to be derivatives of a function. These are not taken from anywhere, but what the
 table of `terms` and the chain rule (backwards: Speelpenning 1980) make of the function.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from math import isqrt, prod
 from operator import mul
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from symad.core.claims import KINDS, Claim, Derivative, Goal, Proof
 from symad.core.dims import same_shape
-from symad.core.graph import Node
+from symad.core.graph import Node, topological
+from symad.ops.basic.sources import Input
+from symad.verification.checker import terms as table
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
-from symad.verification.checker.terms import DERIVATIVES, FREE, Refused, Term, Terms, needed, slope_of_matrix
+from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed, require, slope_of_matrix
 from symad.verification.checker.writing_out import Writing
 
-Goal: TypeAlias = tuple[int, int, int]  # which element of which output of which claim
-Sides: TypeAlias = tuple[Term, Term]  # of it
-KINDS = {k: [""] for k in ("value", "gradient", "jacobian", "hessian")}  # of derivatives; their directions
-KINDS |= {"pushforward": ["v"], "pullback": ["w", ""], "slope": ["vw", "v"], "curvature": ["vw"]}
+Sides: TypeAlias = tuple[Term, Term]  # of a goal
+PLAIN = ("value", "jacobian", "pushforward")  # of any number of numbers; others are of one
 
 
-@dataclass(frozen=True)
-class Derivative:
-    """Which derivative of which function some outputs are claimed to be.
-
-    With x all elements of ``wrt`` in order, y those of ``function``, and directions v, w of their shapes
-    ("curvature": both of those of ``wrt``), ``kind`` is "value": y; "gradient": ∂y/∂x; "jacobian": ∂y_i/∂x_j;
-    "hessian": ∂²y/∂x_i∂x_j; "pushforward": Σ_j ∂y_i/∂x_j v_j; "pullback": Σ_i w_i ∂y_i/∂x_j; "slope":
-    Σ_ij w_i ∂y_i/∂x_j v_j; "curvature": Σ_ij w_i ∂²y/∂x_i∂x_j v_j, mostly of one number y if there is no w.
-    """
-
-    kind: str
-    function: tuple[Node, ...]
-    wrt: tuple[Node, ...] = ()
-    v: tuple[Node, ...] = ()
-    w: tuple[Node, ...] = ()
+def fits(claim: Derivative) -> None:
+    """Refuse directions that are missing, have other shapes, or depend on what the derivative is by."""
+    v, w, own = claim.v, claim.w, {a.op for a in claim.wrt if isinstance(a.op, Input)}
+    pairs = list(zip(claim.wrt, v, strict=True)) if v else []
+    pairs += zip(claim.wrt if claim.kind == "curvature" else claim.function, w, strict=True) if w else ()
+    usual = "v" * bool(v) + "w" * bool(w) in KINDS[claim.kind] and len(own) == len(claim.wrt)
+    apart = own.isdisjoint(n.op for n in topological([*v, *w]))
+    if not usual or not apart or not all(same_shape(a.shape, b.shape) for a, b in pairs):
+        raise Refused("a direction is missing, depends on what the derivative is by, or inputs are doubled")
 
 
 def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: str = "") -> list[Sides]:
     """The elements of the derivative, and those of the outputs, in order; ``sweeps`` as `Proof` has them."""
     kind, terms, groups = claim.kind, writing.terms, (outputs, claim.function, claim.wrt, claim.v, claim.w)
     made, y, x, v, w = map(writing.elements, groups)
-    others = kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]
-    if "v" * bool(v) + "w" * bool(w) not in KINDS[kind] or others:
-        raise Refused(f"a claim about a {kind} has other directions or shapes")
+    fits(claim)
     if w and kind != "curvature":
         y = [terms.sum(map(terms.product, zip(w, y, strict=True)))]
-    elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
-        raise Refused(f"a {kind} is of one number")
+    require(len(y) == 1 or kind in PLAIN, f"a {kind} is of one number")
     usual = "V" * bool(v) + "W" * (kind == "curvature")
     sweeps = "".join(s for s in sweeps if s.upper() in usual or s not in "vwVW") or usual
-    apart = len({t for t in x if t.kind == "variable"}) == len(x) and set(x).isdisjoint(needed([*v, *w]))
-    if sorted(sweeps.upper()) != [*usual] or not apart:  # what a direction depends on is differentiated, too
-        raise Refused("a direction is missing, depends on what the derivative is by, or inputs are doubled")
+    others = kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]
+    require(not others and sorted(sweeps.upper()) == [*usual], f"a {kind} has other shapes or directions")
     if (claim, sweeps) not in writing.kept:
         for sweep in sweeps:
             d = dict(zip(x, v if sweep in "vV" else w, strict=True))
@@ -68,19 +59,27 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
 
 def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> Sides:
     """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
-    made, kind, order = outputs[k], claim.kind, {"value": 0, "gradient": 1, "jacobian": 1, "hessian": 2}
-    y, x = claim.function[0 if order[kind] else k], [claim.wrt[k]] * order[kind] if order[kind] else []
-    joins = order[kind] and (len(claim.function) > 1 or (kind != "gradient" and len(claim.wrt) > 1))
-    joins = joins or (kind in ("gradient", "hessian") and any(d != 1 for d in y.shape))
+    made, kind, wrt, twice = outputs[k], claim.kind, claim.wrt, claim.kind == "curvature"
+    fits(claim)
+    y = claim.function[k : k + 1] if kind in ("value", "pushforward") else claim.function
+    x = [wrt[k] for _ in range({"value": 0, "hessian": 2}.get(kind, not claim.v))]
+    weights, along = () if twice else claim.w, [claim.v] * bool(claim.v) + [claim.w] * twice
+    shapes = [() if weights else y[0].shape, *[a.shape for a in x]]
     at = tuple(0 if d == 1 else FREE + i for i, d in enumerate(made.shape))
-    axes, rest = [d for a in (y, *x) for d in a.shape if d != 1], iter([i for i in at if i])
-    if joins or not same_shape(axes, [d for d in made.shape if d != 1]):
-        raise Refused(f"a {kind} is not of one number, or joins axes of functions or inputs")
-    place, *places = [tuple(0 if d == 1 else next(rest) for d in a.shape) for a in (y, *x)]
-    term = w.element(y, place)
-    for a, there in zip(x, places, strict=True):
-        met = [t for t in needed([term]) if t.kind == "variable" and t.data[0] is a.op]
-        term = tangent(term, {t: w.terms.product(map(w.terms.delta, t.data[1], there)) for t in met})
+    axes, rest = [d for shape in shapes for d in shape if d != 1], iter([i for i in at if i])
+    joins = (len(y) > 1 and not weights) or (len(wrt) > 1 and kind in ("jacobian", "hessian"))
+    joins = joins or (kind not in PLAIN and any(d != 1 for d in shapes[0]))
+    joins = joins or not same_shape(axes, [d for d in made.shape if d != 1])
+    require(not joins, f"a {kind} is not of one number, or joins axes of functions or inputs")
+    place, *places = [tuple(0 if d == 1 else next(rest) for d in shape) for shape in shapes]
+    seeds: list[Any] = [{a.op: partial(map, w.terms.delta, to)} for a, to in zip(x, places, strict=True)]
+    seeds += [{a.op: lambda i, b=b: [w.element(b, i)] for a, b in zip(wrt, d, strict=True)} for d in along]
+    dots = [w.total(f.shape, lambda *i, p=(c, f): w.element(p[0], i) * w.element(p[1], i))
+            for c, f in zip(weights, y, strict=True)] if weights else [w.element(y[0], place)]  # fmt: skip
+    term = w.terms.sum(dots)
+    for seed in seeds:
+        met = [t for t in needed([term]) if t.kind == "variable" and t.data[0] in seed]
+        term = tangent(term, {t: w.terms.product(seed[t.data[0]](t.data[1])) for t in met})
     return term, w.element(made, at)
 
 
@@ -125,36 +124,13 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
             return terms.made("total", ((r, n), (s, n)), slope_of_matrix(term, r, s) * bar)
         case _, "select":  # the branch that is not taken gets nothing
             return terms.select(args[0], *((0, bar) if k == 2 else (bar, 0))) if k else terms.term(0)
-    slope = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None
+    slope = table.DERIVATIVES[term.data](*args)[k] if term.data in table.DERIVATIVES else None
     if slope is None:
         raise Refused(f"the derivative of {term.data} by argument {k + 1} is not in the table")
     return bar * slope
 
 
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
-
-
-class Claim(NamedTuple):
-    """Outputs of a graph, and the derivative that they are claimed to be."""
-
-    derivative: Derivative
-    outputs: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Proof:
-    """Steps for some goals, as plain data that JSON can hold; ``digest`` is a checksum that others use.
-
-    ``claims`` are the numbers of the claims that are written out, in order. ``steps`` are [number of the
-    term, rule, data], or [number of the question, answer] for the way "networks", which is for all sizes;
-    "same" is for one node. Letters after "elements" are directions: "v", "w" forwards, "V", "W" backwards.
-    """
-
-    claims: tuple[int, ...]
-    goals: tuple[Goal, ...]
-    steps: tuple[Any, ...] = field(repr=False)
-    digest: int = 0
-    way: str = "elements"
 
 
 def written(claims: Sequence[Claim], chosen: Sequence[int], sweeps: str) -> tuple[Writing, dict[Goal, Sides]]:
@@ -185,10 +161,9 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
                 steps.setdefault(number, []).append((rule, data))
             (_, goals), machine = written(claims, proof.claims, proof.way[9:]), Values(steps)
             pairs = [goals[goal] for goal in proof.goals]
-        if min(map(min, proof.goals)) < 0 or not all(machine.equal(*pair) for pair in pairs):
-            raise Refused("a goal does not follow")
-        if machine.unused:
-            raise Refused(f"step {min(machine.unused)} is used nowhere")
+        held = min(map(min, proof.goals)) >= 0 and all(machine.equal(*pair) for pair in pairs)
+        require(held, "a goal does not follow")
+        require(not machine.unused, f"step {min(machine.unused, default=0)} is used nowhere")
         return machine.count + len(proof.goals)
     except DAMAGE as problem:
         raise Refused(f"the proof is damaged: {problem}") from None

@@ -14,7 +14,7 @@ from functools import reduce
 from math import gcd, lcm, prod
 from typing import Any, NamedTuple, TypeAlias
 
-from symad.verification.checker.terms import MAX_POWER, Refused, bounded
+from symad.verification.checker.terms import MAX_POWER, Refused, bounded, require
 
 Monomial: TypeAlias = tuple[int, ...]
 Poly: TypeAlias = dict[Monomial, int]
@@ -126,8 +126,7 @@ class Quotients:
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
-        if len(self.generators) >= MAX_GENERATORS:
-            raise Refused(f"more than {MAX_GENERATORS} generators")
+        require(len(self.generators) < MAX_GENERATORS, f"more than {MAX_GENERATORS} generators")
         self.generators.append(made)
         return Quotient({(len(self.generators) - 1,): 1})
 
@@ -142,8 +141,7 @@ class Quotients:
         scale, *powers = int(saved[1]), *(int(m) for _, m in saved[2])
         there = all(0 <= k < len(self.generators) for p in (over, *factors) for m in p for k in m)
         full = all(factors) and all(all(p.values()) for p in (over, *factors))
-        if not there or not full or min(scale, *powers, 1) < 1:
-            raise Refused("a quotient is not in normal form")
+        require(there and full and min(scale, *powers, 1) == 1, "a quotient is not in normal form")
         return Quotient(over, scale, {frozenset(f.items()): m for f, m in zip(factors, powers, strict=True)})
 
     def product(self, p: Poly, q: Poly, k: int = 1) -> Poly:
@@ -205,8 +203,7 @@ class Quotients:
 
     def inverse(self, a: Quotient) -> Quotient:
         """1/a, where a is not 0: its numerator is split in a number, generators and the rest."""
-        if not a.over:
-            raise Refused("a division by zero")
+        require(a.over, "a division by zero")
         scale, shared = content(a.over), common_monomial(a.over)
         rest = exact_quotient(a.over, {shared: scale}) or ONE
         under: dict[Factor, int] = {frozenset({((k,), 1)}): e for k, e in Counter(shared).items()}
@@ -218,8 +215,7 @@ class Quotients:
 
     def power(self, a: Quotient, k: int) -> Quotient:
         """a^k for an integer k."""
-        if abs(k) > MAX_POWER:
-            raise Refused(f"the power {k}")
+        require(abs(k) <= MAX_POWER, f"the power {k}")
         a, k = self.inverse(a) if k < 0 else a, abs(k)
         under = {f: m * k for f, m in a.under.items() if k}
         return self.simple(self.product(ONE, a.over, k), a.scale**k, under)

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from symad.verification.checker import quotients as poly
 from symad.verification.checker import terms as table
 from symad.verification.checker.quotients import Generator, Poly, Quotient, Quotients
-from symad.verification.checker.terms import Refused, Term, needed
+from symad.verification.checker.terms import Refused, Term, needed, require
 
 Parts: TypeAlias = Sequence[tuple[int, Quotient]]
 MAX_ROOT_ORDER = 64  # larger multiples of angles, and roots of higher order, are refused
@@ -38,7 +38,7 @@ class Values:
         """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
         self._steps, self.unused, self.count, self.partial = steps, set(steps), 0, 0
         self.field, self.values, self.names = Quotients(), dict[Term, Quotient](), dict[int, Quotient]()
-        self.numbered, self._total = dict[int, Quotient](), dict[Term, bool]()  # by the numbers of terms
+        self.numbered = dict[int, Quotient]()  # by the numbers of terms
         self.exponents, self.logarithms = dict[int, Quotient](), dict[int, Quotient]()  # a of exp, u of log
         self.atoms, self.divisors = dict[tuple[Any, ...], Quotient](), dict[poly.Factor, int]()  # see `needs`
 
@@ -71,7 +71,10 @@ class Values:
         if key not in self.atoms:
             choice, sure, g = name == "select", sign == "positive", self.field.generators
             bits = reduce(or_, map(self.needs, args), 0) & ~(self.partial * choice)  # `needs` comes first
-            own = (choice or not (sure or name in {"name", *table.TOTAL})) << 2 * len(g)  # see `exists`
+            whole = name == "log" and self.field.sign(args[0]) == "positive"
+            own = (choice or not (sure or whole or name in {"name", *table.TOTAL})) << 2 * len(
+                g
+            )  # see `exists`
             smooth = name in ("max", "min") and all(a.generator >= 0 and g[a.generator].smooth for a in args)
             made = Generator(own | bits, sign, smooth, poly.ONE if sure else zeros)
             self.partial, self.atoms[key] = self.partial | own, self.field.generator(made)
@@ -98,8 +101,8 @@ class Values:
             return made
         first = self.numbered[term]
         gap = reduce(self.without, hidden, self.field.gap(self.names.get(first.generator, first), value))
-        if gap or not self.exists(first, value):
-            raise Refused("two values that a step calls the same are not, or one may not be there")
+        same = not gap and self.exists(first, value)
+        require(same, "what a step calls the same is not, or may not be there")
         return first
 
     def without(self, p: Poly, name: int) -> Poly:
@@ -169,11 +172,13 @@ class Values:
         jumps = name in ("sign", *table.INDICATORS)  # at 0, which must be no open set's value
         if jumps and not self.field.never_zero(args[0].over if len(args) == 1 else self.field.gap(*args)):
             raise Refused(f"the argument of {name} may be 0 on an open set")
-        if name == "pow" and self.field.sign(args[0]) != "positive":
-            raise Refused("the base of a power may be negative")
+        require(
+            name != "pow" or self.field.sign(args[0]) == "positive", "the base of a power may be negative"
+        )
         untrue = name == "select" and self.field.gap(self.field.multiply(args[0], args[0]), args[0])
-        if untrue or (name in ("select", "real") and not all(map(self.total, term.args))):  # x > −∞ if real
-            raise Refused("a condition is not 0 or 1, or a branch may have no value elsewhere")
+        require(not untrue, "a condition is not 0 or 1")
+        total = name not in ("select", "real") or not any([self.needs(a) & self.partial for a in args[-2:]])
+        require(total, "a branch may have no value elsewhere, or what is compared with −∞ may be it")
         return self.value(table.DEFINITIONS[name](*term.args))
 
     def smaller(self, a: Term, top: Term, kind: str) -> list[Term] | None:
@@ -184,25 +189,14 @@ class Values:
                 return [*found, top.table.call("less", *((p, q) if kind == "max" else (q, p)))]
         return None
 
-    def total(self, term: Term) -> bool:
-        """Whether a term has a value for all real inputs."""
-        for t in needed([term]) if term not in self._total else ():
-            safe = t.kind != "call" or t.data in table.TOTAL
-            if (t.kind == "power" and (t.data.denominator > 1 or t.data < 0)) or t.data == "log":
-                safe = self.field.sign(self.value(t.args[0])) == "positive"
-            self._total[t] = safe and all(self._total[a] for a in t.args)
-        return self._total[term]
-
     def checked(self, argument: Quotient, parts: Parts, product: int) -> Parts:
         """The argument as Σ k a, or as Π f^k, where the parts have values."""
         total = self.field.number(product)
         for k, f in parts:
             power = self.field.power(f, k) if product else self.field.times(f, k)
-            if not self.exists(f, argument) or not self.exists(power, argument):
-                raise Refused("a step divides by what may be 0, or a part may have no value")
+            require(self.exists(f, argument) and self.exists(power, argument), "a part may have no value")
             total = self.field.multiply(total, power) if product else self.field.inner([[total], [power]])
-        if self.field.gap(total, argument):
-            raise Refused("the argument is not what the step says")
+        require(not self.field.gap(total, argument), "the argument is not what the step says")
         return parts
 
     def factors(self, argument: Quotient, rule: str, parts: Parts) -> Parts:
@@ -232,8 +226,7 @@ class Values:
         """(cos, sin) of Σ k a, by the addition theorems."""
         inner, (c, s, minus) = self.field.inner, map(self.field.number, (1, 0, -1))
         for k, a in parts:
-            if abs(k) > MAX_ROOT_ORDER:
-                raise Refused(f"{k} times an angle")
+            require(abs(k) <= MAX_ROOT_ORDER, f"{k} times an angle")
             cosine, sine = map(self.field.times, self.turn(a), (1, 1 if k > 0 else -1))
             for _ in range(abs(k)):
                 c, s = inner([[c, cosine], [minus, s, sine]]), inner([[s, cosine], [c, sine]])
@@ -268,8 +261,8 @@ class Values:
             if f.number and q.denominator > 1:  # 1/√2 is √2/2
                 result, q = self.field.multiply(result, self.field.power(f, q // 1)), q % 1
             if q.denominator > 1 and f.number not in (0, 1):
-                if q.denominator > MAX_ROOT_ORDER or f.scale != 1 or f.under:
-                    raise Refused("a root of a quotient, or of too high order")
+                usual = q.denominator <= MAX_ROOT_ORDER and f.scale == 1 and not f.under
+                require(usual, "a root of a quotient, or of too high order")
                 sign, over = self.field.sign(f) or "nonnegative", f.over
                 f = self.atom(f"root {q.denominator}", [f], sign, over)
                 self.field.relations[f.generator] = (q.denominator, over)
@@ -281,8 +274,7 @@ class Values:
         minus = self.field.times(f, -1)
         if self.field.sign(f) or self.field.sign(minus):
             return f if self.field.sign(f) else minus
-        if f.scale != 1 or f.under:
-            raise Refused("the absolute value of a quotient is taken by its factors")
+        require(f.scale == 1 and not f.under, "the absolute value of a quotient is taken by its factors")
         value = self.atom("abs", [f if poly.content(f.over) > 0 else minus], "nonnegative", f.over)
         self.field.relations[value.generator] = (2, self.field.product(f.over, f.over))
         return value

@@ -28,6 +28,12 @@ class Refused(Exception):
     """A claim or a step that the checker does not accept; says why."""
 
 
+def require(true: object, why: str) -> None:
+    """Refuse what does not hold."""
+    if not true:
+        raise Refused(why)
+
+
 def bounded(numbers: Collection[int]) -> None:
     """Refuse integers that are too long."""
     if numbers and max(map(int.bit_length, numbers)) > MAX_BITS:
@@ -131,8 +137,9 @@ class Terms:
             return base if exponent else self.term(1)
         if base.kind == "number" and exponent.denominator == 1:
             bits = max(base.data.numerator.bit_length(), base.data.denominator.bit_length())
-            if (not base.data and exponent < 0) or bits * abs(exponent) > MAX_BITS:
-                raise Refused("a division by zero, or a power of a number that is too long")
+            require(
+                (base.data or exponent > 0) and bits * abs(exponent) <= MAX_BITS, "a power of 0, or too long"
+            )
             return self.term(Fraction(base.data) ** int(exponent))
         return self.made("power", exponent, base)
 
@@ -151,6 +158,8 @@ class Terms:
         a, b = self.term(then), self.term(otherwise)
         if a is b or condition.kind == "number":
             return a if a is b or condition.data else b
+        if (a.number, b.number) == (1, 0) and condition in self.truths:
+            return condition
         return self.call("select", condition, a, b)
 
 
@@ -245,7 +254,9 @@ DEFINITIONS: dict[str, Callable[..., Term]] = {  # used by steps, under the cond
     "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1, "select": lambda c, x, y: y + c * (x - y),
 }  # fmt: skip
 
+EVERYWHERE = {"tanh", "asinh", "logcosh", "softplus", "sigmoid"}  # their definitions have no condition
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
+TURNED = dict.fromkeys(ODD, (0, -1, 1)) | {"exp": (0, 1, -1), "sigmoid": (1, -1, 1)}  # a + b f(u)^k is f(−u)
 POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "equal"}  # these are 0 or 1
 TOTAL = {*DERIVATIVES, "pi", "select"} - {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
-"""Functions with a value for all real arguments."""
+# these have a value for all real arguments

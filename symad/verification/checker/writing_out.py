@@ -21,7 +21,7 @@ from symad.ops.arrays import gathering, positions, reduction, softmax, stacking
 from symad.ops.basic import arithmetic, contraction, shaping, sources
 from symad.ops.elementwise import apply, powers, selection
 from symad.ops.linalg import cholesky, solve_det
-from symad.verification.checker.terms import ALWAYS, BOUND, HEADS, Refused, Term, Terms, of_matrix
+from symad.verification.checker.terms import ALWAYS, BOUND, HEADS, Refused, Term, Terms, of_matrix, require
 
 Index: TypeAlias = tuple[int, ...]
 Element: TypeAlias = Callable[[Index], Term]
@@ -120,8 +120,7 @@ def extreme(name: str, x: Sequence[Term]) -> Term:
 def logic(op: selection.Logic, *x: Term) -> Term:
     """Of truth values 0 and 1; other numbers would be true as well."""
     terms = x[0].table
-    if not all(t in terms.truths or t.number in (0, 1) for t in x):
-        raise Refused(f"{op.kind} is of comparisons")
+    require(all(t in terms.truths or t.number in (0, 1) for t in x), f"{op.kind} is of comparisons")
     product = terms.product(x if op.kind == "and" else [1 - a for a in x])  # "not" has one argument
     made = {"or": 1 - product, "xor": reduce(lambda a, b: a + b - 2 * a * b, x)}.get(op.kind, product)
     terms.truths.add(made)
@@ -171,8 +170,7 @@ def reshaped(w: Writing, node: Node, x: list[Element], at: Index) -> Term:
     if same_shape([d for d in old if d != 1], [d for d in new if d != 1]):
         rest = iter([i for i, d in zip(at, new, strict=True) if d != 1])
         return x[0](tuple(0 if d == 1 else next(rest) for d in old))
-    if any(i < 0 for i in at) or prod(old) != prod(new):
-        raise Refused("a reshape joins or splits axes")
+    require(min(at, default=0) >= 0 and prod(old) == prod(new), "a reshape joins or splits axes")
     return x[0](tuple(map(int, np.unravel_index(np.ravel_multi_index(at, new), old))))
 
 
@@ -194,8 +192,7 @@ def known(term: Term, size: int, from_end: bool = False) -> int:
     """A known position below a size."""
     n = term.number if term.number is not None else Fraction(-1, 2)
     n += size if n < 0 and from_end else 0
-    if n != int(n) or not 0 <= n < size:
-        raise Refused("an index is no known position")
+    require(n == int(n) and 0 <= n < size, "an index is no known position")
     return int(n)
 
 
@@ -231,8 +228,8 @@ def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     n, rank, lower = node.args[0].shape[-1], len(node.args[0].shape) - 2, getattr(node.op, "lower", None)
     name = "det" if len(at) == rank else "cholesky" if isinstance(node.op, cholesky.Cholesky) else "inverse"
     (i, j), t = at[rank:] or (0, 0), w.terms
-    if w.symbolic and (rank or lower is not None or name == "cholesky"):
-        raise Refused("stacks, triangles and Cholesky factors have no rule for all sizes")
+    plain = not w.symbolic or (not rank and lower is None and name != "cholesky")
+    require(plain, "stacks, triangles and Cholesky factors have no rule for all sizes")
     symbols = w.kept.setdefault(("matrix", node), (next(w.fresh), next(w.fresh), n) if w.symbolic else ())
     t.spend(1 if symbols else n**5)  # larger ones are refused
     places = [symbols[:2]] if symbols else [*np.ndindex(n, n)]

@@ -61,6 +61,7 @@ RELATIONS: dict[str, tuple[str, str]] = {
     "indicators: [a = max(u, b)] for a ≤ u": ("r_equal_max_of_max", "a <= u"),
     "indicators: [a = min(u, b)] for a ≥ u": ("r_equal_min_of_min", "u <= a"),
     "parity: tanh": ("c_tanh_odd", ""),
+    "parity: sigmoid(−a) = 1 − sigmoid a": ("r_sigmoid_opposite", ""),
     "parity: logcosh": ("c_logcosh_even", ""),
     "positive: π, exp, sigmoid, softplus": ("c_positive", ""),
 }

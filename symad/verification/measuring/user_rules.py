@@ -26,7 +26,6 @@ from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import Apply, apply
-from symad.sympy_functions.scalar_functions import stop_gradient
 from symad.tracing.from_sympy.partials import partial
 from symad.verification.certificate.certificate import Entry
 from symad.verification.certificate.witness import Witness, digits_of
@@ -99,17 +98,12 @@ def entries_of_rules(outputs: Sequence[Node], order: int) -> list[Entry]:
 
 
 def _uses(outputs: Sequence[Node]) -> list[Use]:
-    """The functions of users that are differentiated in a graph, in loops and fused ops, too."""
+    """The functions of users in a graph, in loops and fused ops, too."""
     found = dict[Use, None]()
-    for node in nodes_at_any_depth(outputs, _is_differentiated):
+    for node in nodes_at_any_depth(outputs):
         if isinstance(node.op, Apply) and is_users(node.op.head):
             found[node.op.head, len(node.args)] = None
     return list(found)
-
-
-def _is_differentiated(node: Node) -> bool:
-    """Whether derivatives go on below a node: no rule is used there if not."""
-    return not (isinstance(node.op, Apply) and node.op.head is stop_gradient)
 
 
 def is_users(head: type[sympy.Basic]) -> bool:

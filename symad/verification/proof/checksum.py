@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from zlib import crc32
 
-from symad.verification.checker.proofs import Goal, Proof
+from symad.core.claims import Goal, Proof
 
 
 def digest_of(goals: Sequence[Goal], steps: Sequence[object]) -> int:

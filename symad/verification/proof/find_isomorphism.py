@@ -7,9 +7,10 @@ from fractions import Fraction
 from itertools import islice, permutations
 from typing import Any
 
+from symad.core.claims import Claim, Goal, Proof
 from symad.core.dims import Dim, same_dim
 from symad.verification.checker.networks import AXIS, Atom, Factor, Form, Network, Networks
-from symad.verification.checker.proofs import DAMAGE, Claim, Goal, Proof, replay, sides_for_all_sizes
+from symad.verification.checker.proofs import DAMAGE, replay, sides_for_all_sizes
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
@@ -26,9 +27,10 @@ MAX_NETWORKS_MADE, MAX_MATCHES = 20_000, 20_000
 class IsomorphismFinder(Networks):
     """The checker's machine for all sizes, with its questions answered by search."""
 
-    def __init__(self) -> None:
-        """Nothing is asked yet."""
+    def __init__(self, define: bool = False) -> None:
+        """Nothing is asked yet; ``define`` says whether functions are replaced by their definitions."""
         super().__init__({})
+        self.define = define
         self.found: list[tuple[int, Json]] = []
         self.tried = self.made = self.matches = 0
 
@@ -44,22 +46,23 @@ class IsomorphismFinder(Networks):
         self.count += 1
         number = self.count
         answers: Any = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}
-        answer = answers[kind](*about)
-        if answer is not None and answer != []:
+        answer = answers[kind](*about) if kind in answers else self.define
+        if answer is not False and answer is not None and (answer != [] or kind == "equal"):
             self.found.append((number, answer))
         return answer
 
     def _merge(self, form: Sequence[Network]) -> list[Json]:
         """Each network with an earlier one that it equals."""
-        answer, kept = [], list[int]()
+        answer, kept = [], dict[Any, list[int]]()
         for i, n in enumerate(form):
-            for j in kept:
+            alike = kept.setdefault(_signature(n), [])
+            for j in alike:
                 names = self._match(n, form[j], {})
                 if names is not None:
                     answer.append([i, j, sorted(map(list, names.items()))])
                     break
             else:
-                kept.append(i)
+                alike.append(i)
         return answer
 
     def _atom(self, atom: Atom, axes: int) -> Json:
@@ -84,27 +87,26 @@ class IsomorphismFinder(Networks):
         """For each network of one form its place in the other, and a renaming."""
         if len(a) != len(b):
             return None
-        pairs, left = [], list(range(len(b)))
+        pairs, left = [], dict[Any, list[int]]()
+        for j, m in enumerate(b):
+            left.setdefault((m.number, _signature(m)), []).append(j)
         for n in a:
-            for j in left:
-                names = self._match(n, b[j], axes or {}) if n.number == b[j].number else None
+            alike = left.get((n.number, _signature(n)), [])
+            for j in alike:
+                names = self._match(n, b[j], axes or {})
                 if names is not None:
                     pairs.append([j, sorted(map(list, names.items()))])
-                    left.remove(j)
+                    alike.remove(j)
                     break
             else:
                 return None
         return pairs
 
     def _match(self, n: Network, m: Network, axes: Mapping[int, int]) -> dict[int, int] | None:
-        """A renaming of the bound indices of n by which it becomes m."""
-        if len(n.factors) != len(m.factors) or len(n.sums) != len(m.sums):
-            return None
+        """A renaming of the bound indices of n by which it becomes m, of the same signature."""
         self.matches += 1
         if self.matches > MAX_MATCHES:
             raise Refused(EXHAUSTED)
-        if sorted((a, e) for a, _, e in n.factors) != sorted((a, e) for a, _, e in m.factors):
-            return None
         self.tried = 0
         return self._extend(n, m, axes, 0, {}, frozenset(range(len(m.factors))))
 
@@ -127,6 +129,11 @@ class IsomorphismFinder(Networks):
                     if whole is not None:
                         return whole
         return None
+
+
+def _signature(n: Network) -> tuple[Any, ...]:
+    """What networks have in common that differ in their indices alone."""
+    return (len(n.sums), *sorted((a, e) for a, _, e in n.factors))
 
 
 def _unified(
@@ -158,19 +165,34 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
     for goal in wanted:
         outputs.setdefault(goal[:2], []).append(goal)
     for (k, o), goals in outputs.items():
-        claim, finder = claims[k], IsomorphismFinder()
-        try:
-            sides = sides_for_all_sizes(claim.derivative, claim.outputs, o, Writing(Terms(), symbolic=True))
-            if not finder.equal(*sides):
-                reasons.append("the contraction networks differ")
-                continue
-            steps = tuple([number, answer] for number, answer in finder.found)
-            proof = Proof((k,), tuple(goals), steps, digest_of(goals, steps), "networks")
-            count += replay(claims, proof)
-            proofs.append(proof)
-        except Refused as problem:
-            reasons.append(str(problem))
-        except DAMAGE:  # networks do not state this kind of claim
-            kind = claim.derivative.kind
-            reasons.append(f"the checker has no rule for all sizes for a claim of the kind {kind!r}")
+        for define in (False, True):
+            try:
+                proof, steps = _proof(claims, (k, o), goals, define)
+            except Refused as problem:
+                reasons.append(str(problem))
+            else:
+                proofs.append(proof)
+                count += steps
+                break
     return Found(tuple(proofs), count, tuple(reasons))
+
+
+def _proof(
+    claims: Sequence[Claim], place: tuple[int, int], goals: Sequence[Goal], define: bool
+) -> tuple[Proof, int]:
+    """A proof for one output that the checker accepts, and how many steps it takes.
+
+    Raises:
+        Refused: the search ends without one.
+    """
+    claim, finder = claims[place[0]], IsomorphismFinder(define)
+    try:
+        writing = Writing(Terms(), symbolic=True)
+        if not finder.equal(*sides_for_all_sizes(claim.derivative, claim.outputs, place[1], writing)):
+            raise Refused("the contraction networks differ")
+    except DAMAGE:  # networks do not state this kind of claim
+        kind = claim.derivative.kind
+        raise Refused(f"the checker has no rule for all sizes for a claim of the kind {kind!r}") from None
+    steps = tuple([number, answer] for number, answer in finder.found)
+    proof = Proof((place[0],), tuple(goals), steps, digest_of(goals, steps), "networks")
+    return proof, replay(claims, proof)

@@ -10,8 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.gc_pause import without_collecting
-from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay, written
+from symad.verification.checker.proofs import replay, written
 from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused, needed
 from symad.verification.proof.checksum import digest_of

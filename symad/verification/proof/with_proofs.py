@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
 from symad.ops.linalg.solve_det import MatrixOp
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
-from symad.verification.checker.proofs import Claim, Derivative, Goal, Proof, replay
+from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.checker.writing_out import RULES
 from symad.verification.depending import depending
@@ -328,4 +329,4 @@ def replayed_claim(comparison: Comparison) -> str:
 def derived_for_all_sizes(derivative: Derivative, outputs: tuple[Node, ...]) -> bool:
     """Whether the checker accepts that some outputs are a derivative, for all sizes."""
     goals = [(0, o, 0) for o in range(len(outputs))]
-    return len(find_for_all_sizes([Claim(derivative, outputs)], goals).goals) == len(goals)
+    return len(find_for_all_sizes(_defined([Claim(derivative, outputs)]), goals).goals) == len(goals)

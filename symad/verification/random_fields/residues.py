@@ -166,9 +166,7 @@ def input_residue(op: Input, y: Node, values: Values, run: Run) -> Array:
     order = run.root_orders.get(y)
     if order is None:
         return run.field.random(run.rng, y.shape)
-    roots = run.signatures.nonzero(prod(y.shape)).reshape(
-        (run.field.lanes, *y.shape, *run.field.tail)
-    )
+    roots = run.signatures.nonzero(prod(y.shape)).reshape((run.field.lanes, *y.shape, *run.field.tail))
     value = run.field.power(roots, order)
     run.signatures.enter_root(value, order, roots)
     return value

@@ -60,9 +60,7 @@ def spread_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], indic
     return np.zeros((lanes, *y.shape), dtype=bool)  # to mark too little makes a verdict only weaker
 
 
-def _gathered_marks(
-    y: Node, values: Sequence[Array], marks: Sequence[Array], indices: Indices
-) -> Array:
+def _gathered_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], indices: Indices) -> Array:
     """Marks move with the rows; a row of an undefined index is undefined."""
     if isinstance(y.op, Gather):
         rows = marks[0][:, indices(values[1], int(y.args[0].shape[0]))]

@@ -185,9 +185,7 @@ def _brackets(values: Array) -> Array:
         turned = np.sign(values[1:-1]) * np.sign(values[2:]) < 0
     found = np.argwhere((lowest | turned).T)
     order = (
-        np.random.default_rng(0).permutation(len(found))
-        if len(found) > MAX_PLACES
-        else np.arange(len(found))
+        np.random.default_rng(0).permutation(len(found)) if len(found) > MAX_PLACES else np.arange(len(found))
     )
     chosen = found[np.sort(order[:MAX_PLACES])]
     return chosen + np.array([0, 1])

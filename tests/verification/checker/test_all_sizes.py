@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.claims import Claim, Derivative
 from symad.models.sequences import ar
-from symad.verification.checker.proofs import Claim, Derivative
 from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 

@@ -17,6 +17,7 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.claims import Claim, Derivative
 from symad.core.graph import Graph, TupleOf, topological
 from symad.errors import SavingError
 from symad.higher_order.affine_scan import AffineScan
@@ -27,7 +28,7 @@ from symad.ops.basic.sources import constant
 from symad.tracing import as_graph
 from symad.verification import Certificate, recheck
 from symad.verification.checker import terms as functions
-from symad.verification.checker.proofs import Claim, Derivative, replay
+from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused, Terms, needed
 from symad.verification.checker.writing_out import RULES, Writing
 from symad.verification.equality import fit, with_inputs_of
@@ -415,7 +416,8 @@ def test_rules_of_ops_have_the_values_of_their_evaluation(op, k):
 # ---- the checker stands alone -------------------------------------------------------------------------
 
 ALLOWED = (
-    "symad.core.graph", "symad.core.dims", "symad.ops.", "symad.higher_order", "symad.sympy_functions",
+    "symad.core.claims", "symad.core.graph", "symad.core.dims", "symad.ops.", "symad.higher_order",
+    "symad.sympy_functions",
     "symad.verification.checker",
 )  # fmt: skip
 

@@ -7,13 +7,14 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.claims import Claim, Derivative, Proof
 from symad.core.graph import Graph
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant, symbol_of
 from symad.ops.elementwise.apply import apply
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.checker import terms
-from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, written
+from symad.verification.checker.proofs import replay, written
 from symad.verification.checker.terms import Refused
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 from symad.verification.proof.find_proof import Limits
@@ -151,7 +152,7 @@ def test_a_name_is_not_given_to_another_value():
     sums = [t.index for t in writing.terms.known.values() if t.kind == "sum"]
     assert len(sums) == 2
     first, second = [sums[0], "name", None], [sums[1], "name", [sums[0]]]
-    with pytest.raises(Refused, match="calls the same are not"):
+    with pytest.raises(Refused, match="calls the same is not"):
         replay([claim], Proof((0,), ((0, 0, 0),), (first, second)))
     for data in ([sums[1]], [10_000], [-1], [None], ["x"], []):  # no earlier term; a name that is a new one
         with pytest.raises(Refused):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
+from symad.core.claims import Claim, Derivative, Proof
 from symad.core.graph import Graph, Node
 from symad.errors import ShapeError
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, sub
@@ -16,7 +17,7 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, sides_for_all_sizes, written
+from symad.verification.checker.proofs import replay, sides_for_all_sizes, written
 from symad.verification.checker.quotients import Generator, Quotient, Quotients
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import Refused, Terms

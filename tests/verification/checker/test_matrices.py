@@ -9,8 +9,9 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.claims import Claim, Derivative, Proof
 from symad.models.generative import gaussian_process, kernels
-from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, tangent
+from symad.verification.checker.proofs import replay, tangent
 from symad.verification.checker.terms import FREE, Refused, Terms, needed, of_matrix, slope_of_matrix
 from symad.verification.checker.writing_out import Writing
 from symad.verification.coq.checker_rules import MATRICES_NOT_IN_COQ

@@ -7,8 +7,9 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.claims import Claim, Derivative, Proof
 from symad.verification import decide as deciding
-from symad.verification.checker.proofs import Claim, Derivative, Proof, replay
+from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.proof import with_proofs
 

@@ -7,11 +7,11 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.claims import Claim, Derivative
 from symad.core.graph import Graph, Node
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import Eye, constant, input_node
-from symad.verification.checker.proofs import Claim, Derivative
 from symad.verification.checker.writing_out import RULES
 from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_isomorphism import find_for_all_sizes

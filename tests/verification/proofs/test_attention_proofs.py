@@ -6,13 +6,14 @@ import sympy as sp
 
 import symad
 from symad import functions
+from symad.core.claims import Claim, Derivative, Proof
 from symad.core.graph import Graph
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import compare, select
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.checker.proofs import Claim, Derivative, Proof, replay, written
+from symad.verification.checker.proofs import replay, written
 from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse

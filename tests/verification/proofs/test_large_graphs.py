@@ -9,12 +9,12 @@ from sympy import diff, exp, symbols
 
 import symad
 from symad import functions
+from symad.core.claims import Derivative
 from symad.core.graph import Graph, topological
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.sources import Input, constant
 from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.checker.proofs import Derivative
 from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
 from symad.verification.proof import whole_proofs, with_proofs
 from symad.verification.proof.find_proof import Limits

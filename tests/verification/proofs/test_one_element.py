@@ -12,7 +12,7 @@ from symad.verification.rewriting.restated.by_one_element import by_one_element
 n, d = sp.symbols("n d", integer=True, positive=True)
 
 GRADIENTS = {
-    "relu": (lambda x: np.maximum(x, 0).sum(), lambda x: np.where(x > 0, 1, 0), "tested"),
+    "relu": (lambda x: np.maximum(x, 0).sum(), lambda x: np.where(x > 0, 1, 0), "proved"),
     "leaky": (lambda x: np.where(x > 0, x, x / 5).sum(), lambda x: np.where(x > 0, 1, 0.2), "refuted"),
     "huber": (
         lambda x: np.where(np.abs(x) < 1, x**2 / 2, np.abs(x) - sp.Rational(1, 2)).sum(),
@@ -20,7 +20,7 @@ GRADIENTS = {
         "tested",
     ),
     "wrong": (lambda x: np.maximum(x, 0).sum(), lambda x: np.where(x > 0, 1, x), "refuted"),
-    "mean": (lambda x: np.maximum(x, 0).mean(), lambda x: np.where(x > 0, 1, 0) / x.shape[0], "tested"),
+    "mean": (lambda x: np.maximum(x, 0).mean(), lambda x: np.where(x > 0, 1, 0) / x.shape[0], "proved"),
 }
 
 

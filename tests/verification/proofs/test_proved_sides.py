@@ -5,11 +5,11 @@ import pytest
 from sympy import Abs, And, Piecewise, Symbol, exp, log, sqrt
 
 import symad
+from symad.core.claims import Derivative
 from symad.core.graph import Graph
 from symad.models.layers.parameters import trace_model
 from symad.models.transformers.transformer import Transformer
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.checker.proofs import Derivative
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.values.ranges import always_exist
 from symad.verification.verdicts import Pair, certain

@@ -117,18 +117,3 @@ def test_functions_of_floats_refute_rules_that_are_far_off(name):
     implementation, slope, status = FLOATS[name]
     made = symad.register_function("of_floats", implementation, [slope])
     assert of_gradient(made(x) * y).status == status
-
-
-def test_a_rule_that_stop_gradient_hides_is_not_used():
-    wrong = user(x**2, 3 * x)
-    hidden = functions.stop_gradient(wrong(x)) * x
-    assert symad.check(wrong(x) * x).status == "refuted"
-    assert symad.check(hidden).status == of_gradient(hidden).status == "proved"
-    assert symad.verify(hidden, x, gradient=functions.stop_gradient(x**2) + 1).status == "refuted"
-    assert symad.check(hidden + wrong(2 * x)).status == "refuted"
-    for inside, status in ((functions.stop_gradient, "proved"), (lambda u: u, "refuted")):
-        loop = symad.trace(
-            lambda h, u, inside=inside: functions.fold(lambda c, s: c * s + inside(wrong(s)), h, u),
-            [(), (3,)],
-        )
-        assert symad.check(loop).status == status
