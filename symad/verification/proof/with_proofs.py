@@ -110,7 +110,7 @@ def definitions_assumed(comparisons: Sequence[Comparison]) -> list[tuple[str, ..
     for part in parts:
         sides, readings = (part, set[str]()) if matrices.isdisjoint(part) else read(part)
         names = meanings.names(sides) if sides is not part or not fused.isdisjoint(part) else []
-        made.append((*((f"the definitions of {', '.join(names)}",) if names else ()), *sorted(readings)))
+        made.append((*(f"the definition of {name}" for name in names), *sorted(readings)))
     return made
 
 

@@ -468,7 +468,7 @@ def test_fused_ops_are_replayed_by_their_definitions_which_are_assumed():
     inputs = tuple(n for n in topological([node]) if type(n.op).__name__ == "Input")
     certificate = symad.check(Graph(inputs, (node,), TupleOf((None,)), "recurrence"), seed=1)
     assert certificate.status == "proved" and certificate.checked
-    told = "the definitions of AffineScan"
+    told = "the definition of AffineScan"
     assert all(told in entry.assumes for entry in certificate.entries)
     again = Certificate.from_json(certificate.to_json()).recheck()
     assert again.checked and all(told in entry.assumes for entry in again.entries)
