@@ -65,7 +65,7 @@ def _slope_graph(head: sympy.FunctionClass, i: int, count: int) -> Graph:
     return Graph(inputs, (dense(registered, inputs[i]),))
 
 
-STEPS = {sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside}
+STEPS = {sympy.sign, sympy.floor, sympy.ceiling}
 """Piecewise constant functions: derivative 0 everywhere."""
 
 
@@ -84,6 +84,11 @@ def _frac_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
     return 1
 
 
+def _heaviside_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
+    """0, and by the value at 0, which is the second argument, 1 where the first is 0."""
+    return select(compare("==", primals[0], 0), 1, 0) if i else 0
+
+
 def _abs_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
     return apply(sympy.sign, primals)
 
@@ -93,6 +98,7 @@ KINKS: dict[sympy.FunctionClass, Callable[[int, tuple[Any, ...], Any], Any]] = {
     sympy.Min: _extreme_slope,
     sympy.Mod: _mod_slope,
     sympy.frac: _frac_slope,
+    sympy.Heaviside: _heaviside_slope,
     sympy.Abs: _abs_slope,
 }
 """Functions with kinks or jumps, at which SymPy's derivative is wrong or missing."""

@@ -61,8 +61,8 @@ def abs_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside)
 def step_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """Steps have derivative 0, also at their jumps."""
-    return ZERO
+    """Steps have derivative 0, also at their jumps; H(u, h), which is h at u = 0, has [u = 0] by h."""
+    return indicator(equal(args[0], constant(0))) if i else ZERO
 
 
 @slope(sympy.LambertW)

@@ -58,6 +58,24 @@ def test_the_value_of_a_step_at_0_does_not_count_elsewhere():
     assert symad.check(step).status == "proved"
 
 
+def test_a_step_is_differentiated_by_its_value_at_0():
+    """∂H(u, h)/∂h = [u = 0], which is 1 where a ramp is 0, and where an integer is."""
+    ramp, at_0 = sp.Heaviside(sp.Max(x, 0), y), sp.Piecewise((1, x <= 0), (0, True))
+    assert symad.check(ramp).status == "proved"
+    assert symad.verify(ramp, y, gradient=at_0).status == "proved"
+    assert symad.verify(ramp, y, gradient=0 * x).status == "refuted"
+    far = sp.Heaviside(k - FAR, y)
+    assert symad.verify(far, y, gradient=0 * k).status in ("undecided", "refuted")
+    at_far = sp.Piecewise((1, sp.Eq(k, FAR)), (0, True))
+    assert symad.verify(far, y, gradient=at_far).status in ("tested", "proved")
+    steps = symad.trace(lambda u, h: np.heaviside(u, h).sum(), [(3,), (3,)])
+    for mode in ("reverse", "forward"):
+        by_u, by_h = symad.gradient(steps, mode=mode)(np.array([-1.0, 0, 2]), np.array([0.1, 0.2, 0.3]))
+        assert by_u.tolist() == [0, 0, 0] and by_h.tolist() == [0, 1, 0]
+    dual = steps(np.array([-1.0, 0, 2]), symad.Dual(np.array([0.1, 0.2, 0.3]), np.array([1.0, 10, 100])))
+    assert dual.tangent == 10
+
+
 def test_a_sum_over_an_identity_matrix_keeps_its_size():
     """1/Σ_ij [i = j] u_i/u_j is 1/n, and not 1."""
     u, eye = input_node(sp.MatrixSymbol("u", n, 1), (n,)), Node.of(Eye(n), ())
