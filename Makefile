@@ -61,7 +61,7 @@ proofs:
 		echo "proofs: skipped, coqc is not installed (Debian: apt-get install coq libcoq-coquelicot)"; \
 	else \
 		mkdir -p build/proofs && cp symad/verification/coq/*.v build/proofs/ && cd build/proofs && \
-		for name in Functions Relations Programs Equality Certificates; do \
+		for name in Functions Relations Statements Elementary Programs Equality Certificates; do \
 			echo "coqc Symad$$name.v" && coqc -w -ambiguous-paths Symad$$name.v || exit 1; done; \
 	fi
 

@@ -7,7 +7,7 @@
 Require Import Reals Lra Lia List Bool ZArith QArith Qreals RMicromega Ring PArith FMapPositive.
 From Coq.micromega Require Import EnvRing.
 From Coquelicot Require Import Coquelicot.
-Require Import SymadFunctions SymadPrograms.
+Require Import SymadFunctions SymadStatements SymadElementary SymadPrograms.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -86,7 +86,6 @@ Fixpoint expand (t : M.t op) (classes : M.t positive) (fuel level : nat) (inside
     end
   end.
 
-Definition sound (t : M.t op) (v : valuation) : Prop := forall k o, M.find k t = Some o -> v k = evalop v o.
 Definition respected (v : valuation) (classes : M.t positive) : Prop := forall k, v (rep classes k) = v k.
 
 Lemma expand_ok t v classes : sound t v -> respected v classes ->
@@ -125,8 +124,8 @@ Qed.
 
 Definition mono_at (k : positive) (m : Mon) : Mon := match k with xH => m | _ => zmon (Pos.pred k) m end.
 
-(** The monomials x_k² and x_j x_k with j < k. *)
-Definition square_of (k : positive) : Mon := mono_at k (vmon 2 mon0).
+(** The monomials x_k^n and x_j x_k with j < k. *)
+Definition power_of (k n : positive) : Mon := mono_at k (vmon n mon0).
 Definition product_of (j k : positive) : Mon := mono_at j (vmon 1 (mono_at (k - j) (vmon 1 mon0))).
 
 Lemma mono_at_ok (v : valuation) k m : meval v (mono_at k m) = meval (fun j => v (Pos.pred (j + k))) m.
@@ -134,10 +133,22 @@ Proof.
   unfold meval, mono_at. destruct k as [k|k|]; simpl; unfold Env.jump; apply Mphi_morph; intros j; f_equal; lia.
 Qed.
 
-Lemma square_of_ok v k : meval v (square_of k) = v k ^ 2.
+Lemma pow_pos_sum x i j : pow_pos Rmult x (i + j) = pow_pos Rmult x i * pow_pos Rmult x j.
 Proof.
-  unfold square_of. rewrite mono_at_ok. unfold meval. simpl. unfold Env.hd, Env.nth.
-  replace (Pos.pred (1 + k)) with k by lia. ring.
+  rewrite Pos.add_comm.
+  apply (pow_pos_add Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory)).
+Qed.
+
+Lemma pow_pos_pow x n : pow_pos Rmult x n = x ^ Pos.to_nat n.
+Proof.
+  induction n as [|n IH] using Pos.peano_ind; [simpl; ring|].
+  rewrite <- Pos.add_1_r, pow_pos_sum, Pos.add_1_r, Pos2Nat.inj_succ, IH. simpl. ring.
+Qed.
+
+Lemma power_of_ok v k n : meval v (power_of k n) = v k ^ Pos.to_nat n.
+Proof.
+  unfold power_of. rewrite mono_at_ok. unfold meval. simpl. unfold Env.hd, Env.nth.
+  replace (Pos.pred (1 + k)) with k by lia. rewrite pow_pos_pow. ring.
 Qed.
 
 Lemma product_of_ok v j k : (j < k)%positive -> meval v (product_of j k) = v j * v k.
@@ -174,7 +185,7 @@ Definition rules_of (t : M.t op) (tanhs classes : M.t positive) (k : positive) :
   match M.find k t with
   | Some (OApp Sech b) =>
     match M.find b tanhs with
-    | Some h => [(square_of k, normal (PEsub (PEc 1%Q) (PEpow (expand t classes 20 5 Nowhere h) 2)))]
+    | Some h => [(power_of k 2, normal (PEsub (PEc 1%Q) (PEpow (expand t classes 20 5 Nowhere h) 2)))]
     | None => []
     end
   | Some (OApp Inv _) =>
@@ -241,7 +252,7 @@ Proof.
   - destruct (inverse_of t k) as [[e|e]|] eqn:L; [| |constructor]; apply (inverse_of_ok t v) in L; auto;
       apply product_rule_ok; rewrite (C e), L; unfold peval; simpl; unfold Env.nth; now rewrite RMicromega.Q2R_1.
   - destruct (M.find b tanhs) as [h|] eqn:G; [|constructor]. apply T in F. simpl in F. apply H in G.
-    constructor; [|constructor]. unfold right_rule; cbn [fst snd]. rewrite square_of_ok, <- normal_ok.
+    constructor; [|constructor]. unfold right_rule; cbn [fst snd]. rewrite power_of_ok, <- normal_ok.
     rewrite one_minus_square, (expand_ok t v classes T C).
     rewrite F, G, sech_square, RMicromega.Q2R_1. reflexivity.
 Qed.
@@ -328,12 +339,6 @@ Lemma skip_pred_ok v j m : meval (Env.tail v) (skip_pred j m) = meval (Env.jump 
 Proof.
   unfold skip_pred, Env.tail.
   destruct j as [j|j|]; [| |reflexivity]; rewrite skip_ok, jump_add; f_equal; f_equal; lia.
-Qed.
-
-Lemma pow_pos_sum x i j : pow_pos Rmult x (i + j) = pow_pos Rmult x i * pow_pos Rmult x j.
-Proof.
-  rewrite Pos.add_comm.
-  apply (pow_pos_add Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory)).
 Qed.
 
 Lemma factor_ok p : forall v m, poleval v p = poleval v (fst (factor p m)) + meval v m * poleval v (snd (factor p m)).
@@ -453,11 +458,6 @@ Definition learn (facts : M.t bool) (f : positive * bool) : M.t bool :=
 Definition facts_in (c : code) : M.t bool :=
   fold_left (fun facts s => fold_left learn (facts_of s) facts) c (M.empty bool).
 
-Definition fact_right (v : valuation) (f : positive * bool) : Prop := v (fst f) <> 0 /\ (snd f = true -> 0 < v (fst f)).
-
-Definition facts_right (v : valuation) (facts : M.t bool) : Prop :=
-  forall k b, M.find k facts = Some b -> fact_right v (k, b).
-
 Lemma facts_of_ok v s : v (fst s) = evalop v (snd s) -> domain_op v (snd s) -> List.Forall (fact_right v) (facts_of s).
 Proof.
   assert (P : forall k, 0 < v k -> fact_right v (k, true)) by (intros k H; split; [apply Rgt_not_eq, H | auto]).
@@ -489,66 +489,16 @@ Proof.
   induction L as [|f l R L IHL]; intros facts E; [exact E|]. cbn [fold_left]. now apply IHL, learn_ok.
 Qed.
 
-(** Whether a value is positive, or not negative if not [strict]. *)
-Fixpoint above (t : M.t op) (facts : M.t bool) (fuel : nat) (strict : bool) (k : positive) : bool :=
-  match fuel, M.find k facts with
-  | O, _ => false
-  | _, Some true => true
-  | S fuel, _ =>
-    let above := above t facts fuel in
-    match M.find k t with
-    | Some (OConst q) => if strict then (0 <? Qnum q)%Z else (0 <=? Qnum q)%Z
-    | Some OPi | Some (OApp Exp _) | Some (OApp Cosh _) => true
-    | Some (OAdd a b) =>
-      if strict then above true a && above false b || above false a && above true b
-      else above false a && above false b
-    | Some (OMul a b) => above strict a && above strict b || negb strict && Pos.eqb a b
-    | Some (OPow a n) => above strict a || negb strict && Nat.even n
-    | Some (OApp Inv a) => above strict a
-    | Some (OApp Sqrt a) => if strict then above true a else true
-    | _ => false
-    end
-  end.
-
 Definition is_nonzero (t : M.t op) (facts : M.t bool) (k : positive) : bool :=
   match M.find k facts with Some _ => true | None => above t facts 50 true k end.
 
-Definition sign_at (strict : bool) (x : R) : Prop := if strict then 0 < x else 0 <= x.
-
-Lemma above_ok t facts v : sound t v -> facts_right v facts ->
-  forall fuel strict k, above t facts fuel strict k = true -> sign_at strict (v k).
-Proof.
-  intros T H. assert (W : forall strict x, 0 < x -> sign_at strict x) by (intros []; unfold sign_at; intros; lra).
-  induction fuel as [|fuel IH]; intros strict k; [discriminate|].
-  assert (IH1 := IH true). assert (IH0 := IH false). unfold sign_at in IH1, IH0. cbn [above].
-  destruct (M.find k facts) as [[|]|] eqn:F; [intros _; apply W, (H k true F); reflexivity| |];
-    clear F; (destruct (M.find k t) as [o|] eqn:F; [|discriminate]; apply T in F;
-    destruct o as [q| |a b|a b|a|a n|f a|g a b]; try discriminate; rewrite F; cbn [evalop]; intros E;
-    [ assert (0 < / IZR (Z.pos (Qden q))) by (apply Rinv_0_lt_compat, IZR_lt; reflexivity);
-      destruct strict; unfold sign_at, Q2R;
-      [ apply Z.ltb_lt, IZR_lt in E; now apply Rmult_lt_0_compat
-      | apply Z.leb_le, IZR_le in E; apply Rmult_le_pos; lra ]
-    | apply W, PI_RGT_0
-    | destruct strict; unfold sign_at;
-      [ apply orb_prop in E; destruct E as [E|E]; apply andb_prop in E; destruct E as [A B];
-        [ apply IH1 in A; apply IH0 in B; lra | apply IH0 in A; apply IH1 in B; lra ]
-      | apply andb_prop in E; destruct E as [A B]; apply IH0 in A; apply IH0 in B; lra ]
-    | apply orb_prop in E; destruct E as [E|E]; apply andb_prop in E; destruct E as [A B];
-      [ apply IH in A; apply IH in B; destruct strict; unfold sign_at in *;
-        [ now apply Rmult_lt_0_compat | now apply Rmult_le_pos ]
-      | destruct strict; [discriminate|]; apply Pos.eqb_eq in B; subst; apply Rle_0_sqr ]
-    | apply orb_prop in E; destruct E as [E|E];
-      [ apply IH in E; destruct strict; unfold sign_at in *; [now apply pow_lt | now apply pow_le]
-      | destruct strict; [discriminate|]; apply Nat.even_spec in E; destruct E as [m ->]; unfold sign_at;
-        rewrite pow_mult; apply pow_le, pow2_ge_0 ]
-    | destruct f; try discriminate; cbn [value1];
-      [ apply IH in E; destruct strict; unfold sign_at in *;
-        [ now apply Rinv_0_lt_compat
-        | destruct E as [E| <-]; [now apply Rlt_le, Rinv_0_lt_compat | rewrite Rinv_0; apply Rle_refl] ]
-      | apply W, exp_pos
-      | destruct strict; unfold sign_at; [apply sqrt_lt_R0; now apply IH1 | apply sqrt_pos]
-      | apply W, cosh_pos ] ]).
-Qed.
+(** Whether a value, its class, or what it is the opposite of, is not 0. *)
+Definition nowhere_zero (t : M.t op) (facts : M.t bool) (classes : M.t positive) (k : positive) : bool :=
+  is_nonzero t facts k || is_nonzero t facts (rep classes k)
+  || match M.find k t with
+     | Some (OOpp a) => is_nonzero t facts a || is_nonzero t facts (rep classes a)
+     | _ => false
+     end.
 
 Lemma is_nonzero_ok t facts v k : sound t v -> facts_right v facts -> is_nonzero t facts k = true -> v k <> 0.
 Proof.
@@ -557,18 +507,37 @@ Proof.
   - apply (above_ok t facts v T H) in E. now apply Rgt_not_eq.
 Qed.
 
+Lemma nowhere_zero_ok t facts classes v k : sound t v -> facts_right v facts -> respected v classes ->
+  nowhere_zero t facts classes k = true -> v k <> 0.
+Proof.
+  unfold nowhere_zero. intros T H C E.
+  assert (A : forall j, is_nonzero t facts j || is_nonzero t facts (rep classes j) = true -> v j <> 0).
+  { intros j B. apply orb_prop in B. destruct B as [B|B]; apply (is_nonzero_ok t facts v _ T H) in B; [exact B|].
+    now rewrite (C j) in B. }
+  apply orb_prop in E. destruct E as [E|E]; [now apply A|].
+  destruct (M.find k t) as [o|] eqn:F; [|discriminate]. destruct o; try discriminate. apply T in F.
+  rewrite F. cbn [evalop]. now apply Ropp_neq_0_compat, A.
+Qed.
+
 (** ** Fractions
 
     A polynomial is compared with 0 after it has been multiplied by the values d whose inverses w it contains:
-    d w = 1. Roots are replaced by r² = a. The last statements come first, so that inverses in d follow. *)
+    d w = 1. Powers of roots and of sech are replaced: r^n = a, sech² = 1 − tanh². The last statements come first,
+    so that inverses in d follow. *)
 
 Definition pmul : Pol Q -> Pol Q -> Pol Q := Pmul 0%Q 1%Q qadd qmul Qeq_bool.
 Definition padd : Pol Q -> Pol Q -> Pol Q := Padd 0%Q qadd Qeq_bool.
 
 Fixpoint ppow (d : Pol Q) (n : nat) : Pol Q := match n with O => Pc 1%Q | S n => pmul d (ppow d n) end.
 
+(** The number of terms, and a bound on that of p^n: the number of monomials of degree n. *)
 Fixpoint size (p : Pol Q) : N :=
-  match p with Pc _ => 1 | Pinj _ p => size p | PX p _ q => size p + size q end%N.
+  match p with Pc c => if Qeq_bool c 0 then 0 else 1 | Pinj _ p => size p | PX p _ q => size p + size q end%N.
+
+Fixpoint size_of_power (terms : N) (n : nat) : N :=
+  match n with O => 1 | S m => (size_of_power terms m * (terms + N.of_nat m) / N.of_nat n)%N end%N.
+
+Definition is_small (q d : Pol Q) (n : nat) : bool := (size q * size_of_power (size d) n <=? MOST_TERMS)%N.
 
 (** p d^e without multiples of the monomial w, and e. *)
 Fixpoint clear (n : nat) (w : Mon) (d p : Pol Q) : Pol Q * nat :=
@@ -580,8 +549,17 @@ Fixpoint clear (n : nat) (w : Mon) (d p : Pol Q) : Pol Q * nat :=
     else
       let (r, e) := clear n w d r in
       if is_zero q then (r, S e)
-      else if (size q * N.pow (size d) (N.of_nat (S e)) <=? MOST_TERMS)%N then (padd (pmul q (ppow d (S e))) r, S e)
+      else if is_small q d (S e) then (padd (pmul q (ppow d (S e))) r, S e)
       else (p, O)
+  end.
+
+(** The monomial m is replaced by d. *)
+Fixpoint replace (n : nat) (m : Mon) (d p : Pol Q) : Pol Q :=
+  match n with
+  | O => p
+  | S n =>
+    let (q, r) := factor p m in
+    if is_zero r then p else if is_small r d 1 then replace n m d (padd q (pmul d r)) else p
   end.
 
 Definition MOST_POWERS : nat := 40.
@@ -597,23 +575,56 @@ Fixpoint into (k : positive) (l : list positive) : list positive :=
 
 Definition merged (p : poly) (l : list positive) : list positive := fold_left (fun l k => into k l) (variables p) l.
 
-Fixpoint eliminate (n : nat) (t : M.t op) (facts : M.t bool) (classes : M.t positive) (level : nat)
-    (ks : list positive) (p : Pol Q) : Pol Q :=
+(** n if the constant value k is 1/n. *)
+Definition root (t : M.t op) (k : positive) : option positive :=
+  match constant_of t 4 k with
+  | Some q => match Qred q with Qmake 1 n => Some n | _ => None end
+  | None => None
+  end.
+
+Definition is_positive (t : M.t op) (facts : M.t bool) (classes : M.t positive) (strict : bool) (k : positive) : bool :=
+  above t facts 50 strict k || above t facts 50 strict (rep classes k).
+
+(** A power of the value k that is a polynomial in values before it; the value itself, if [expand] stopped at it. *)
+Definition relation (t : M.t op) (tanhs : M.t positive) (facts : M.t bool) (classes : M.t positive) (level : nat)
+    (k : positive) : option (Mon * poly) :=
+  match M.find k t with
+  | Some (OApp Sqrt a) =>
+    if is_positive t facts classes false a then Some (power_of k 2, expand t classes CHAIN level Nowhere a) else None
+  | Some (OApp Sech b) =>
+    match M.find b tanhs with
+    | Some h => Some (power_of k 2, PEsub (PEc 1%Q) (PEpow (expand t classes CHAIN level Nowhere h) 2))
+    | None => None
+    end
+  | Some (OApp2 Power a c) =>
+    match root t c with
+    | Some n =>
+      if is_positive t facts classes true a then Some (power_of k n, expand t classes CHAIN level Nowhere a) else None
+    | None => None
+    end
+  | Some (OAdd _ _) | Some (OMul _ _) | Some (OOpp _) | Some (OPow _ _) =>
+    Some (power_of k 1, expand t classes CHAIN level Nowhere k)
+  | _ => None
+  end.
+
+Fixpoint eliminate (n : nat) (t : M.t op) (tanhs : M.t positive) (facts : M.t bool) (classes : M.t positive)
+    (level : nat) (ks : list positive) (p : Pol Q) : Pol Q :=
   match n, ks with
   | S n, k :: ks =>
-    let eliminate := eliminate n t facts classes level in
+    let eliminate := eliminate n t tanhs facts classes level in
     match M.find k t with
     | Some (OApp Inv d) =>
       let e := expand t classes CHAIN level Nowhere d in
-      if (is_nonzero t facts d || is_nonzero t facts (rep classes d)) && (terms_of e <=? MOST_TERMS)%N
+      if nowhere_zero t facts classes d && (terms_of e <=? MOST_TERMS)%N
       then eliminate (merged e ks) (fst (clear MOST_POWERS (itself k) (normal e) p))
       else eliminate ks p
-    | Some (OApp Sqrt a) =>
-      let e := expand t classes CHAIN level Nowhere a in
-      if (above t facts 50 false a || above t facts 50 false (rep classes a)) && (terms_of e <=? MOST_TERMS)%N
-      then eliminate (merged e ks) (replace_all 8 (square_of k, normal e) p)
-      else eliminate ks p
-    | _ => eliminate ks p
+    | _ =>
+      match relation t tanhs facts classes level k with
+      | Some (m, e) =>
+        if (terms_of e <=? MOST_TERMS)%N then eliminate (merged e ks) (replace MOST_POWERS m (normal e) p)
+        else eliminate ks p
+      | None => eliminate ks p
+      end
     end
   | _, _ => p
   end.
@@ -652,55 +663,104 @@ Proof.
         + (poleval v d * meval v w) * (poleval v d ^ e * poleval v r)) by ring. rewrite H. ring. }
   destruct (is_zero q) eqn:Z.
   - cbn [fst snd]. rewrite <- X, (is_zero_ok v q Z). ring.
-  - destruct (_ <=? _)%N; cbn [fst snd]; [|cbn; ring]. rewrite padd_ok, pmul_ok, ppow_ok, <- X. ring.
+  - destruct (is_small q d (S e)); cbn [fst snd]; [|cbn; ring]. rewrite padd_ok, pmul_ok, ppow_ok, <- X. ring.
+Qed.
+
+Lemma replace_ok v m d : meval v m = poleval v d -> forall n p, poleval v (replace n m d p) = poleval v p.
+Proof.
+  intros H. induction n as [|n IH]; intros p; cbn [replace]; [reflexivity|].
+  assert (E := factor_ok p v m). destruct (factor p m) as [q r]. cbn [fst snd] in E.
+  destruct (is_zero r); [reflexivity|]. destruct (is_small r d 1); [|reflexivity].
+  now rewrite IH, padd_ok, pmul_ok, E, H.
+Qed.
+
+Lemma root_ok t v k n x : sound t v -> root t k = Some n -> 0 < x -> Rpower x (v k) ^ Pos.to_nat n = x.
+Proof.
+  unfold root. intros T H P. destruct (constant_of t 4 k) as [q|] eqn:C; [|discriminate].
+  apply (constant_of_ok t v T) in C. destruct (Qred q) as [[|[p|p|]|p] d] eqn:R; try discriminate.
+  inversion H; subst. rewrite C, <- (Q2R_red q), R. unfold Rpower. rewrite <- exp_multiple, INR_IZR_INZ, positive_nat_Z.
+  unfold Q2R. simpl Qnum. simpl Qden. rewrite <- Rmult_assoc.
+  replace (IZR (Z.pos n) * (1 * / IZR (Z.pos n))) with 1; [rewrite Rmult_1_l; now apply exp_ln|].
+  field. apply not_0_IZR. discriminate.
+Qed.
+
+Lemma is_positive_ok t v facts classes strict k : sound t v -> facts_right v facts -> respected v classes ->
+  is_positive t facts classes strict k = true -> sign_at strict (v k).
+Proof.
+  unfold is_positive. intros T H C E. apply orb_prop in E. destruct E as [E|E]; apply (above_ok t facts v T H) in E.
+  - exact E.
+  - now rewrite (C k) in E.
+Qed.
+
+(* Or a proof would count to CHAIN. *)
+Opaque CHAIN.
+
+Lemma relation_ok t v tanhs facts classes level k m e : sound t v -> tanhs_right v tanhs -> facts_right v facts ->
+  respected v classes -> relation t tanhs facts classes level k = Some (m, e) -> meval v m = peval v e.
+Proof.
+  unfold relation. intros T Th H C. destruct (M.find k t) as [o|] eqn:F; [|discriminate]. apply T in F.
+  destruct o as [| | | | | |f a|g a c]; try discriminate;
+    try (intros E; inversion E; subst; rewrite power_of_ok, (expand_ok t v classes T C); apply pow_1).
+  - destruct f; try discriminate; cbn [evalop value1] in F.
+    + destruct (is_positive _ _ _ _ _) eqn:B; [|discriminate]. intros E; inversion E; subst.
+      apply (is_positive_ok t v facts classes false a T H C) in B.
+      rewrite power_of_ok, (expand_ok t v classes T C), F. now apply pow2_sqrt.
+    + destruct (M.find a tanhs) as [h|] eqn:G; [|discriminate]. intros E; inversion E; subst. apply Th in G.
+      rewrite power_of_ok, one_minus_square, (expand_ok t v classes T C), F, G, RMicromega.Q2R_1. apply sech_square.
+  - destruct g; try discriminate. cbn [evalop value2] in F. destruct (root t c) as [n|] eqn:R; [|discriminate].
+    destruct (is_positive _ _ _ _ _) eqn:B; [|discriminate]. intros E; inversion E; subst.
+    apply (is_positive_ok t v facts classes true a T H C) in B.
+    rewrite power_of_ok, (expand_ok t v classes T C), F. now apply (root_ok t v c n).
 Qed.
 
 (** [eliminate] multiplies by a number that is not 0. *)
-Lemma eliminate_ok t facts v classes level : sound t v -> facts_right v facts -> respected v classes ->
-  forall n ks p, exists c, c <> 0 /\ poleval v (eliminate n t facts classes level ks p) = c * poleval v p.
+Lemma eliminate_ok t v tanhs facts classes level : sound t v -> tanhs_right v tanhs -> facts_right v facts ->
+  respected v classes ->
+  forall n ks p, exists c, c <> 0 /\ poleval v (eliminate n t tanhs facts classes level ks p) = c * poleval v p.
 Proof.
-  intros T H C. assert (O : forall p, exists c, c <> 0 /\ poleval v p = c * poleval v p) by (intros p; exists 1; lra).
+  intros T Th H C. assert (O : forall p, exists c, c <> 0 /\ poleval v p = c * poleval v p) by (intros p; exists 1; lra).
   induction n as [|n IH]; intros ks p; [apply O|]. destruct ks as [|k ks]; [apply O|]. cbn [eliminate].
-  destruct (M.find k t) as [o|] eqn:F; [|apply IH]. apply T in F.
-  destruct o as [| | | | | |f d|]; try apply IH. destruct f; try apply IH; cbn [evalop value1] in F.
-  - destruct (_ && _) eqn:B; [|apply IH]. apply andb_prop in B. destruct B as [B _].
-    assert (N : v d <> 0).
-    { apply orb_prop in B. destruct B as [B|B]; apply (is_nonzero_ok t facts v _ T H) in B; [exact B|].
-      now rewrite (C d) in B. }
-    set (e := expand t classes CHAIN level Nowhere d).
-    assert (E : poleval v (normal e) = v d) by (rewrite <- normal_ok; now apply expand_ok).
-    destruct (IH (merged e ks) (fst (clear MOST_POWERS (itself k) (normal e) p))) as (c & C1 & C2).
-    exists (c * v d ^ snd (clear MOST_POWERS (itself k) (normal e) p)). split.
-    + apply Rmult_integral_contrapositive_currified; [exact C1 | now apply pow_nonzero].
-    + rewrite C2, clear_ok, E; [ring|]. rewrite E, itself_ok, F. now apply Rinv_r.
-  - destruct (_ && _) eqn:B; [|apply IH]. apply andb_prop in B. destruct B as [B _].
-    assert (N : 0 <= v d).
-    { apply orb_prop in B. destruct B as [B|B]; apply (above_ok t facts v T H) in B; [exact B|].
-      now rewrite (C d) in B. }
-    set (e := expand t classes CHAIN level Nowhere d).
-    assert (R : right_rule v (square_of k, normal e)).
-    { unfold right_rule. cbn [fst snd]. rewrite square_of_ok, <- normal_ok. unfold e.
-      rewrite (expand_ok t v classes T C), F. now apply pow2_sqrt. }
-    destruct (IH (merged e ks) (replace_all 8 (square_of k, normal e) p)) as (c & C1 & C2).
-    exists c. split; [exact C1|]. rewrite C2. f_equal. now apply replace_all_ok.
+  assert (R : exists c, c <> 0 /\
+    poleval v (match relation t tanhs facts classes level k with
+      | Some (m, e) =>
+        if (terms_of e <=? MOST_TERMS)%N
+        then eliminate n t tanhs facts classes level (merged e ks) (replace MOST_POWERS m (normal e) p)
+        else eliminate n t tanhs facts classes level ks p
+      | None => eliminate n t tanhs facts classes level ks p
+      end) = c * poleval v p).
+  { destruct (relation t tanhs facts classes level k) as [[m e]|] eqn:Q; [|apply IH].
+    apply (relation_ok t v) in Q; auto. destruct (_ <=? _)%N; [|apply IH].
+    destruct (IH (merged e ks) (replace MOST_POWERS m (normal e) p)) as (c & C1 & C2).
+    exists c. split; [exact C1|]. rewrite C2. f_equal. apply replace_ok. now rewrite <- normal_ok. }
+  destruct (M.find k t) as [o|] eqn:F; [|exact R]. destruct o as [| | | | | |f d|]; try exact R.
+  destruct f; try exact R. apply T in F. cbn [evalop value1] in F. clear R.
+  destruct (_ && _) eqn:B; [|apply IH]. apply andb_prop in B. destruct B as [B _].
+  assert (N : v d <> 0) by now apply (nowhere_zero_ok t facts classes v d T H C).
+  set (e := expand t classes CHAIN level Nowhere d).
+  assert (E : poleval v (normal e) = v d) by (rewrite <- normal_ok; now apply expand_ok).
+  destruct (IH (merged e ks) (fst (clear MOST_POWERS (itself k) (normal e) p))) as (c & C1 & C2).
+  exists (c * v d ^ snd (clear MOST_POWERS (itself k) (normal e) p)). split.
+  + apply Rmult_integral_contrapositive_currified; [exact C1 | now apply pow_nonzero].
+  + rewrite C2, clear_ok, E; [ring|]. rewrite E, itself_ok, F. now apply Rinv_r.
 Qed.
 
-Definition zero_at (t : M.t op) (facts : M.t bool) (classes : M.t positive) (j k : positive) (level : nat) : bool :=
+Definition zero_at (t : M.t op) (tanhs : M.t positive) (facts : M.t bool) (classes : M.t positive) (j k : positive)
+    (level : nat) : bool :=
   let a := expand t classes CHAIN level Nowhere j in
   let b := expand t classes CHAIN level Nowhere k in
   if (terms_of a <=? MOST_TERMS)%N && (terms_of b <=? MOST_TERMS)%N
-  then let d := PEsub a b in is_zero (eliminate MOST_VALUES t facts classes level (merged d []) (normal d))
+  then let d := PEsub a b in is_zero (eliminate MOST_VALUES t tanhs facts classes level (merged d []) (normal d))
   else false.
 
 Lemma difference_ok v a b : peval v (PEsub a b) = peval v a - peval v b.
 Proof. reflexivity. Qed.
 
-Lemma zero_at_ok t v facts classes j k level : sound t v -> facts_right v facts -> respected v classes ->
-  zero_at t facts classes j k level = true -> v j = v k.
+Lemma zero_at_ok t v tanhs facts classes j k level : sound t v -> tanhs_right v tanhs -> facts_right v facts ->
+  respected v classes -> zero_at t tanhs facts classes j k level = true -> v j = v k.
 Proof.
-  unfold zero_at. intros T H C. destruct (_ && _); [|discriminate].
+  unfold zero_at. intros T Th H C. destruct (_ && _); [|discriminate].
   set (a := expand t classes CHAIN level Nowhere j). set (b := expand t classes CHAIN level Nowhere k). intros Z.
-  destruct (eliminate_ok t facts v classes level T H C MOST_VALUES (merged (PEsub a b) []) (normal (PEsub a b)))
+  destruct (eliminate_ok t v tanhs facts classes level T Th H C MOST_VALUES (merged (PEsub a b) []) (normal (PEsub a b)))
     as (c & C1 & C2).
   rewrite (is_zero_ok v _ Z), <- normal_ok in C2.
   assert (D : peval v (PEsub a b) = v j - v k).
@@ -730,7 +790,7 @@ Definition LEVELS : list nat := [1; 2; 3; 4; 6; 10]%nat.
 
 Definition same (t : M.t op) (tanhs : M.t positive) (facts : M.t bool) (classes : M.t positive) (j k : positive) : bool :=
   same_call t classes j k || existsb (same_at t tanhs classes j k) LEVELS
-  || existsb (zero_at t facts classes j k) LEVELS.
+  || existsb (zero_at t tanhs facts classes j k) LEVELS.
 
 Lemma same_at_ok t v tanhs classes j k level : sound t v -> tanhs_right v tanhs -> respected v classes ->
   same_at t tanhs classes j k level = true -> v j = v k.
@@ -773,20 +833,47 @@ Qed.
 
 Definition key (z : Z) : positive := match z with Zpos p => Pos.succ p | _ => 1%positive end.
 
-(** The class of each statement, for all statements in order. What is known of a value is known of its class. *)
-Fixpoint classify (s : state) (c : code) (seen classes : M.t positive) (facts : M.t bool) : M.t positive :=
+(** For exp(l) with l = ln(a) and a positive a: the value a. *)
+Definition exp_of_log (t : M.t op) (facts : M.t bool) (classes : M.t positive) (o : op) : option positive :=
+  match o with
+  | OApp Exp l =>
+    match M.find (rep classes l) t with
+    | Some (OApp Log a) => if is_positive t facts classes true a then Some a else None
+    | _ => None
+    end
+  | _ => None
+  end.
+
+Lemma exp_of_log_ok t v facts classes o a : sound t v -> facts_right v facts -> respected v classes ->
+  exp_of_log t facts classes o = Some a -> evalop v o = v a.
+Proof.
+  unfold exp_of_log. intros T H C. destruct o as [| | | | | |f l|]; try discriminate. destruct f; try discriminate.
+  destruct (M.find (rep classes l) t) as [o|] eqn:F; [|discriminate]. apply T in F.
+  destruct o as [| | | | | |f b|]; try discriminate. destruct f; try discriminate.
+  destruct (is_positive _ _ _ _ _) eqn:P; [|discriminate]. intros E; inversion E; subst.
+  apply (is_positive_ok t v facts classes true a T H C) in P. cbn [evalop value1] in *. rewrite <- (C l), F.
+  now apply exp_ln.
+Qed.
+
+(** The class of each statement, for all statements in order, and what is known of values. What is known of a value
+    is known of its class. *)
+Fixpoint classify (s : state) (c : code) (seen classes : M.t positive) (facts : M.t bool) : M.t positive * M.t bool :=
   match c with
-  | [] => classes
+  | [] => (classes, facts)
   | (k, o) :: c =>
-    let z := key (print_of (prints s) k) in
-    match M.find z seen with
-    | None => classify s c (M.add z k seen) classes facts
-    | Some r =>
-      if Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) facts classes k r
-      then
-        let facts := match M.find k facts with Some b => learn facts (r, b) | None => facts end in
-        classify s c seen (M.add k r classes) facts
-      else classify s c seen classes facts
+    match exp_of_log (table s) facts classes o with
+    | Some a => classify s c seen (M.add k (rep classes a) classes) facts
+    | None =>
+      let z := key (print_of (prints s) k) in
+      match M.find z seen with
+      | None => classify s c (M.add z k seen) classes facts
+      | Some r =>
+        if Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) facts classes k r
+        then
+          let facts := match M.find k facts with Some b => learn facts (r, b) | None => facts end in
+          classify s c seen (M.add k r classes) facts
+        else classify s c seen classes facts
+      end
     end
   end.
 
@@ -797,29 +884,55 @@ Fixpoint seen_inputs (n : nat) (k : positive) (seen : M.t positive) : M.t positi
   end.
 
 (** The classes of all values on the domain of the statements [u]. *)
-Definition classes_of (s : state) (u : code) (inputs : nat) : M.t positive :=
+Definition classes_of (s : state) (u : code) (inputs : nat) : M.t positive * M.t bool :=
   classify s (rev' (written s)) (seen_inputs inputs 1 (M.empty positive)) (M.empty positive) (facts_in u).
 
-Theorem classify_ok s v : table_ok s -> Sat v (written s) -> forall c seen classes facts,
-  facts_right v facts -> respected v classes -> respected v (classify s c seen classes facts).
+Lemma add_respected v classes k r : respected v classes -> v k = v r -> respected v (M.add k r classes).
+Proof.
+  intros C E j. unfold rep. destruct (Pos.eq_dec j k) as [->|N].
+  - rewrite M.gss. now symmetry.
+  - rewrite M.gso by assumption. apply C.
+Qed.
+
+Theorem classify_ok s v : table_ok s -> Sat v (written s) -> forall c seen classes facts, Sat v c ->
+  facts_right v facts -> respected v classes ->
+  respected v (fst (classify s c seen classes facts)) /\ facts_right v (snd (classify s c seen classes facts)).
 Proof.
   intros T S.
   assert (So : sound (table s) v) by (intros k o F; now apply (in_table s)).
   assert (Th : tanhs_right v (tanhs s)) by (intros b h F; now apply (proj2 T b h F)).
-  induction c as [|[k o] c IH]; intros seen classes facts Fa C; [exact C|].
-  cbn [classify]. destruct (M.find _ seen) as [r|]; [|now apply IH].
+  induction c as [|[k o] c IH]; intros seen classes facts Sc Fa C; [now split|].
+  inversion Sc as [|x l E0 Sc']; subst. cbn [fst snd] in E0.
+  cbn [classify]. destruct (exp_of_log (table s) facts classes o) as [a|] eqn:X.
+  { apply IH; auto. apply add_respected; [exact C|]. rewrite (C a), E0.
+    now apply (exp_of_log_ok (table s) v facts classes). }
+  destruct (M.find _ seen) as [r|]; [|now apply IH].
   destruct (Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) facts classes k r) eqn:E;
     [|now apply IH].
   apply andb_prop in E. destruct E as [_ E]. apply (same_ok (table s) v (tanhs s) facts classes k r So Th Fa C) in E.
-  apply IH.
-  - destruct (M.find k facts) as [b|] eqn:F; [|exact Fa]. apply learn_ok; [|exact Fa].
-    destruct (Fa k b F) as [A B]. unfold fact_right in *. cbn [fst snd] in *. now rewrite <- E.
-  - intros j. unfold rep. destruct (Pos.eq_dec j k) as [->|N].
-    + rewrite M.gss. now symmetry.
-    + rewrite M.gso by assumption. apply C.
+  apply IH; [exact Sc'| |now apply add_respected].
+  destruct (M.find k facts) as [b|] eqn:F; [|exact Fa]. apply learn_ok; [|exact Fa].
+  destruct (Fa k b F) as [A B]. unfold fact_right in *. cbn [fst snd] in *. now rewrite <- E.
 Qed.
 
-Theorem classes_ok s u v n : table_ok s -> Sat v (written s) -> Sat v u -> Dom v u -> respected v (classes_of s u n).
+Theorem classes_ok s u v n : table_ok s -> Sat v (written s) -> Sat v u -> Dom v u ->
+  respected v (fst (classes_of s u n)) /\ facts_right v (snd (classes_of s u n)).
 Proof.
-  intros T S U D. apply classify_ok; auto using facts_in_ok. intros j. unfold rep. now rewrite M.gempty.
+  intros T S U D. apply classify_ok; auto using facts_in_ok.
+  - unfold Sat, rev'. rewrite <- rev_alt. now apply List.Forall_rev.
+  - intros j. unfold rep. now rewrite M.gempty.
+Qed.
+
+(** Whether two values are equal; in a [deep] state they are compared even if their classes differ. *)
+Definition agree (s : state) (classes : M.t positive) (facts : M.t bool) (j k : positive) : bool :=
+  Pos.eqb (rep classes j) (rep classes k) || deep s && same (table s) (tanhs s) facts classes j k.
+
+Lemma agree_ok s v classes facts j k : table_ok s -> Sat v (written s) -> facts_right v facts ->
+  respected v classes -> agree s classes facts j k = true -> v j = v k.
+Proof.
+  unfold agree. intros T S Fa C H. apply orb_prop in H. destruct H as [H|H].
+  - apply Pos.eqb_eq in H. rewrite <- (C j), <- (C k). now rewrite H.
+  - apply andb_prop in H. destruct H as [_ H]. apply (same_ok (table s) v (tanhs s) facts classes j k); auto.
+    + intros i o F. now apply (in_table s).
+    + intros b h F. now apply (proj2 T b h F).
 Qed.

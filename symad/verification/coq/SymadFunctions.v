@@ -54,6 +54,20 @@ Proof.
   nra.
 Qed.
 
+Lemma sech_opp x : sech (- x) = sech x.
+Proof. unfold sech, cosh. now rewrite Ropp_involutive, Rplus_comm. Qed.
+
+Lemma tanh_opp x : tanh (- x) = - tanh x.
+Proof. unfold tanh, sinh, cosh. rewrite Ropp_involutive. field. generalize (exp_pos x) (exp_pos (- x)). lra. Qed.
+
+(** Coq's ln is 0 where its argument is not positive. *)
+Lemma ln_inv x : ln (/ x) = - ln x.
+Proof.
+  destruct (Rlt_dec 0 x) as [P|N]; [now apply ln_Rinv|].
+  assert (Z : forall y, ~ 0 < y -> ln y = 0) by (intros y H; unfold ln; destruct (Rlt_dec 0 y); [contradiction | easy]).
+  rewrite (Z x N), Z; [ring|]. intros H. apply N. rewrite <- Rinv_inv. now apply Rinv_0_lt_compat.
+Qed.
+
 Lemma sinh_neq_0 x : x <> 0 -> sinh x <> 0.
 Proof.
   intros Hx H. apply Hx. unfold sinh in H.
@@ -369,14 +383,12 @@ Proof. intros U V. exact (is_derive_plus u v t du dv U V). Qed.
 Lemma d_power (u v : R -> R) (t du dv : R) :
   0 < u t -> is_derive u t du -> is_derive v t dv ->
   is_derive (fun s => Rpower (u s) (v s)) t
-    (v t * Rpower (u t) (v t - 1) * du + Rpower (u t) (v t) * ln (u t) * dv).
+    (v t * (Rpower (u t) (v t) * / u t) * du + Rpower (u t) (v t) * ln (u t) * dv).
 Proof.
   intros P U V. evar_last.
   apply (d_chain exp (fun s => v s * ln (u s))); [apply d_exp|].
   apply d_product; [exact V|]. apply (d_chain ln u); [apply (d_log _ P) | exact U].
-  replace (Rpower (u t) (v t - 1)) with (exp (v t * ln (u t)) * / u t).
-  - unfold Rpower. ring.
-  - unfold Rminus. rewrite Rpower_plus, Rpower_Ropp, Rpower_1 by assumption. reflexivity.
+  unfold Rpower. ring.
 Qed.
 
 Lemma d_logaddexp (u v : R -> R) (t du dv : R) :

@@ -7,6 +7,7 @@ and â‰¤ differ only there. Derivatives, too, are claimed away from ties only: âˆ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import sympy
 
@@ -14,6 +15,7 @@ from symad.core.graph import Node, topological
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.coq.terms import Term, Terms
 
@@ -149,6 +151,41 @@ def _summands(node: Node) -> list[Node]:
     if isinstance(node.op, Add) and set(node.op.signs) == {1}:
         return [part for a in node.args for part in _summands(a)]
     return [node]
+
+
+def number_exponent(node: Node) -> Fraction | None:
+    """The exponent of a power, if it is a number."""
+    value = constant_value(node.args[1]) if isinstance(node.op, Pow) else None
+    return Fraction(value) if isinstance(value, (int, float, Fraction)) and value - value == 0 else None
+
+
+def away_from_zero(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """Scalar nodes without selections where the base of x^y or a root is 0: on the domain it is positive."""
+    order = topological(tuple(outputs))
+    positive = {n.args[0] for n in order if isinstance(n.op, Pow) and number_exponent(n) is None}
+
+    def never(condition: Node) -> bool:
+        if isinstance(condition.op, Logic) and condition.op.kind == "and":
+            return any(map(never, condition.args))
+        if not isinstance(condition.op, Compare) or condition.op.relation != "==":
+            return False
+        left, right = condition.args
+        root = isinstance(left.op, Pow) or (
+            isinstance(left.op, Apply) and left.op.head.__name__ == "hypot"
+        )
+        return (root or left in positive) and constant_value(right) == 0
+
+    made: dict[Node, Node] = {}
+    for node in order:
+        args = tuple(made[a] for a in node.args)
+        if isinstance(node.op, Select):
+            condition, (_, holds, fails) = node.args[0], args
+            denied = isinstance(condition.op, Logic) and condition.op.kind == "not"
+            if never(condition.args[0] if denied else condition):
+                made[node] = holds if denied else fails
+                continue
+        made[node] = node if args == node.args else Node.of(node.op, args)
+    return tuple(made[o] for o in outputs)
 
 
 def settled(outputs: Sequence[Node]) -> tuple[Node, ...]:

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import lcm
 from typing import Any, TypeVar
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, topological
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.coq.branches import (
+    away_from_zero,
     choice,
     compared,
     extreme,
     is_count_of_winners,
     kind_of,
     node_condition,
+    number_exponent,
     settled,
     sympy_condition,
     winner,
@@ -32,6 +35,9 @@ from symad.verification.coq.terms import CoqError, Term, Terms
 
 WHOLE = 600
 """In expressions of more operations than this, repeated parts get names."""
+
+MOST_POWER = 30
+"""The maximum power of a root that is written: x^(5/2) is the fifth power of a square root."""
 
 
 def refused(what: str) -> CoqError:
@@ -54,11 +60,16 @@ def number(terms: Terms, value: Any) -> Term:
             return terms.app("Exp", terms.integer(1))
         if not isinstance(value, (sympy.Rational, sympy.Float)):
             raise refused(f"the constant {value}")
-        value = Fraction(int(sympy.Rational(value).p), int(sympy.Rational(value).q))
+        value = _exact(value)
     if isinstance(value, float) and value - value != 0:
         raise refused(f"the constant {value}")
     exact = Fraction(value)
     return terms.rational(exact.numerator, exact.denominator)
+
+
+def _exact(value: sympy.Expr) -> Fraction:
+    exact = sympy.Rational(value)
+    return Fraction(int(exact.p), int(exact.q))
 
 
 def function(terms: Terms, head: type[sympy.Basic], args: Sequence[Term]) -> Term:
@@ -124,36 +135,42 @@ def from_sympy(
         return () if expression in leaves or expression.is_Atom else expression.args
 
     named = repeated(expressions, parts_of, WHOLE)
-    fractional = _fractional(e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow)
+    powers = [e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow]
+    roots = _roots((b, _exact(e)) for b, e in powers if e.is_Rational or e.is_Float)
     found: dict[sympy.Basic, Term] = {}
     for part in _postorder(expressions, parts_of):
         if part in leaves:
             found[part] = terms.var(leaves[part])
         else:
-            made = _sympy_term(terms, part, found, fractional)
+            made = _sympy_term(terms, part, found, roots)
             found[part] = terms.name(made) if part in named else made
     return [found[e] for e in expressions]
 
 
-def _fractional(powers: Iterable[tuple[Part, sympy.Expr]]) -> set[Part]:
-    """Bases with fractional exponents other than ±1/2: their square roots are written as powers, too."""
-    return {b for b, e in powers if e.is_Rational and e.q > 1 and abs(e) != sympy.Rational(1, 2)}
+def _roots(powers: Iterable[tuple[Part, Fraction]]) -> dict[Part, int]:
+    """For each base with fractional exponents the n whose n-th root gives all; 0 if that needs a high power."""
+    found: dict[Part, int] = {}
+    most: dict[Part, Fraction] = {}
+    for base, exponent in powers:
+        if exponent.denominator > 1:
+            found[base] = lcm(found.get(base, 1), exponent.denominator)
+            most[base] = max(most.get(base, exponent), abs(exponent))
+    return {b: n if n * most[b] <= MOST_POWER else 0 for b, n in found.items()}
 
 
 def _sympy_term(
-    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
+    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], roots: Mapping[sympy.Expr, int]
 ) -> Term:
     if e.is_Number or e.is_NumberSymbol:
         return number(terms, e)
     if e.is_Add:
-        return terms.signed_sum([_signed(terms, a, found, fractional) for a in e.args])
+        return terms.signed_sum([_signed(terms, a, found, roots) for a in e.args])
     if e.is_Mul:
-        return _sympy_product(terms, list(e.args), found, fractional)
+        return _sympy_product(terms, list(e.args), found, roots)
     if e.is_Pow:
         base, exponent = e.args
-        if exponent.is_Rational:
-            over, under = int(exponent.p), int(exponent.q)
-            return terms.real_power(found[base], over, under, base not in fractional)
+        if exponent.is_Rational or exponent.is_Float:
+            return terms.real_power(found[base], _exact(exponent), roots.get(base, 1))
         return terms.app(
             "Exp" if base is sympy.E else "Power",
             *([] if base is sympy.E else [found[base]]),
@@ -181,18 +198,18 @@ def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term]) -
 
 
 def _signed(
-    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
+    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], roots: Mapping[sympy.Expr, int]
 ) -> tuple[bool, Term]:
     """A summand without its minus sign, and a flag: true if it had one."""
     if e.is_Number and e < 0:
         return True, number(terms, -e)
     if e.is_Mul and e.args[0].is_Number and e.args[0] < 0 and found[e].head != "Var":
-        return True, _sympy_product(terms, [-e.args[0], *e.args[1:]], found, fractional)
+        return True, _sympy_product(terms, [-e.args[0], *e.args[1:]], found, roots)
     return False, found[e]
 
 
 def _sympy_product(
-    terms: Terms, args: list[sympy.Expr], found: Mapping[sympy.Basic, Term], fractional: set[sympy.Expr]
+    terms: Terms, args: list[sympy.Expr], found: Mapping[sympy.Basic, Term], roots: Mapping[sympy.Expr, int]
 ) -> Term:
     """A product as a quotient of products, with the sign in front."""
     over: list[Term] = []
@@ -210,8 +227,7 @@ def _sympy_product(
             over.append(number(terms, abs(a)))
         elif a.is_Pow and a.args[1].is_Rational and a.args[1] < 0 and found[a].head != "Var":
             base, exponent = a.args
-            root = base not in fractional
-            under.append(terms.real_power(found[base], -int(exponent.p), int(exponent.q), root))
+            under.append(terms.real_power(found[base], -_exact(exponent), roots.get(base, 1)))
         else:
             over.append(found[a])
     made = terms.quotient(over, under)
@@ -222,62 +238,49 @@ def _sympy_product(
 
 
 def from_graph(
-    terms: Terms, outputs: Sequence[Node], leaves: Mapping[Node, int], whole: int = 0
+    terms: Terms,
+    outputs: Sequence[Node],
+    leaves: Mapping[Node, int],
+    whole: int = 0,
+    model: Sequence[Node] = (),
 ) -> list[Term]:
     """The terms of scalar nodes; nodes that are used more than once get a name.
+
+    Roots are those of ``model`` and of the nodes themselves, so that a model and its derivatives share them.
 
     Raises:
         CoqError: an op cannot be written in Coq.
     """
-    outputs = settled(outputs)
+    outputs = settled(away_from_zero(outputs))
 
     def parts_of(node: Node) -> Sequence[Node]:
         if node in leaves or is_count_of_winners(node):
             return ()
         extreme = won(node)
-        return extreme[0].args if extreme is not None else _regular(node) or node.args
+        return extreme[0].args if extreme is not None else node.args
 
     named = repeated(outputs, parts_of, whole)
     order = _postorder(outputs, parts_of)
-    fractional = {n.args[0] for n in order if isinstance(n.op, Pow) and _odd_root(constant_value(n.args[1]))}
+    powers = [(n.args[0], e) for n in [*topological(model), *order] if (e := number_exponent(n)) is not None]
+    roots = _roots(powers)
     found: dict[Node, Term] = {}
     for node in order:
         if node in leaves:
             found[node] = terms.var(leaves[node])
         else:
-            made = _node_term(terms, node, found, fractional)
+            made = _node_term(terms, node, found, roots)
             found[node] = terms.name(made) if node in named else made
     return [found[o] for o in outputs]
 
 
-def _odd_root(exponent: object) -> bool:
-    return isinstance(exponent, Fraction) and exponent != Fraction(1, 2)
-
-
-def _regular(node: Node) -> tuple[Node, ...]:
-    """The branch for y ≠ 0 of a selection at y = 0 for a root y, which is not 0 on the domain; else empty."""
-    if isinstance(node.op, Select):
-        condition, chosen = node.args[0], 2
-        if isinstance(condition.op, Logic) and condition.op.kind == "not":
-            condition, chosen = condition.args[0], 1
-        if isinstance(condition.op, Compare) and condition.op.relation == "==":
-            left, right = condition.args
-            root = isinstance(left.op, Pow) or (
-                isinstance(left.op, Apply) and left.op.head.__name__ == "hypot"
-            )
-            if root and constant_value(right) == 0:
-                return (node.args[chosen],)
-    return ()
-
-
-def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], fractional: set[Node]) -> Term:
+def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], roots: Mapping[Node, int]) -> Term:
     if is_count_of_winners(node):
         return terms.integer(1)
     extreme_won = won(node)
     if extreme_won is not None:
         whole, place = extreme_won
         return winner(terms, kind_of(whole), [found[a] for a in whole.args], place)
-    op, args = node.op, [found[a] for a in (_regular(node) or node.args)]
+    op, args = node.op, [found[a] for a in node.args]
     if isinstance(op, Constant):
         return number(terms, op.value)
     if isinstance(op, Add):
@@ -287,19 +290,17 @@ def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], fractional:
         under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
         return terms.quotient(over, under)
     if isinstance(op, Pow):
-        base, exponent = node.args
-        value = constant_value(exponent)
-        if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
-            exact = Fraction(value)
-            return terms.real_power(args[0], exact.numerator, exact.denominator, base not in fractional)
-        return terms.app("Power", *args)
+        exponent = number_exponent(node)
+        if exponent is None:
+            return terms.app("Power", *args)
+        return terms.real_power(args[0], exponent, roots.get(node.args[0], 1))
     if isinstance(op, Apply):
         return function(terms, op.head, args)
-    if _regular(node):
-        return args[0]
     if isinstance(op, Select):
         return choice(terms, *args)
     holds = node_condition(terms, node, args)
     if holds is not None:
         return holds
+    if isinstance(op, Compare):
+        raise refused(f"the comparison {op.relation}")
     raise refused(f"the operation {type(op).__name__}")

@@ -1,8 +1,9 @@
-"""Terms: expressions of real numbers as `SymadPrograms.v` defines them. Equal terms are one object."""
+"""Terms: expressions of real numbers as `SymadStatements.v` defines them. Equal terms are one object."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from symad.errors import SymadError
 
@@ -129,12 +130,16 @@ class Terms:
             total = self.mul(total, factor)
         return total
 
-    def real_power(self, base: Term, over: int, under: int, roots: bool = True) -> Term:
-        """base^(over/under): natural powers, inverses, roots, and Rpower for the rest."""
-        if over < 0:
-            return self.app("Inv", self.real_power(base, -over, under, roots))
-        if under == 1:
-            return self.power(base, over)
-        if (over, under) == (1, 2) and roots:
-            return self.app("Sqrt", base)
-        return self.app("Power", base, self.rational(over, under))
+    def real_power(self, base: Term, exponent: Fraction, root: int) -> Term:
+        """base^exponent by the ``root``-th root: x^(3/2) is sqrt(x)^3; for root 0, x^f x^n with 0 < f < 1."""
+        if exponent.denominator > 1 and root == 0:
+            whole = exponent.numerator // exponent.denominator
+            part = exponent - whole
+            power = self.app("Power", base, self.rational(part.numerator, part.denominator))
+            return self.mul(power, self.real_power(base, Fraction(whole), 0)) if whole else power
+        if exponent < 0:
+            return self.app("Inv", self.real_power(base, -exponent, root))
+        if exponent.denominator == 1:
+            return self.power(base, exponent.numerator)
+        made = self.app("Sqrt", base) if root == 2 else self.app("Power", base, self.rational(1, root))
+        return self.power(made, int(exponent * root))

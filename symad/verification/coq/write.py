@@ -28,7 +28,10 @@ from symad.verification.coq.terms import CoqError, Term, Terms
 from symad.verification.rewriting.restated.by_elements import as_numbers
 from symad.verification.rewriting.rewrite import expand_definitions
 
-LIBRARY = ("SymadFunctions.v", "SymadPrograms.v", "SymadEquality.v", "SymadCertificates.v")
+LIBRARY = (
+    "SymadFunctions.v", "SymadStatements.v", "SymadElementary.v", "SymadPrograms.v", "SymadEquality.v",
+    "SymadCertificates.v",
+)  # fmt: skip
 """The theory, in the order in which it is compiled."""
 
 MAX_INPUTS_OF_HESSIAN = 12
@@ -80,10 +83,11 @@ def as_coq(model: Model, stem: str = "certificate", hessian: bool | None = None)
     model_program, theory.origin = _model_program(model, leaves, arguments)
     theory.add("", model_program, scalar)
     derive = gradient if scalar else jacobian
-    first = _by_nodes(derive(graph, list(model.wrt)).output_nodes, leaves, arguments)
+    made = derive(graph, list(model.wrt)).output_nodes
+    first = _by_nodes(made, leaves, arguments, model=graph.output_nodes)
     theory.add("gradient" if scalar else "jacobian", first, False, of="")
     if scalar and (count <= MAX_INPUTS_OF_HESSIAN if hessian is None else hessian):
-        second = _by_nodes(_hessian(graph, model.wrt), leaves, arguments)
+        second = _by_nodes(_hessian(graph, model.wrt), leaves, arguments, model=graph.output_nodes)
         theory.add("hessian", second, False, of="gradient")
     return theory_text(theory)
 
@@ -168,10 +172,14 @@ def _sympy_leaves(arguments: Sequence[Argument]) -> dict[sympy.Symbol, int]:
 
 
 def _by_nodes(
-    outputs: Sequence[Node], leaves: dict[Node, int], arguments: Sequence[Argument], whole: int = 0
+    outputs: Sequence[Node],
+    leaves: dict[Node, int],
+    arguments: Sequence[Argument],
+    whole: int = 0,
+    model: Sequence[Node] = (),
 ) -> Program:
     terms = Terms(len(leaves))
-    return _program(terms, from_graph(terms, _scalars(outputs), leaves, whole), arguments)
+    return _program(terms, from_graph(terms, _scalars(outputs), leaves, whole, model), arguments)
 
 
 def _scalars(outputs: Sequence[Node]) -> list[Node]:
