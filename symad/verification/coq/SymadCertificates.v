@@ -517,7 +517,7 @@ Definition row (zero : positive) (n : nat) (acc : adjoints) : list positive :=
 Fixpoint same_lists (same : positive -> positive -> bool) (a b : list positive) : bool :=
   match a, b with
   | [], [] => true
-  | i :: a, j :: b => same i j && same_lists same a b
+  | i :: a, j :: b => same i j &&& same_lists same a b
   | _, _ => false
   end.
 

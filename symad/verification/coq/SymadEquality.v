@@ -494,11 +494,11 @@ Definition is_nonzero (t : M.t op) (facts : M.t bool) (k : positive) : bool :=
 
 (** Whether a value, its class, or what it is the opposite of, is not 0. *)
 Definition nowhere_zero (t : M.t op) (facts : M.t bool) (classes : M.t positive) (k : positive) : bool :=
-  is_nonzero t facts k || is_nonzero t facts (rep classes k)
-  || match M.find k t with
-     | Some (OOpp a) => is_nonzero t facts a || is_nonzero t facts (rep classes a)
-     | _ => false
-     end.
+  is_nonzero t facts k ||| is_nonzero t facts (rep classes k)
+  ||| match M.find k t with
+      | Some (OOpp a) => is_nonzero t facts a ||| is_nonzero t facts (rep classes a)
+      | _ => false
+      end.
 
 Lemma is_nonzero_ok t facts v k : sound t v -> facts_right v facts -> is_nonzero t facts k = true -> v k <> 0.
 Proof.
@@ -583,7 +583,7 @@ Definition root (t : M.t op) (k : positive) : option positive :=
   end.
 
 Definition is_positive (t : M.t op) (facts : M.t bool) (classes : M.t positive) (strict : bool) (k : positive) : bool :=
-  above t facts 50 strict k || above t facts 50 strict (rep classes k).
+  above t facts 50 strict k ||| above t facts 50 strict (rep classes k).
 
 (** A power of the value k that is a polynomial in values before it; the value itself, if [expand] stopped at it. *)
 Definition relation (t : M.t op) (tanhs : M.t positive) (facts : M.t bool) (classes : M.t positive) (level : nat)
@@ -786,11 +786,18 @@ Definition same_call (t : M.t op) (classes : M.t positive) (j k : positive) : bo
   | _, _ => false
   end.
 
+(** [existsb] up to the first element that satisfies the condition. *)
+Fixpoint some {A : Type} (f : A -> bool) (l : list A) : bool :=
+  match l with [] => false | a :: l => f a ||| some f l end.
+
+Lemma some_exists {A} (f : A -> bool) l : some f l = true -> exists a, f a = true.
+Proof. induction l as [|a l IH]; [discriminate|]. simpl. destruct (f a) eqn:E; [now exists a | exact IH]. Qed.
+
 Definition LEVELS : list nat := [1; 2; 3; 4; 6; 10]%nat.
 
 Definition same (t : M.t op) (tanhs : M.t positive) (facts : M.t bool) (classes : M.t positive) (j k : positive) : bool :=
-  same_call t classes j k || existsb (same_at t tanhs classes j k) LEVELS
-  || existsb (zero_at t tanhs facts classes j k) LEVELS.
+  same_call t classes j k ||| some (same_at t tanhs classes j k) LEVELS
+  ||| some (zero_at t tanhs facts classes j k) LEVELS.
 
 Lemma same_at_ok t v tanhs classes j k level : sound t v -> tanhs_right v tanhs -> respected v classes ->
   same_at t tanhs classes j k level = true -> v j = v k.
@@ -825,8 +832,8 @@ Lemma same_ok t v tanhs facts classes j k : sound t v -> tanhs_right v tanhs -> 
 Proof.
   unfold same. intros T Th Fa C H. apply orb_prop in H. destruct H as [H|H].
   - apply orb_prop in H. destruct H as [H|H]; [eauto using same_call_ok|].
-    apply existsb_exists in H. destruct H as [level [_ H]]. eauto using same_at_ok.
-  - apply existsb_exists in H. destruct H as [level [_ H]]. eauto using zero_at_ok.
+    apply some_exists in H. destruct H as [level H]. eauto using same_at_ok.
+  - apply some_exists in H. destruct H as [level H]. eauto using zero_at_ok.
 Qed.
 
 (** ** Classes *)
@@ -868,7 +875,7 @@ Fixpoint classify (s : state) (c : code) (seen classes : M.t positive) (facts : 
       match M.find z seen with
       | None => classify s c (M.add z k seen) classes facts
       | Some r =>
-        if Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) facts classes k r
+        if Pos.eqb (rep classes r) r &&& negb (Pos.eqb k r) &&& same (table s) (tanhs s) facts classes k r
         then
           let facts := match M.find k facts with Some b => learn facts (r, b) | None => facts end in
           classify s c seen (M.add k r classes) facts
@@ -907,7 +914,7 @@ Proof.
   { apply IH; auto. apply add_respected; [exact C|]. rewrite (C a), E0.
     now apply (exp_of_log_ok (table s) v facts classes). }
   destruct (M.find _ seen) as [r|]; [|now apply IH].
-  destruct (Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) facts classes k r) eqn:E;
+  destruct (Pos.eqb (rep classes r) r &&& negb (Pos.eqb k r) &&& same (table s) (tanhs s) facts classes k r) eqn:E;
     [|now apply IH].
   apply andb_prop in E. destruct E as [_ E]. apply (same_ok (table s) v (tanhs s) facts classes k r So Th Fa C) in E.
   apply IH; [exact Sc'| |now apply add_respected].
@@ -925,7 +932,7 @@ Qed.
 
 (** Whether two values are equal; in a [deep] state they are compared even if their classes differ. *)
 Definition agree (s : state) (classes : M.t positive) (facts : M.t bool) (j k : positive) : bool :=
-  Pos.eqb (rep classes j) (rep classes k) || deep s && same (table s) (tanhs s) facts classes j k.
+  Pos.eqb (rep classes j) (rep classes k) ||| (deep s &&& same (table s) (tanhs s) facts classes j k).
 
 Lemma agree_ok s v classes facts j k : table_ok s -> Sat v (written s) -> facts_right v facts ->
   respected v classes -> agree s classes facts j k = true -> v j = v k.

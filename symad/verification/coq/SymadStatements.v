@@ -12,6 +12,10 @@ Open Scope R_scope.
 
 Module M := PositiveMap.
 
+(** Conditions of which the second is evaluated only if the first does not decide; [andb] and [orb] evaluate both. *)
+Notation "a &&& b" := (if a then b else false) (at level 40, left associativity).
+Notation "a ||| b" := (if a then true else b) (at level 50, left associativity).
+
 (** ** Functions, their domains, and their derivatives *)
 
 Inductive fn :=
@@ -383,10 +387,10 @@ Fixpoint above (t : M.t op) (facts : M.t bool) (fuel : nat) (strict : bool) (k :
     | Some (OConst q) => if strict then (0 <? Qnum q)%Z else (0 <=? Qnum q)%Z
     | Some OPi | Some (OApp Exp _) | Some (OApp Cosh _) | Some (OApp2 Power _ _) => true
     | Some (OAdd a b) =>
-      if strict then above true a && above false b || above false a && above true b
-      else above false a && above false b
-    | Some (OMul a b) => above strict a && above strict b || negb strict && Pos.eqb a b
-    | Some (OPow a n) => above strict a || negb strict && Nat.even n
+      if strict then above true a &&& above false b ||| (above false a &&& above true b)
+      else above false a &&& above false b
+    | Some (OMul a b) => above strict a &&& above strict b ||| (negb strict && Pos.eqb a b)
+    | Some (OPow a n) => above strict a ||| (negb strict && Nat.even n)
     | Some (OApp Inv a) => above strict a
     | Some (OApp Sqrt a) => if strict then above true a else true
     | _ => false
@@ -456,7 +460,7 @@ Definition one_and_inverse_exp (t : M.t op) (b c : positive) : option positive :
 
 (** In a [deep] state, of a value of unknown sign that counts as [negative] the opposite is inverted. *)
 Definition inverse (a : positive) (s : state) : positive * state :=
-  if deep s && negative (print_of (prints s) a) && negb (is_above (table s) a) then
+  if deep s &&& negative (print_of (prints s) a) &&& negb (is_above (table s) a) then
     let (m, s) := emit (OOpp a) s in
     let (i, s) := emit (OApp Inv m) s in emit (OOpp i) s
   else emit (OApp Inv a) s.
@@ -509,7 +513,7 @@ Qed.
 Lemma gen_inv_plain a s k s' :
   inverse a s = (k, s') -> gen s s' (fun v => v a <> 0) (fun v => v k = / v a).
 Proof.
-  unfold inverse. destruct (deep s && _ && _); [|intros E; exact (gen_emit _ _ _ _ E)].
+  unfold inverse. destruct (deep s &&& _ &&& _); [|intros E; exact (gen_emit _ _ _ _ E)].
   destruct (emit (OOpp a) s) as [m s1] eqn:E1. destruct (emit (OApp Inv m) s1) as [i s2] eqn:E2. intros E3.
   assert (G := gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
     (gen_emit _ _ _ _ E3))).

@@ -170,9 +170,7 @@ def away_from_zero(outputs: Sequence[Node]) -> tuple[Node, ...]:
         if not isinstance(condition.op, Compare) or condition.op.relation != "==":
             return False
         left, right = condition.args
-        root = isinstance(left.op, Pow) or (
-            isinstance(left.op, Apply) and left.op.head.__name__ == "hypot"
-        )
+        root = isinstance(left.op, Pow) or (isinstance(left.op, Apply) and left.op.head.__name__ == "hypot")
         return (root or left in positive) and constant_value(right) == 0
 
     made: dict[Node, Node] = {}

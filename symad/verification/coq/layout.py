@@ -161,8 +161,9 @@ def _header(theory: Theory, theorems: str, statements: int) -> str:
     return f"""\
 (** {theory.name}: its derivatives, certified by symad.
 
-    To check: coqc on SymadFunctions.v, SymadStatements.v, SymadElementary.v, SymadPrograms.v, SymadEquality.v,
-    SymadCertificates.v and {theory.stem}.v, one after the other, with Coq 8.16 or later and Coquelicot.
+    To check: coqc SymadFunctions.v SymadStatements.v SymadElementary.v SymadPrograms.v SymadEquality.v
+    SymadCertificates.v {theory.stem}.v
+    (one after the other: coqc takes one file at a time), with Coq 8.16 or later and Coquelicot.
 
     To read: the definitions below and what the theorems say; all else is proof.
     Theorems: {theorems}.

@@ -12,7 +12,7 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.ops.basic.arithmetic import Add, Mul
-from symad.ops.basic.sources import Constant, constant_value
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
@@ -148,7 +148,7 @@ def from_sympy(
 
 
 def _roots(powers: Iterable[tuple[Part, Fraction]]) -> dict[Part, int]:
-    """For each base with fractional exponents the n whose n-th root gives all; 0 if that needs a high power."""
+    """For bases with fractional exponents, the n whose n-th root gives all; 0 if that needs a high power."""
     found: dict[Part, int] = {}
     most: dict[Part, Fraction] = {}
     for base, exponent in powers:

@@ -131,15 +131,12 @@ class Terms:
         return total
 
     def real_power(self, base: Term, exponent: Fraction, root: int) -> Term:
-        """base^exponent by the ``root``-th root: x^(3/2) is sqrt(x)^3; for root 0, x^f x^n with 0 < f < 1."""
-        if exponent.denominator > 1 and root == 0:
-            whole = exponent.numerator // exponent.denominator
-            part = exponent - whole
-            power = self.app("Power", base, self.rational(part.numerator, part.denominator))
-            return self.mul(power, self.real_power(base, Fraction(whole), 0)) if whole else power
+        """base^exponent by the ``root``-th root, so that x^(3/2) is sqrt(x)^3; by Rpower if ``root`` is 0."""
         if exponent < 0:
             return self.app("Inv", self.real_power(base, -exponent, root))
         if exponent.denominator == 1:
             return self.power(base, exponent.numerator)
+        if root == 0:
+            return self.app("Power", base, self.rational(exponent.numerator, exponent.denominator))
         made = self.app("Sqrt", base) if root == 2 else self.app("Power", base, self.rational(1, root))
         return self.power(made, int(exponent * root))

@@ -15,7 +15,8 @@ import sympy as sp
 
 import symad
 from symad.errors import SavingError
-from symad.ops.basic.arithmetic import mul, neg
+from symad.functions import sigmoid
+from symad.ops.basic.arithmetic import add, mul, neg
 from symad.ops.basic.sources import constant
 from symad.verification.coq import CoqError, write
 from symad.verification.coq.heads import CONDITIONS, HEADS, POWERS, WITHOUT_LEMMA
@@ -183,9 +184,11 @@ def test_every_lemma_of_the_table_stands_in_the_library():
     )
     named = {h.lemma for h in (*HEADS.values(), *POWERS.values(), *CONDITIONS.values())}
     assert named <= lemmas
-    programs = library.joinpath("SymadPrograms.v").read_text("utf-8")
+    statements = library.joinpath("SymadStatements.v").read_text("utf-8")
     for head in (*HEADS.values(), *POWERS.values(), *CONDITIONS.values()):
-        assert re.search(rf"\b{head.constructor} => (fun|\w*\.?{re.escape(head.function)}\b)", programs), head
+        assert re.search(rf"\b{head.constructor} => (fun|\w*\.?{re.escape(head.function)}\b)", statements), (
+            head
+        )
 
 
 @pytest.mark.parametrize("name", [*LIBRARY, "SymadRelations.v"])
@@ -332,21 +335,107 @@ def test_coqc_accepts_quotients(library, name):
     assert axioms_of(told) == AXIOMS
 
 
+a, q = sp.symbols("a q", positive=True)
+u = x * y + p
+ELEMENTARY = {
+    "softmax": sp.exp(x) / (sp.exp(x) + sp.exp(y) + sp.exp(z)),
+    "logsumexp": sp.log(sp.exp(x) + sp.exp(y) + sp.exp(z)),
+    "logistic_loss": sp.log(1 + sp.exp(-z * (x * y + p))),
+    "bernoulli": z * sp.log(1 / (1 + sp.exp(-u))) + (1 - z) * sp.log(1 - 1 / (1 + sp.exp(-u))),
+    "focal": -((1 - sigmoid(x)) ** 2) * sp.log(sigmoid(x)),
+    "mixture": sp.log(sp.exp(-((x - y) ** 2) / 2) / 3 + 2 * sp.exp(-((x - z) ** 2) / 2) / 3),
+    "fermi": 1 / (sp.exp((x - y) / a) + 1),
+    "ratio_of_exponentials": (sp.exp(x) - sp.exp(-x)) / (sp.exp(x) + sp.exp(-x)),
+    "half_integers": a ** sp.Rational(3, 2) + x * a ** sp.Rational(5, 2),
+    "roots": (a + q) ** sp.Rational(1, 3) + a ** sp.Rational(1, 4) + sp.sqrt(a),
+    "float": a**0.75 + x * a**1.5,
+    "inverse_cube": (x**2 + y**2) ** sp.Rational(-3, 2),
+    "free_exponent": x**y,
+    "hill": z * a**p / (q**p + a**p),
+    "rational_quadratic": (1 + (x - y) ** 2 / (2 * a * q**2)) ** (-a),
+    "lennard_jones": 4 * x * ((a / q) ** 12 - (a / q) ** 6),
+    "cosine": (x * z + y * p) / sp.sqrt((x**2 + y**2) * (z**2 + p**2)),
+}
+"""Models whose derivatives are equal by relations between exponentials, logarithms and roots."""
+
+
+def test_powers_are_printed_by_one_root_of_their_base():
+    text = text_of(ELEMENTARY["half_integers"], hessian=False)
+    assert "Definition f (a x : R) : R :=\n  sqrt a ^ 3 + x * sqrt a ^ 5." in text
+    text = text_of(a ** sp.Rational(5, 3) + a ** sp.Rational(-1, 2), hessian=False)
+    assert "/ Rpower a (1 / 6) ^ 3 + Rpower a (1 / 6) ^ 10." in text
+    assert "Power" not in text_of(a**3 + 1 / a**2)  # no roots where there are none
+
+
+def test_a_free_exponent_is_printed_for_a_positive_base():
+    text = text_of(x**y, hessian=False)
+    assert "Definition f (x y : R) : R :=\n  Rpower x y." in text
+    assert "Definition f_domain (x y : R) : Prop :=\n  0 < x." in text
+
+
+def test_a_comparison_is_refused_by_its_sign():
+    def f(x):
+        return np.where(x == 1, x, x**2)
+
+    with pytest.raises(CoqError, match="the comparison =="):
+        text_of(f, inputs=[()])
+
+
+@needs_coq
+@pytest.mark.parametrize("name", ["softmax", "half_integers", "free_exponent"])
+def test_coqc_accepts_exponentials_and_powers(library, name):
+    accepted, told = checked(library, text_of(ELEMENTARY[name], name=name, hessian=False), name)
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
 @needs_coq
 @pytest.mark.slow
-@pytest.mark.parametrize("name", QUOTIENTS)
+@pytest.mark.parametrize("name", ELEMENTARY)
+def test_coqc_accepts_relations_of_exponentials_logarithms_and_roots(library, name):
+    accepted, told = checked(library, text_of(ELEMENTARY[name], name=name), name)
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+def changed(derive, change):
+    """The derivative with its output nodes changed."""
+
+    def made(graph, wrt):
+        right = derive(graph, wrt)
+        return right.with_outputs(change(list(right.output_nodes)), right.structure)
+
+    return made
+
+
+LARGER = Fraction(1_000_001, 1_000_000)
+FIRST_ENTRY = {
+    "a millionth too large": lambda parts: [mul(constant(LARGER), parts[0]), *parts[1:]],
+    "a sign": lambda parts: [neg(parts[0]), *parts[1:]],
+    "a term more": lambda parts: [add(parts[0], constant(LARGER - 1)), *parts[1:]],
+}
+
+
+@needs_coq
+def test_coqc_rejects_a_softmax_whose_gradient_is_a_millionth_too_large(library, monkeypatch):
+    wrong = changed(write.gradient, FIRST_ENTRY["a millionth too large"])
+    monkeypatch.setattr(write, "gradient", wrong)
+    accepted, told = checked(library, text_of(ELEMENTARY["softmax"], hessian=False), "mutant")
+    assert not accepted
+    assert "Error" in told
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize("name", {**QUOTIENTS, **ELEMENTARY})
 @pytest.mark.parametrize("of", ["gradient", "hessian"])
-def test_coqc_rejects_changed_derivatives_of_quotients(library, monkeypatch, name, of):
-    """The first entry is a millionth too large, in formula and data alike."""
-    derive, right = getattr(write, of), text_of(QUOTIENTS[name], name=name, hessian=of == "hessian")
-
-    def changed(graph, wrt):
-        made = derive(graph, wrt)
-        first, *rest = made.output_nodes
-        return made.with_outputs([mul(constant(LARGER), first), *rest], made.structure)
-
-    monkeypatch.setattr(write, of, changed)
-    text = text_of(QUOTIENTS[name], name=name, hessian=of == "hessian")
+@pytest.mark.parametrize("mutant", FIRST_ENTRY)
+def test_coqc_rejects_changed_derivatives(library, monkeypatch, name, of, mutant):
+    """The first entry is wrong, in formula and data alike."""
+    f = {**QUOTIENTS, **ELEMENTARY}[name]
+    right = text_of(f, name=name, hessian=of == "hessian")
+    monkeypatch.setattr(write, of, changed(getattr(write, of), FIRST_ENTRY[mutant]))
+    text = text_of(f, name=name, hessian=of == "hessian")
     assert text != right
     accepted, told = checked(library, text, "mutant")
     assert not accepted
@@ -363,7 +452,6 @@ def test_coqc_accepts_the_models(library, name):
     assert axioms_of(told) == AXIOMS
 
 
-LARGER = Fraction(1_000_001, 1_000_000)
 MUTANTS = {
     "a millionth too large": lambda parts: [mul(constant(LARGER), parts[0]), *parts[1:]],
     "a sign": lambda parts: [*parts[:-1], neg(parts[-1])],
