@@ -398,6 +398,15 @@ def test_coqc_accepts_relations_of_exponentials_logarithms_and_roots(library, na
     assert axioms_of(told) == AXIOMS
 
 
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "f", [a ** sp.Rational(41, 100), a**0.1, sp.log(sp.cosh(x)) + sp.sinh(x) * sp.exp(-x)]
+)
+def test_coqc_still_rejects_the_forms_that_the_docs_name(library, f):
+    assert not checked(library, text_of(f, hessian=False), "rejected")[0]
+
+
 def changed(derive, change):
     """The derivative with its output nodes changed."""
 
