@@ -26,6 +26,7 @@ HOLDS: dict[str, Callable[[Array], Array]] = {
 VALUES: dict[str, Callable[..., Any]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Opp": np.negative,
     "Inv": np.reciprocal, "Sqrt": np.sqrt, "Power": np.power, "Less": lambda a, b: np.less(a, b) * 1.0,
+    "Heaviside": lambda v: np.heaviside(v, 0.5),
 }  # fmt: skip
 
 

@@ -262,6 +262,11 @@ def test_a_choice_is_printed_by_its_conditions_and_its_ties_are_left_out():
     assert set(map(str.strip, domain.split("/\\"))) == {"x - 1 <> 0", "x - y <> 0"}
 
 
+@pytest.mark.parametrize("name", BRANCHES)
+def test_kinks_and_branches_are_written(name):
+    assert f"Theorem {name}_gradient_correct" in text_of(BRANCHES[name], name=name)
+
+
 @needs_coq
 @pytest.mark.parametrize("name", ["max_of_3", "cases"])
 def test_coqc_accepts_kinks_and_branches(library, name):
