@@ -50,6 +50,9 @@ def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
     return _defined([*of, *equal])
 
 
+DIRECTED = ("slope", "curvature")
+"""The kinds of claims along directions."""
+
 SWEEPS = {
     "gradient (forward)": "v", "Jacobian (forward)": "v", "Hessian (forward-over-reverse)": "Wv",
     "Hessian (reverse-over-forward)": "vW", "Hessian (forward-over-forward)": "vw",
@@ -182,16 +185,23 @@ class Replayed:
             return
         self._ask(left, lambda goals: find(self.claims, goals, self.limits, self.sweeps, self.before))
 
-    def matrices(self, wanted: Sequence[Goal]) -> None:
-        """Find proofs for outputs with functions of matrices, by relations between whole matrices.
+    def whole_arrays(self, wanted: Sequence[Goal]) -> None:
+        """Find proofs by relations between whole arrays: of functions of matrices, and along directions.
 
-        They hold for all sizes, and are short, where elements of inverses are quotients of long polynomials.
+        They hold for all sizes, and are short, where elements of inverses are quotients of long polynomials,
+        and where arrays have many elements.
         """
         reasons = list(self.reasons)
         sides = [(*c.outputs, *c.derivative.function) for c in self.claims[: len(self.comparisons)]]
         matrices = with_matrices(sides)
         chosen = [goal for goal in wanted if not matrices.isdisjoint(sides[goal[0]])]
         self._ask(chosen, lambda goals: find_for_all_sizes(self.claims, goals))
+        along = [k for k, c in enumerate(self.comparisons) if c.derivative and c.derivative.kind in DIRECTED]
+        for k in along:
+            found = find_for_all_sizes(self.claims, [g for g in wanted if g[0] == k and g not in self.goals])
+            self._keep(found, 0)
+            if EXHAUSTED in found.reasons:
+                break  # the others are as long
         self.reasons = reasons
 
     def for_all_sizes(self, wanted: Sequence[Goal]) -> None:
