@@ -164,7 +164,9 @@ def _proved_first(
     goals about equal graphs; the checker gets these, too.
     """
     goals = {k: [(*pair.place, e) for e in range(prod(pair.left.shape))] for k, pair in enumerate(pairs)}
-    judge.within(partial(known.whole_arrays, [goal for part in goals.values() for goal in part]), None)
+    asked = [*same, *(goal for part in goals.values() for goal in part)]
+    judge.within(partial(known.whole_arrays, asked), None)
+    same = [goal for goal in same if goal not in known.goals]
     left = {k: [goal for goal in part if goal not in known.goals] for k, part in goals.items()}
     few = [goal for part in left.values() if len(part) <= MAX_GOALS_CUT for goal in part]
     judge.within(partial(known.long, sorted([*same, *few])), None)

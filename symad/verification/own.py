@@ -47,7 +47,7 @@ from symad.verification.measuring.references import (
 )
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
-from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_sizes
+from symad.verification.proof.with_proofs import DIRECTED, NOT_COMPARED, derived_for_all_sizes
 from symad.verification.rewriting.restated.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
@@ -341,21 +341,25 @@ def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
 
 
 def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
-    """Compares each derivative with the first reference, and this with the other references."""
+    """Compares each derivative with the first reference, and this with the other references.
+
+    A first form along directions that the checker derives for whole arrays is the reference itself.
+    """
     references: dict[str, Parts] = {}
-    missing = []
-    for name, make in claim.elsewhere.items():
+    missing, first = [], next(iter(claim.made))
+    directed = graph.dims or claim.derivative.kind in DIRECTED
+    derived = claim.derived or (directed and derived_for_all_sizes(claim.derivative, claim.made[first]))
+    for name, make in ({} if derived else claim.elsewhere).items():
         try:
             references[name] = _made(make, patience)
         except NoReference as problem:
             missing.append(f"{name}: {problem}")
     assumes, made = trusted(graph), dict(claim.made)
     if not references:
-        first = next(iter(made))
         references = {f"the {first}": made[first]}
         if claim.derived:
             del made[first]
-        elif not (graph.dims and derived_for_all_sizes(claim.derivative, made[first])):
+        elif not derived:
             del made[first]  # it has no partner to compare with
             reason = "; ".join(missing) or "sizes are symbolic"
             assumes = (*assumes, f"that {first} is right: {NOT_COMPARED} ({reason})")
