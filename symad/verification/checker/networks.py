@@ -157,8 +157,10 @@ class Networks:
     def call(self, name: Hashable, x: Sequence[Form]) -> Form:
         """A function of the table, of −u by that of u; [u = 0] is 0 where u is a sum of squares."""
         u = x[0] if x else ()
-        if (name == "equal" and (() in x) and any(map(self.positive, x))) or (name == "select" and not u):
-            return () if name == "equal" else x[2]
+        if name == "equal" and (() in x) and any(map(self.positive, x)):
+            return ()
+        if name == "select" and not u:
+            return x[2]
         kinds = [(n, [(self.atoms[a].data, e) for a, _, e in n.factors]) for n in u if not n.sums]
         logs = [n for n, factors in kinds if name == "exp" and factors == [("log", 1)]]
         if logs or (name == "exp" and not u):  # exp(c log v) = v^c, because log v needs v > 0

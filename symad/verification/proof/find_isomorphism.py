@@ -165,15 +165,20 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
     for goal in wanted:
         outputs.setdefault(goal[:2], []).append(goal)
     for (k, o), goals in outputs.items():
+        failed = list[str]()
         for define in (False, True):
             try:
                 proof, steps = _proof(claims, (k, o), goals, define)
             except Refused as problem:
-                reasons.append(str(problem))
+                failed.append(str(problem))
+                if str(problem) == EXHAUSTED:
+                    break  # with definitions written out it is longer
             else:
                 proofs.append(proof)
                 count += steps
+                failed.clear()
                 break
+        reasons += failed[:1]
     return Found(tuple(proofs), count, tuple(reasons))
 
 
