@@ -6,7 +6,8 @@ import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -42,7 +43,7 @@ def split_target(target: str) -> tuple[Path, str | None]:
     file, colon, name = target.rpartition(":")
     if colon and Path(file).is_file():
         return Path(file), name
-    raise ModelError(f"there is no file {file if colon and name.isidentifier() else target}")
+    raise ModelError(f"there is no file {(colon and name.isidentifier() and file) or target}")
 
 
 def load_models(target: str, inputs: Sequence[str] | None = None) -> dict[str, Graph]:
@@ -69,7 +70,8 @@ def load_written(target: str, inputs: Sequence[str] | None = None) -> dict[str, 
         return {name: _graph(path, name, namespace[name], inputs)}
     if inputs:
         raise ModelError(f"--inputs is for one function; say which: {target}:NAME")
-    models = {n: _graph(path, n, namespace[n]) for n in _candidates(namespace)}
+    values = {n: _called(path, n, namespace[n]) for n in _candidates(namespace)}
+    models = {n: _graph(path, n, value) for n, value in values.items() if _is_given(value)}
     if not models:
         raise ModelError(
             f"{path.name} defines no model: no SymPy expression, Graph or function without arguments "
@@ -94,11 +96,24 @@ def run_file(path: Path) -> dict[str, Any]:
     """The names that a file defines; it may import modules of its folder, as a script may."""
     sys.path.insert(0, str(path.parent))
     try:
-        return runpy.run_path(str(path), run_name=RUN_NAME)
-    except (Exception, SystemExit) as error:
-        raise ModelError(f"{path.name} failed{_place(error, path)}: {told(error)}") from error
+        with _of_users(path, path.name):
+            return runpy.run_path(str(path), run_name=RUN_NAME)
     finally:
         sys.path.remove(str(path.parent))
+
+
+@contextmanager
+def _of_users(path: Path, whose: str) -> Iterator[None]:
+    """The user's code runs: what it prints goes to stderr, because stdout may be a file of results.
+
+    Raises:
+        ModelError: it fails.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except (Exception, SystemExit) as error:
+        raise ModelError(f"{whose} failed{_place(error, path)}: {told(error)}") from error
 
 
 def _place(error: BaseException, path: Path) -> str:
@@ -190,10 +205,33 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
             f"{path.name}:{name} takes ({', '.join(known)}), but --inputs gives ({', '.join(shapes)}); "
             "give each argument once; those with defaults at the end may be left out"
         )
-    try:
+    with _of_users(path, f"{path.name}:{name}"):
         return trace(function, [given[parameter] for parameter in first])
-    except Exception as error:
-        raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {told(error)}") from error
+
+
+def _called(path: Path, name: str, value: object) -> Any:
+    """What a function without arguments returns; any other value as it is.
+
+    Raises:
+        ModelError: the function takes arguments, or fails.
+    """
+    if not isinstance(value, FunctionType):
+        return value
+    if not _takes_nothing(value):
+        parameters = inspect.signature(value).parameters.values()
+        first = [p.name for p in parameters if p.default is p.empty]
+        raise ModelError(
+            f"{path.name}:{name} takes arguments {inspect.signature(value)}; give their shapes, as in "
+            f"--inputs {' '.join(f'{p}=3' for p in first)}, or write a "
+            "function without arguments that returns a SymPy object or a Graph"
+        )
+    with _of_users(path, f"{path.name}:{name}"):
+        return value()
+
+
+def _is_given(value: object) -> bool:
+    """True if a value may be a model: what `trace` takes without knowing its inputs."""
+    return isinstance(value, (Graph, list, tuple, dict, *SYMPY)) or _is_decorated(value)
 
 
 def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> tuple[Traceable, Graph]:
@@ -202,19 +240,8 @@ def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = Non
         return value, graph.named(name)
     if inputs:
         raise ModelError(f"{path.name}:{name} is not a function; --inputs gives the shapes of arguments")
-    if isinstance(value, FunctionType):
-        if not _takes_nothing(value):
-            raise ModelError(
-                f"{path.name}:{name} takes arguments {inspect.signature(value)}; give their shapes, as in "
-                f"--inputs {' '.join(f'{p}=3' for p in inspect.signature(value).parameters)}, or write a "
-                "function without arguments that returns a SymPy object or a Graph"
-            )
-        try:
-            value = value()
-        except (Exception, SystemExit) as error:
-            place = _place(error, path)
-            raise ModelError(f"{path.name}:{name} failed{place}: {told(error)}") from error
-    if not (isinstance(value, (Graph, list, tuple, dict, *SYMPY)) or _is_decorated(value)):
+    value = _called(path, name, value)
+    if not _is_given(value):
         raise ModelError(
             f"{path.name}:{name} is of type {type(value).__name__}; a model is a SymPy object, a Graph, "
             "a function without arguments that returns one, or a function whose shapes --inputs gives"

@@ -133,10 +133,8 @@ def _read(path: Path) -> dict[str, Certificate]:
             return {path.stem: Certificate.from_json(json.dumps(document))}
         if not document["models"]:
             raise ValueError("it lists no models")
-        return {
-            str(model["name"]): Certificate.from_json(json.dumps(model["certificate"]))
-            for model in document["models"]
-        }
+        certificates = [(str(m["name"]), m["certificate"]) for m in document["models"]]
+        return {k: Certificate.from_json(json.dumps(c)) for k, c in unique(certificates).items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(
             f"{path.name} is not a certificate ({error}); 'symad check FILE --json' prints one"
@@ -145,6 +143,8 @@ def _read(path: Path) -> dict[str, Certificate]:
 
 def _show(results: list[Result], title: str) -> None:
     """Print a table, then the details of the certificates that are not proved or tested."""
+    from symad.verification.certificate.report import trusted_text
+
     console = Output()
     table = Table(title=title, title_justify="left")
     for header in ("model", "status", "entries", "chance of error", "seconds"):
@@ -165,9 +165,10 @@ def _show(results: list[Result], title: str) -> None:
         if r.status in {"refuted", "undecided"}:
             console.print(f"\n{r.name}:", style="bold", markup=False)
             console.print(str(r.certificate), markup=False, highlight=False, soft_wrap=True)
-    trusted = sorted({str(a) for r in results for a in r.certificate.assumes})
+    trusted = list(dict.fromkeys(str(a) for r in results for a in r.certificate.assumes))
     if trusted:
-        console.print("taken on trust: " + "; ".join(trusted), markup=False, highlight=False, soft_wrap=True)
+        text = "taken on trust: " + trusted_text(trusted)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _chance(result: Result) -> str:

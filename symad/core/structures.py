@@ -61,6 +61,20 @@ def leaves(structure: Structure) -> int:
     return 1 if structure is None else sum(leaves(item) for item in structure.items)
 
 
+def paths(structure: Structure) -> tuple[str, ...]:
+    """How Python reads each leaf: ``['loss']`` of a dict, ``[0]`` of a tuple, ``.w`` of a dataclass."""
+    if structure is None:
+        return ("",)
+    if isinstance(structure, DictOf):
+        steps = [f"[{key!r}]" for key in structure.keys]
+    elif isinstance(structure, DataclassOf):
+        steps = [f".{key}" for key in structure.keys]
+    else:
+        steps = [f"[{k}]" for k in range(len(structure.items))]
+    inner = zip(steps, structure.items, strict=True)
+    return tuple(step + path for step, item in inner for path in paths(item))
+
+
 def field_names(cls: type) -> tuple[str, ...]:
     """The fields of a dataclass or of a class of named tuples; empty for others."""
     if is_dataclass(cls):

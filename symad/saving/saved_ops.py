@@ -56,6 +56,7 @@ from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.ops.linalg.solve_det import Determinant, Solve
 from symad.saving.saved_limits import check_shape, shortened
+from symad.tracing.proxies.wrapped import is_condition
 
 SIZE_FIELDS = {"shape", "size", "count"}
 """Names of fields that are lengths of axes."""
@@ -103,8 +104,12 @@ def check_node(node: Node) -> None:
     """Check a field against the shapes of the arguments, where no shape rule does so.
 
     Raises:
-        SavingError: an argument does not have an axis, sizes do not match, or an input has another shape.
+        SavingError: an argument does not have an axis, sizes do not match, an input has another shape, or a
+            condition is a number: proofs take it for 0 or 1, and evaluation any number but 0 for true.
     """
+    conditions = node.args if isinstance(node.op, Logic) else node.args[: isinstance(node.op, Select)]
+    if not all(map(is_condition, conditions)):
+        raise SavingError(f"a condition of {node.op} is a number, not a truth value")
     if type(node.op) in FITTING and not FITTING[type(node.op)](node.op, node):
         raise SavingError(f"{node.op} does not fit arguments of the shapes {[a.shape for a in node.args]}")
 

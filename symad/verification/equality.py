@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.signatures import Inputs, Traceable
+from symad.core.structures import DataclassOf, DictOf, leaves, paths
 from symad.errors import TraceError
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import Input, dimension, symbol_of
@@ -57,19 +58,24 @@ def equal(
     right = right.with_outputs(
         [fit(y, x) for y, x in zip(right.output_nodes, left.output_nodes, strict=True)], right.structure
     )
-    names = (
-        ["value"] if len(left.output_nodes) == 1 else [f"value {k}" for k in range(len(left.output_nodes))]
-    )
     comparison = Comparison(
         "equality",
         left,
         right,
-        tuple(names),
+        value_names(left),
         trusted(left, right, derivatives=False),
         "the left side",
         "the right side",
     )
     return decide("equality", [comparison], seed, budget)
+
+
+def value_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the outputs of a graph: "value", "value 1" of several, ``value['loss']`` of a dict."""
+    count, structure = len(graph.output_nodes), graph.structure
+    if structure is None or leaves(structure) != count or not isinstance(structure, (DictOf, DataclassOf)):
+        return ("value",) if count == 1 else tuple(f"value {k}" for k in range(count))
+    return tuple(f"value{path}" for path in paths(structure))
 
 
 ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prime")

@@ -31,7 +31,7 @@ from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.claimed_domain import condition_of, needed_condition, restricted
 from symad.verification.decide import decide
-from symad.verification.equality import fit, with_inputs_of
+from symad.verification.equality import fit, value_names, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
@@ -233,8 +233,7 @@ def _is_numeric(candidate: object) -> bool:
 def _reference(graph: Graph, wrt: Wrt | None, kind: str) -> tuple[Graph, tuple[str, ...]]:
     """The exact value or derivative, and the names of its outputs."""
     if kind == "value":
-        count = len(graph.output_nodes)
-        return graph, ("value",) if count == 1 else tuple(f"value {k}" for k in range(count))
+        return graph, value_names(graph)
     if kind == "gradient":
         return own_gradient(graph, wrt), tuple(f"∂f/∂{name}" for name in select(graph, wrt).output_names)
     if kind in PRODUCTS:

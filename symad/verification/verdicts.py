@@ -12,10 +12,11 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node
+from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.blame import Blame, blame
 from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
-from symad.verification.certificate.witness import Search, search
+from symad.verification.certificate.witness import Search, place_of, search
 from symad.verification.fields.integer_inputs import are_all_looked_at, integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.function_domain import Holds, where_claimed
@@ -226,7 +227,8 @@ def _withdrawn(verdict: Verdict, doubtful: Array, places: Sequence[Mapping[Node,
     """The verdict without the elements that differ at real points."""
     status = verdict.status.copy()
     status[doubtful] = "undecided"
-    return replace(verdict, status=status, reason=f"equal modulo primes, but not at {describe(places[0])}")
+    place = place_of(describe(places[0]))
+    return replace(verdict, status=status, reason=f"equal modulo primes, but not at {place}")
 
 
 def _untested(pair: Pair) -> PairResult:
@@ -323,7 +325,8 @@ def _entry(
     known = verdict.search.witnesses
     witness = known[at] if at is not None else next(iter(known.values()))
     claim = f"{pair.comparison.left_name} and {pair.comparison.right_name} differ{verdict.sizes}"
-    return replace(made, claim=claim, witness=witness, blame=verdict.blame)
+    names = [str(symbol_of(node)) for node in pair.comparison.left.input_nodes]
+    return replace(made, claim=claim, witness=witness.with_names_in(names), blame=verdict.blame)
 
 
 def power_of_two(log2_bound: float) -> float:

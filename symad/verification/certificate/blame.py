@@ -10,11 +10,12 @@ import mpmath
 import numpy as np
 
 from symad.core.arrays import Number
-from symad.core.graph import Graph, Node, Op, topological
+from symad.core.graph import Node, Op, topological
 from symad.errors import SymadError
 from symad.ops.basic.arithmetic import Add, Mul
-from symad.ops.basic.sources import Constant, Input
+from symad.ops.basic.sources import Constant
 from symad.verification.certificate.domain_repair import name_by_repair
+from symad.verification.certificate.expression_text import text_of
 from symad.verification.certificate.witness import digits_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -26,9 +27,6 @@ MAX_FACTOR_LOG2 = 40
 
 MAX_SEARCHED_NODES = 3000
 """The maximum number of nodes of a graph that is searched for a missing factor or term."""
-
-SHORT = 300
-"""Subexpressions of more nodes than this are described, not printed."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,9 @@ MAX_TOLD = 60
 
 
 def is_vague(mistake: str) -> bool:
-    """Whether a name is none, or tells a term or a factor of arrays by its operations."""
-    return not mistake or mistake.endswith((FAN_OUT, " nodes")) or len(mistake) > MAX_TOLD
+    """Whether a name is none, or tells a term or a factor by its operations: the place says more."""
+    factor = mistake.startswith(("missing factor", "extra factor")) and "(" in mistake
+    return not mistake or factor or mistake.endswith((FAN_OUT, " nodes")) or len(mistake) > MAX_TOLD
 
 
 FAN_OUT = "(a path of a fan-out)"
@@ -157,30 +156,6 @@ def _near(a: bool | mpmath.mpf, b: bool | mpmath.mpf) -> bool:
 def describe(node: Node, values: Mapping[Node, Array]) -> str:
     """A subexpression as SymPy prints it, with its value at the first point."""
     return f"{text_of(node)} = {_value_text(values[node])}"
-
-
-def text_of(node: Node) -> str:
-    """A subexpression as SymPy prints it, unless it is long."""
-    from symad.tracing.into_sympy.nodes import to_sympy
-
-    order = topological([node])
-    if len(order) <= SHORT and _written_size(order) <= SHORT:
-        try:
-            inputs = tuple(n for n in order if isinstance(n.op, Input))
-            text = str(to_sympy(Graph(inputs, (node,))))
-            if len(text) <= SHORT:
-                return text
-        except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError):
-            pass
-    return f"a {type(node.op).__name__} of {len(order)} nodes"
-
-
-def _written_size(order: Sequence[Node]) -> int:
-    """The number of operations once shared parts are written out, at most one more than `SHORT`."""
-    sizes: dict[Node, int] = {}
-    for node in order:
-        sizes[node] = min(1 + sum(sizes[a] for a in node.args), SHORT + 1)
-    return sizes[order[-1]]
 
 
 def _value_text(value: Array) -> str:

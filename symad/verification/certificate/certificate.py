@@ -13,7 +13,7 @@ from symad.core.claims import Derivative, Proof
 from symad.core.graph import Graph, TupleOf
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.witness import Witness
+from symad.verification.certificate.witness import Witness, place_of
 from symad.verification.coq.model import Model
 
 if TYPE_CHECKING:
@@ -102,11 +102,7 @@ class Loss:
     @property
     def place(self) -> str:
         """The point as text."""
-        return ", ".join(f"{k} = {_text_of(v)}" for k, v in self.point.items())
-
-
-def _text_of(value: Nested) -> str:
-    return "[" + ", ".join(map(_text_of, value)) + "]" if isinstance(value, list) else str(value)
+        return place_of(self.point)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _edits(node: Node) -> Iterator[tuple[str, Make]]:
             yield f"wrong sign of {sketch(node.args[k])}", _with_op(Add(signs))
     if isinstance(op, Mul):
         for k in range(len(node.args)):
-            yield f"extra factor {sketch(node.args[k])}", _without(k)
+            yield f"extra factor {sketch(node.args[k])} in {sketch(node)}", _without(k)
         for k, p in enumerate(node.args):
             for axis in range(len(node.shape)) if p.args and same_shape(p.shape, node.shape) else ():
                 yield f"forgotten path: through the sum in {sketch(p, 2)}", _less_its_mean(k, axis)

@@ -11,7 +11,7 @@ from textwrap import fill
 from symad.core.escaping import visible, without_tags
 from symad.verification.certificate.assumptions import CHECKED
 from symad.verification.certificate.certificate import METHODS, Certificate, Entry, Loss
-from symad.verification.certificate.witness import short
+from symad.verification.certificate.witness import place_of
 
 WIDTH = 100
 MAX_SHOWN_FAULTS = 8
@@ -154,8 +154,8 @@ def fault_text(entry: Entry) -> str:
         + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")
     ]
     if entry.witness is not None:
-        point = ", ".join(f"{k} = {short(v)}" for k, v in entry.witness.point.items())
-        rows.append(fill(f"at       {point}", WIDTH, initial_indent="    ", subsequent_indent=" " * 13))
+        place = place_of(entry.witness.point)
+        rows.append(fill(f"at       {place}", WIDTH, initial_indent="    ", subsequent_indent=" " * 13))
         rows.append(f"    expected {entry.witness.left}")
         rows.append(f"    found    {entry.witness.right}")
     if entry.blame is not None and entry.blame.expected:

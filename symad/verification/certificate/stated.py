@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from symad.ops.basic.sources import symbol_of
-from symad.verification.certificate.blame import text_of
 from symad.verification.certificate.certificate import Certificate, Comparison
+from symad.verification.certificate.expression_text import text_of
 
 FORMS = {
     "gradient": "the gradient", "jacobian": "the Jacobian", "hessian": "the Hessian",

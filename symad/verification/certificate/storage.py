@@ -150,15 +150,15 @@ def read(text: str) -> Certificate:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON whose keys differ: of two equal ones a reader may see the other.
+    """An object of JSON, or the models of a file, by names that differ: of two equal ones one is not seen.
 
     Raises:
-        ValueError: names a key that occurs twice.
+        ValueError: gives a name that occurs twice.
     """
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key {max(names, key=names.count)!r} occurs twice")
+        raise ValueError(f"the name {max(names, key=names.count)!r} occurs twice")
     return made
 
 

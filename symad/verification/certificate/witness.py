@@ -10,7 +10,7 @@ there: for x < 0, x^y has values at isolated y only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from random import Random
 from typing import TYPE_CHECKING
@@ -85,9 +85,19 @@ class Witness:
             left, right = mpmath.mpf(self.left), mpmath.mpf(self.right)
             return float(abs(left - right) / max(abs(left), abs(right), mpmath.mpf(10) ** -300))
 
+    def with_names_in(self, order: Sequence[str]) -> Witness:
+        """The same point with its inputs in an order; a name may be followed by what its symbol promises."""
+        places = {name: k for k, name in enumerate(order)}
+        names = sorted(self.point, key=lambda name: places.get(name.split(" (")[0], len(places)))
+        return replace(self, point={name: self.point[name] for name in names})
+
     def __str__(self) -> str:
-        at = ", ".join(f"{name} = {short(value)}" for name, value in self.point.items())
-        return f"at {at}: {self.left} and {self.right}"
+        return f"at {place_of(self.point)}: {self.left} and {self.right}"
+
+
+def place_of(point: Mapping[str, Nested]) -> str:
+    """A point as text."""
+    return ", ".join(f"{name} = {short(value)}" for name, value in point.items()) or "every point"
 
 
 MAX_SHOWN = 100

@@ -53,9 +53,19 @@ def refuse_arguments(candidate: Callable[..., ArrayLike], names: Sequence[str]) 
         signature.bind(*names)
     except TypeError as problem:
         raise BadReturn(
-            f"verify: the function is called with {len(names)} arguments, ({', '.join(names)}), but its "
+            f"verify: the function is called with {len(names)} argument{'s' * (len(names) != 1)}, "
+            f"({', '.join(names)}), but its "
             f"signature is {signature}: {problem}"
         ) from None
+
+
+def kind_of(value: object) -> str:
+    """A value by its type, as in "a dict"; an array with the type of its elements."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    article = "an" if name[0].lower() in "aeiou" else "a"
+    return f"{article} {name}" + (f" of {value.dtype}" if isinstance(value, np.ndarray) else "")
 
 
 OF_VALUES = (IndexError, ArithmeticError, np.linalg.LinAlgError)
@@ -146,13 +156,11 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
         masked = isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiub"
         array = np.ma.filled(value.astype(np.float64), np.nan) if masked else np.asarray(value)
     except (TypeError, ValueError) as problem:
-        raise BadReturn(
-            f"verify: {name}: returned {type(value).__name__}, which is no array: {problem}"
-        ) from None
+        raise BadReturn(f"verify: {name}: returned {kind_of(value)}, which is no array: {problem}") from None
     if array.dtype.kind == "c":
         raise BadReturn(f"verify: {name}: returned complex numbers ({array.dtype})")
     if array.dtype.kind not in "fiub":
-        raise BadReturn(f"verify: {name}: returned {type(value).__name__}, of dtype {array.dtype}")
+        raise BadReturn(f"verify: {name}: returned {kind_of(value)}, not real numbers")
     if array.shape != shape and [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
         raise BadReturn(f"verify: {name}: returned shape {array.shape} instead of {shape}")
     wide = array.dtype.kind == "f" and array.dtype.itemsize > 8  # more digits than the inputs have

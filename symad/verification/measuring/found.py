@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 
 from symad.verification.certificate.certificate import Entry, Loss
-from symad.verification.certificate.witness import Witness
+from symad.verification.certificate.witness import Witness, place_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.directions import KIND
 
@@ -27,6 +27,19 @@ def visible(limits: np.finfo[Any]) -> float:
     return min(MAX_SEEN, max(SEEN, 1e4 * float(limits.eps) / 2))
 
 
+SUBNORMAL = 5e-324
+"""The smallest float."""
+
+RAISED = "raised "
+"""The beginning of the keyword of a loss that is an exception."""
+
+RETURNS = {
+    "no value (NaN)": "returns no value (NaN)", "overflow": "returns an infinite value",
+    "no value of the right kind": "returns no value of the right kind",
+}  # fmt: skip
+"""What a function does, by the keyword of a loss; of exceptions the keyword says it."""
+
+
 @dataclass
 class Found:
     """What was found about one output."""
@@ -40,6 +53,8 @@ class Found:
     """For each element the smallest relative error that would have been seen at some point."""
     alive: Array | None = None
     """Which elements are somewhere larger than what underflows."""
+    largest: Array | None = None
+    """The largest exact value of each element."""
     scale: dict[bytes, float] = field(default_factory=dict)
     """The largest value at an ordinary point of each region, or where something turns."""
     regions: dict[bytes, bool] = field(default_factory=dict)
@@ -74,11 +89,13 @@ def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
     known = np.zeros(0) if w.best is None else w.best.ravel()
     seen = max([w.seen / 2, *known[np.isfinite(known)].tolist()])
     figures = {"points": w.points, "relative error": w.relative, "ulps": w.ulps, "would have seen": seen}
-    points = f"{w.points} point{'s' * (w.points != 1)}"
+    calls = w.points + sum(loss.word.startswith(RAISED) for loss in w.losses)
+    points, called_at = (f"{k} point{'s' * (k != 1)}" for k in (w.points, calls))
     regions = f"{len(w.regions)} region{'s' * (len(w.regions) != 1)}"
-    called = f"called at {points}"
+    called = f"called at {called_at}"
     if w.wrong is not None:
-        reason = f"the error is {w.excess:.3g} times what roundings explain"
+        times = f"the error is {w.excess:.3g} times what roundings explain"
+        reason = times if np.isfinite(w.excess) else ""
         return Entry(name, "refuted", called, 0.0, assumes, w.wrong, None, reason, figures)
     reason = _why_not(w)
     if reason:
@@ -93,15 +110,17 @@ def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
 def _why_not(w: Found) -> str:
     """Why an output does not count as measured; empty if it does."""
     if w.unsteady is not None:
-        where = ", ".join(f"{name} = {value}" for name, value in w.unsteady.items())
-        return f"two calls at the same point gave different values, at {where}"
+        return f"two calls at the same point gave different values, at {place_of(w.unsteady)}"
     if w.stopped:
         return w.stopped
     if w.stuck:
-        return f"{w.stuck[0].word}, at {w.stuck[0].place}"
+        return f"the function {RETURNS.get(w.stuck[0].word, w.stuck[0].word)}, at {w.stuck[0].place}"
     if not w.points:
         return "no point was found at which the exact value exists"
-    blind = np.zeros(0, dtype=bool) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive
+    blind = np.zeros(0, dtype=bool)
+    if w.best is not None and w.alive is not None and w.largest is not None:
+        least = SUBNORMAL if w.alive.any() else 0.0  # beside others, what is as small as e^(-1e9) may be 0
+        blind = (w.best > w.seen) & (w.alive | np.asarray(w.largest > least).astype(bool))
     if blind.any():
         count = int(blind.sum())
         return (

@@ -32,10 +32,16 @@ from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
-from symad.verification.measuring.call_users_code import BadReturn, Caller, as_real_array, refuse_arguments
+from symad.verification.measuring.call_users_code import (
+    BadReturn,
+    Caller,
+    as_real_array,
+    kind_of,
+    refuse_arguments,
+)
 from symad.verification.measuring.directions import KIND, special_directions
 from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
-from symad.verification.measuring.found import Found, entry_of, finite, visible
+from symad.verification.measuring.found import RAISED, Found, entry_of, finite, visible
 from symad.verification.measuring.rounding_errors import effects, values_of
 from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -213,7 +219,7 @@ def _truth(
         raise
     except (SymadError, ArithmeticError, ValueError):
         return None
-    if not any(np.any(finite(v)) for v in right.values):
+    if not any(np.any(finite(v)) or not v.size for v in right.values):
         return None
     return _Truth(right, moved, regions_of(nodes, values), extreme)
 
@@ -240,7 +246,7 @@ def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: 
             raise
         word = "no value of the right kind"
     except Exception as problem:  # whatever the user's function raises is what is to be reported
-        word = f"raised {type(problem).__name__}: {problem}"
+        word = f"{RAISED}{type(problem).__name__}: {problem}"
     else:
         for k, (w, number, right) in enumerate(zip(found, numbers, truth.right.values, strict=True)):
             w.points += 1
@@ -253,10 +259,14 @@ def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: 
 def _called(task: Task, point: FloatPoint) -> list[Array]:
     """What the candidate returns at a point, as arrays of the right shapes."""
     with np.errstate(all="ignore"):
-        returned = task.flat(task.candidate([point[n] for n in task.reference.input_nodes]))
+        result = task.candidate([point[n] for n in task.reference.input_nodes])
+        returned = task.flat(result)
     if len(returned) != len(task.outputs):
-        made, wanted = len(returned), f"{len(task.outputs)} ({', '.join(task.names)})"
-        raise BadReturn(f"verify: the function returned {made} outputs instead of {wanted}")
+        made = f"{len(returned)} outputs" if len(returned) != 1 else kind_of(result)
+        count, names = len(task.outputs), ", ".join(task.names)
+        raise BadReturn(
+            f"verify: the function returned {made} instead of {count} output{'s' * (count != 1)} ({names})"
+        )
     shapes = [tuple(int(d) for d in o.shape) for o in task.outputs]
     return [as_real_array(v, s, n) for v, s, n in zip(returned, shapes, task.names, strict=True)]
 
@@ -309,6 +319,8 @@ def _compare_arrays(
     w.regions[truth.region] = w.regions.get(truth.region, False) or counts
     w.best = resolved if w.best is None else np.minimum(w.best, resolved)
     w.alive = alive if w.alive is None else w.alive | alive
+    sizes = np.where(known, abs(right), mpmath.mpf(0))
+    w.largest = sizes if w.largest is None else np.maximum(w.largest, sizes)
 
 
 NEIGHBOURS = 6

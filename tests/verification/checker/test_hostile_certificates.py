@@ -303,3 +303,16 @@ def test_a_file_without_entries_says_nothing():
     assert read.status == "undecided" and not read
     with pytest.raises(SymadError, match="nothing to check again"):
         read.recheck()
+
+
+def test_a_number_is_no_condition():
+    """The identity test took the number 0 of a condition for true: sign x was `tested` to be 1."""
+    data = json.loads(symad.verify(sp.Abs(x), x, gradient=sp.Integer(1), where=x > 0, seed=1).to_json())
+    nodes = data["comparisons"][0]["graph"]["nodes"]
+    indicators = [node for node in nodes if node[0] == "Select" and nodes[node[2][0]][0] == "Compare"]
+    for node in indicators:
+        number = next(k for k, other in enumerate(nodes) if other[:2] == ["Constant", [0, "int"]])
+        node[2] = [number, *node[2][:2]]
+    assert indicators
+    with pytest.raises(SymadError, match=r"a condition of Select.* is a number, not a truth value"):
+        symad.Certificate.from_json(json.dumps(data))
