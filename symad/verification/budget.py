@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import sympy
@@ -50,6 +50,13 @@ class Budget:
     points: int = 24
     memory: int = 4 << 30
     seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            known = value is None and limit.name == "seconds"
+            if not known and not (isinstance(value, (int, float)) and value >= 0):
+                raise ValueError(f"Budget: {limit.name} is a number from 0 on, not {brief(value)}")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -121,7 +128,8 @@ class Meter:
             return f"the memory allowed ({self.budget.memory >> 20} MiB) was used up"
         if inner == "time" or (self.is_late and self.steps < self.limit):
             return f"the time allowed ({self.budget.seconds:g} s) was used up"
-        return f"the work allowed ({self.limit:.3g} steps) was used up"
+        steps = f"{self.limit:,.0f}"
+        return f"the work allowed ({steps} step{'s' * (steps != '1')}) was used up"
 
     def check_size(self, count: int) -> None:
         """Refuse arrays that are too large.

@@ -22,6 +22,7 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
 from symad.verification.equality import with_inputs_of
+from symad.verification.measuring.call_users_code import refuse_arguments
 from symad.verification.values.hostile_points import FloatPoint
 
 
@@ -56,10 +57,12 @@ def read_condition(graph: Graph, where: Any) -> Node:
 
     Raises:
         TraceError: ``where`` is not a condition on these inputs.
+        TypeError: ``where`` is a function of other arguments.
     """
     if isinstance(where, sympy.logic.boolalg.Boolean):
         read = _read_sympy(where)
     elif callable(where):
+        refuse_arguments(where, [str(symbol) for symbol in graph.inputs], "where=")
         read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))
     else:
         told = "a SymPy condition or a function of the inputs"

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import sympy
 
 from symad.core.claims import Derivative
@@ -41,6 +42,7 @@ from symad.verification.programs import Program, as_called, measured
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.settled import bounds_of, box_of, only_tested, within
 from symad.verification.terms.rounded_constants import with_simple_constants
+from symad.verification.values.points import promise_of
 
 
 class _NotGiven:
@@ -73,11 +75,11 @@ def verify(
     """A certificate of a user's formula or code for ``f`` or one of its derivatives.
 
     Exactly one candidate is given. It is SymPy (an expression, matrix, matrix expression, array, or a
-    list of them), a Graph, or a numeric function. A formula is compared exactly. A numeric function is
-    called with the inputs in the order of the graph, whatever ``wrt`` is, as floats and float64 arrays, or as
-    tensors of PyTorch or arrays of JAX or CuPy if it refuses these; its results are compared with exact
-    values to 50 digits, at ordinary and at hostile points. A module stands for the last function it defines,
-    such as a generated file that was imported.
+    list of them), an array of NumPy, a Graph, or a numeric function. A formula is compared exactly. A
+    numeric function is called with the inputs in the order of the graph, whatever ``wrt`` is, as floats and
+    float64 arrays, or as tensors of PyTorch or arrays of JAX or CuPy if it refuses these; its results are
+    compared with exact values to 50 digits, at ordinary and at hostile points. A module stands for the last
+    function it defines, such as a generated file that was imported.
 
     Args:
         f: what `trace` takes.
@@ -283,11 +285,19 @@ def _on_inputs_of(reference: Graph, formula: Graph, kind: str, by_position: bool
             formula = Graph(known, rebuild(formula.output_nodes, moved), formula.structure, formula.name)
     others = [n for n in topological(formula.output_nodes) if isinstance(n.op, Input) and n not in known]
     if others:
+        lists = [", ".join(_told(n, [*known, *others]) for n in nodes) for nodes in (others, known)]
         raise TraceError(
-            f"verify: the candidate for the {kind} depends on {', '.join(map(described, others))}; the "
-            f"{kind} depends on {', '.join(map(described, known))}. Use these symbols, with these assumptions"
+            f"verify: the candidate for the {kind} depends on {lists[0]}; the {kind} depends on {lists[1]}. "
+            "Use these symbols, with these assumptions"
         )
     return formula
+
+
+def _told(node: Node, nodes: Sequence[Node]) -> str:
+    """An input with its shape; of one name among several, with what its symbol promises."""
+    name = str(symbol_of(node))
+    twice = sum(str(symbol_of(other)) == name for other in nodes) > 1
+    return f"{name} ({promise_of(node)})" if twice else described(node) if node.shape else name
 
 
 def _may_be(own: Node, known: Node) -> bool:
@@ -295,8 +305,12 @@ def _may_be(own: Node, known: Node) -> bool:
     return same_shape(own.shape, known.shape) and str(symbol_of(own)) != str(symbol_of(known))
 
 
-def _as_array(candidate: Traceable) -> Traceable:
-    """Nested lists of expressions and numbers as an array; anything else as it is."""
+def _as_array(candidate: Any) -> Traceable:
+    """Nested lists and NumPy arrays of expressions and numbers as an array; anything else as it is."""
+    if isinstance(candidate, np.ndarray):
+        return sympy.ImmutableDenseNDimArray(candidate.ravel().tolist(), candidate.shape)
+    if isinstance(candidate, (list, tuple)) and any(isinstance(part, np.ndarray) for part in candidate):
+        return [_as_array(part) for part in candidate]
     rows = isinstance(candidate, (list, tuple)) and all(isinstance(r, (list, tuple)) for r in candidate)
     return sympy.ImmutableDenseNDimArray(candidate) if rows and candidate else candidate
 

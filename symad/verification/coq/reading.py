@@ -81,7 +81,8 @@ def function(terms: Terms, head: type[sympy.Basic], args: Sequence[Term]) -> Ter
     if head not in HEADS or len(args) != (
         2 if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"} else 1
     ):
-        raise refused(f"the function {getattr(head, '__name__', head)} of {len(args)} arguments")
+        name, plural = getattr(head, "__name__", head), "s" * (len(args) != 1)
+        raise refused(f"the function {name} of {len(args)} argument{plural}")
     return terms.app(HEADS[head].constructor, *args)
 
 

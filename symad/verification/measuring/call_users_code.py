@@ -39,8 +39,10 @@ def _is_of(module: ModuleType, value: object) -> bool:
     return isinstance(value, FunctionType) and value.__module__ == module.__name__
 
 
-def refuse_arguments(candidate: Callable[..., ArrayLike], names: Sequence[str]) -> None:
-    """Refuse a function that cannot take the inputs.
+def refuse_arguments(
+    candidate: Callable[..., ArrayLike], names: Sequence[str], what: str = "the function"
+) -> None:
+    """Refuse a function that cannot take the inputs; ``what`` names it in the error.
 
     Raises:
         BadReturn: its signature does not fit.
@@ -53,7 +55,7 @@ def refuse_arguments(candidate: Callable[..., ArrayLike], names: Sequence[str]) 
         signature.bind(*names)
     except TypeError as problem:
         raise BadReturn(
-            f"verify: the function is called with {len(names)} argument{'s' * (len(names) != 1)}, "
+            f"verify: {what} is called with {len(names)} argument{'s' * (len(names) != 1)}, "
             f"({', '.join(names)}), but its "
             f"signature is {signature}: {problem}"
         ) from None

@@ -317,13 +317,13 @@ class _Search:
         self, best: list[PairResult], sampler: Sampler, ways: Sequence[tuple[str, Way]]
     ) -> list[PairResult]:
         """The best results for the pairs of a sampler."""
-        for name, way in ways:
+        for _, way in ways:
             try:
                 found, draws = _over_draws(sampler, self.ranges, way)
                 self.draws = draws or self.draws
                 best = [_better(old, new) for old, new in zip(best, found, strict=True)]
             except (Unsupported, NeedsLevel) as problem:
-                self.reasons.append(f"{name}: {problem}")
+                self.reasons.append(str(problem))
                 if isinstance(problem, OutOfBudget):
                     break
             if all(map(_is_done, best)):

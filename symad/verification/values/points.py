@@ -144,12 +144,12 @@ def describe(point: Mapping[Node, Number]) -> dict[str, Nested]:
     """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
     names = [str(symbol_of(node)) for node in point]
     return {
-        name if names.count(name) == 1 else f"{name} ({_promise(node)})": _plain(value)
+        name if names.count(name) == 1 else f"{name} ({promise_of(node)})": _plain(value)
         for name, (node, value) in zip(names, point.items(), strict=True)
     }
 
 
-def _promise(node: Node) -> str:
+def promise_of(node: Node) -> str:
     """What tells two symbols of one name apart."""
     symbol = symbol_of(node)
     words = ("zero", "positive", "negative", "nonnegative", "nonpositive")

@@ -1,9 +1,12 @@
 """What a certificate prints: names and order of the user, places, and reasons that are sentences."""
 
 import numpy as np
+import pytest
 import sympy as sp
 
 import symad
+from symad.errors import TraceError
+from symad.verification import Budget
 
 x, y, z = sp.symbols("x y z", real=True)
 
@@ -70,3 +73,54 @@ def test_an_infinite_result_has_no_number_of_roundings():
     infinite = symad.verify(x**2, x, gradient=lambda x: np.inf)
     assert infinite.status == "refuted"
     assert "inf times" not in str(infinite)
+
+
+@pytest.mark.parametrize("steps", [1, 1500])
+def test_a_limit_of_work_is_told_once(steps):
+    """It was "free: the work allowed (1 steps) was used up; related: ..."."""
+    gradient = [y * sp.cos(x * y) * sp.exp(x) + sp.sin(x * y) * sp.exp(x), x * sp.cos(x * y) * sp.exp(x)]
+    f = sp.sin(x * y) * sp.exp(x)
+    for made in (
+        symad.verify(f, [x, y], gradient=gradient, budget=Budget(steps=steps)),
+        symad.check(f, budget=Budget(steps=steps)),
+    ):
+        limits = " ".join(str(made).split())
+        assert "free" not in limits and "related" not in limits and "e+0" not in limits
+    assert (
+        symad.verify(f, [x, y], gradient=gradient, budget=Budget(steps=1))
+        .entries[0]
+        .reason.endswith("the work allowed (1 step) was used up")
+    )
+
+
+@pytest.mark.parametrize("limit", [{"steps": -1}, {"steps": None}, {"steps": "9"}, {"seconds": float("nan")}])
+def test_a_limit_is_a_number(limit):
+    with pytest.raises(ValueError, match=f"Budget: {next(iter(limit))} is a number from 0 on, not "):
+        Budget(**limit)
+
+
+def test_symbols_of_one_name_are_told_apart():
+    """It was "depends on x (); the gradient depends on x (), y ()"."""
+    own = sp.Symbol("x", positive=True)
+    both = r"depends on x \(positive\); the gradient depends on x \(real\), y\."
+    with pytest.raises(TraceError, match=both):
+        symad.verify(sp.Abs(x) * y, [x, y], gradient=[y, own])
+    with pytest.raises(TraceError, match=r"depends on z; the gradient depends on x, y\."):
+        symad.verify(x * y, [x, y], gradient=[z, x])
+
+
+def test_a_domain_of_other_arguments_is_named():
+    words = r"where= is called with 1 argument, \(x\), but its signature is \(x, y\)"
+    with pytest.raises(TypeError, match=words):
+        symad.verify(sp.Abs(x), x, gradient=sp.Integer(1), where=lambda x, y: x > 0)
+
+
+def test_an_array_of_numpy_is_a_formula():
+    """It was refused by `trace`: "array([1., 1., 1.]) of type ndarray cannot be traced"."""
+    total = symad.trace(lambda a, b: a.sum() + 2 * b.sum(), [(3,), (2, 2)])
+    assert symad.verify(total, "a", gradient=np.ones(3)).status == "proved"
+    assert symad.verify(total, ["a", "b"], gradient=(np.ones(3), np.full((2, 2), 2))).status == "proved"
+    assert symad.verify(total, ["a", "b"], gradient=(np.ones(3), np.full((2, 2), 3))).status == "refuted"
+    assert symad.verify(x**2 * y, [x, y], gradient=np.array([2 * x * y, x**2])).status == "proved"
+    hessian = np.array([[2 * y, 2 * x], [2 * x, 0]])
+    assert symad.verify(x**2 * y, [x, y], hessian=hessian).status == "proved"
