@@ -52,6 +52,11 @@ class Pair:
     """The function that the left side is a derivative of, if it is one."""
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs, in order."""
+        return tuple(str(symbol_of(node)) for node in self.comparison.left.input_nodes)
+
+    @property
     def claimed(self) -> Holds | None:
         """The condition under which something is claimed about the elements; None for everywhere."""
         return where_claimed(self.comparison.derivative, self.function, (self.left, self.right))
@@ -169,7 +174,7 @@ class Judge:
             reason = f"only for {_drawn(result)}: of other values nothing is known"
         if not equal.all():
             ranges = integer_inputs([pair.left, pair.right])
-            hunt = search(pair.left, pair.right, ranges, self.meter, ~equal, (), pair.claimed)
+            hunt = search(pair.left, pair.right, ranges, self.meter, ~equal, (), pair.claimed, pair.inputs)
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
@@ -207,7 +212,7 @@ class Judge:
         withdrawn = _withdrawn(verdict, doubtful, places)
         status, ranges = withdrawn.status, integer_inputs([pair.left, pair.right])
         suspects = doubtful | (status == "refuted")
-        hunt = search(pair.left, pair.right, ranges, self.meter, suspects, places, pair.claimed)
+        hunt = search(pair.left, pair.right, ranges, self.meter, suspects, places, pair.claimed, pair.inputs)
         known = verdict.search.witnesses if verdict.search is not None else {}
         hunt = replace(hunt, witnesses={**known, **hunt.witnesses})
         status[hunt.differs] = "refuted"
@@ -325,8 +330,7 @@ def _entry(
     known = verdict.search.witnesses
     witness = known[at] if at is not None else next(iter(known.values()))
     claim = f"{pair.comparison.left_name} and {pair.comparison.right_name} differ{verdict.sizes}"
-    names = [str(symbol_of(node)) for node in pair.comparison.left.input_nodes]
-    return replace(made, claim=claim, witness=witness.with_names_in(names), blame=verdict.blame)
+    return replace(made, claim=claim, witness=witness, blame=verdict.blame)
 
 
 def power_of_two(log2_bound: float) -> float:

@@ -10,7 +10,7 @@ there: for x < 0, x^y has values at isolated y only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from random import Random
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from symad.core.graph import Node
 from symad.errors import SymadError
 from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
+from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.restated.by_elements import scalar_operations
@@ -85,14 +86,15 @@ class Witness:
             left, right = mpmath.mpf(self.left), mpmath.mpf(self.right)
             return float(abs(left - right) / max(abs(left), abs(right), mpmath.mpf(10) ** -300))
 
-    def with_names_in(self, order: Sequence[str]) -> Witness:
-        """The same point with its inputs in an order; a name may be followed by what its symbol promises."""
-        places = {name: k for k, name in enumerate(order)}
-        names = sorted(self.point, key=lambda name: places.get(name.split(" (")[0], len(places)))
-        return replace(self, point={name: self.point[name] for name in names})
-
     def __str__(self) -> str:
         return f"at {place_of(self.point)}: {self.left} and {self.right}"
+
+
+def _in_order(point: Mapping[str, Nested], names: Sequence[str]) -> Mapping[str, Nested]:
+    """A point with its inputs in an order; a name may be followed by what its symbol promises."""
+    places = {name: k for k, name in enumerate(names)}
+    found = sorted(point, key=lambda name: places.get(name.split(" (")[0], len(places)))
+    return {name: point[name] for name in found}
 
 
 def place_of(point: Mapping[str, Nested]) -> str:
@@ -136,6 +138,7 @@ def search(
     suspects: Array | None = None,
     first: Sequence[Mapping[Node, Number]] = (),
     claimed: Callable[[Mapping[Node, Number]], Array] | None = None,
+    names: Sequence[str] = (),
 ) -> Search:
     """Look for points at which two nodes of one shape differ; all dimensions must be numbers.
 
@@ -147,9 +150,11 @@ def search(
         suspects: the elements to look at; all by default.
         first: points to visit before all others.
         claimed: flags of the elements about which something is said at a point; all by default.
+        names: of the inputs, in the order in which witnesses have them.
     """
+    inside = reads_inside((left, right))
     left, right = with_whole_parts(expand_definitions((left, right)))
-    hunt = _Hunt(left, right, integers, meter, suspects, claimed)
+    hunt = _Hunt(left, right, integers, meter, inside, suspects, claimed, names)
     stopped = ""
     try:
         for point in first:
@@ -173,8 +178,10 @@ class _Hunt:
     right: Node
     integers: Mapping[Node, tuple[int, int]]
     meter: Meter
+    inside: Callable[[Mapping[Node, Number]], bool]
     suspects: Array | None
     claimed: Callable[[Mapping[Node, Number]], Array] | None = None
+    names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.nodes = all_nodes(self.left, self.right)
@@ -231,6 +238,7 @@ class _Hunt:
         self.meter.spend(self.steps)
         if (
             not is_promised(point)
+            or not self.inside(point)
             or not is_manageable((self.left, self.right), point)
             or not usable(self.nodes, point, self.always)
         ):
@@ -250,7 +258,7 @@ class _Hunt:
             new &= self._is_inside(point)
         if new.any():
             self.with_difference.append(point)
-            told = describe(point)  # of all elements: an array has as many numbers
+            told = _in_order(describe(point), self.names)  # of all elements: an array has as many numbers
             for index in map(tuple, np.argwhere(new & ~self.differs).tolist()):
                 left, right = (digits_of(np.asarray(v)[index]) for v in values)
                 self.witnesses[index] = Witness(told, left, right, index)

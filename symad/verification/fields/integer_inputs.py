@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from itertools import product
 from math import prod
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, topological
+from symad.errors import SymadError
+from symad.numbers.values import unchecked
 from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.random import RandomOp
 from symad.ops.basic.sources import Input
 from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import LooseSign, Rounded, WeakSign
+from symad.verification.terms.linear_terms import linear_terms, moves_elements
 
 STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, WeakSign, LooseSign, Rounded}
 
@@ -25,8 +31,8 @@ def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
     """Inputs that are indices or matrix exponents, with the range to draw them from."""
     found: dict[Node, tuple[int, int]] = {}
     for node in topological(outputs):
-        for position, low, high in _integer_arguments(node):
-            for source in _inputs_of_value(node.args[position]):
+        for argument, low, high in _integer_arguments(node):
+            for source in _inputs_of_value(argument):
                 old = found.get(source, (low, high))
                 found[source] = max(low, old[0]), min(high, old[1])
     return found
@@ -60,6 +66,29 @@ def are_all_looked_at(outputs: Sequence[Node]) -> bool:
     return all_choices(integer_inputs(outputs)) is not None
 
 
+def reads_inside(outputs: Sequence[Node]) -> Callable[[Mapping[Node, Number]], bool]:
+    """Whether all known positions in several axes are inside of these at a point.
+
+    At others a function has no value. Joined into one position, n i + j, they may be those of another row.
+    A point may have the values of some inputs only.
+    """
+    places = [n for n in topological(outputs) if isinstance(n.op, Positions)]
+    needed = {n: {i for i in topological([n]) if isinstance(i.op, Input)} for n in places}
+
+    def inside(point: Mapping[Node, Number]) -> bool:
+        known = [n for n in places if needed[n].issubset(point)]
+        if not known:
+            return True
+        inputs = set().union(*(needed[n] for n in known))
+        try:
+            unchecked(known, {n: np.asarray(point[n], dtype=float)[()] for n in inputs})
+        except (SymadError, ArithmeticError, ValueError):
+            return False
+        return True
+
+    return inside
+
+
 def _inputs_of_value(node: Node) -> list[Node]:
     """The inputs of which a value is made.
 
@@ -80,17 +109,49 @@ def _inputs_of_value(node: Node) -> list[Node]:
 
 def integer_positions(node: Node) -> list[int]:
     """Which arguments of a node have to be integers."""
-    return [position for position, _, _ in _integer_arguments(node)]
-
-
-def _integer_arguments(node: Node) -> list[tuple[int, int, int]]:
-    """Which arguments of a node have to be integers, and their ranges."""
-    if isinstance(node.op, Gather):
-        return [(1, 0, int(node.args[0].shape[0]))]
-    if isinstance(node.op, ScatterAdd):
-        return [(0, 0, int(node.op.size))]
+    if isinstance(node.op, (Gather, ScatterAdd)):
+        return [int(isinstance(node.op, Gather))]
     if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)):
-        return [(len(node.args) - 1, 2, 8)]
-    if isinstance(node.op, RandomOp):
-        return [(position, 0, 2**16) for position in range(len(node.args))]
-    return []
+        return [len(node.args) - 1]
+    return list(range(len(node.args))) if isinstance(node.op, RandomOp) else []
+
+
+Ranged = tuple[Node, int, int]
+"""A node whose values are integers, the least of them, and the first above the largest."""
+
+
+def _integer_arguments(node: Node) -> list[Ranged]:
+    """The parts of a node's arguments that have to be integers, with their ranges."""
+    arguments = [node.args[k] for k in integer_positions(node)]
+    if isinstance(node.op, (Gather, ScatterAdd)):
+        count = node.args[0].shape[0] if isinstance(node.op, Gather) else node.op.size
+        return _digits(arguments[0], int(count))
+    low, high = (2, 8) if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)) else (0, 2**16)
+    return [(argument, low, high) for argument in arguments]
+
+
+def _digits(index: Node, count: int) -> list[Ranged]:
+    """The parts of a position in several axes that are joined: of n i + j, with j below n.
+
+    Known parts, such as the rows 0, n, 2n of ``x[np.arange(3), j]``, limit the others.
+    """
+    while moves_elements(index):
+        index = index.args[0]
+    if isinstance(index.op, Positions):
+        return [(a, 0, int(n)) for a, n in zip(index.args, index.op.shape, strict=True)]
+    terms = linear_terms(index)
+    known = [(c, m) for c, m in terms if not any(isinstance(n.op, Input) for n in topological([m]))]
+    rest = [term for term in terms if term not in known]
+    strides = sorted(c for c, _ in terms)
+    try:
+        parts = [(c, np.max(np.asarray(unchecked([m], {})[0], dtype=float))) for c, m in known]
+    except (SymadError, ArithmeticError, ValueError):  # numbers that do not fit their shape have no value
+        return [(index, 0, count)]
+    largest = sum((c * Fraction(float(part)) for c, part in parts), Fraction(0))
+    if not rest or any(c <= 0 or c.denominator > 1 for c, _ in terms) or largest >= count:
+        return [(index, 0, count)]
+    found = []
+    for c, m in rest:
+        above = next((s for s in strides if s > c), Fraction(count))
+        found.append((m, 0, min(int(above / c), (count - 1 - largest) // c + 1)))
+    return found

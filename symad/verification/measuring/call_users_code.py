@@ -39,13 +39,16 @@ def _is_of(module: ModuleType, value: object) -> bool:
     return isinstance(value, FunctionType) and value.__module__ == module.__name__
 
 
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
 def refuse_arguments(
     candidate: Callable[..., ArrayLike], names: Sequence[str], what: str = "the function"
 ) -> None:
     """Refuse a function that cannot take the inputs; ``what`` names it in the error.
 
     Raises:
-        BadReturn: its signature does not fit.
+        BadReturn: its signature does not fit, or has their names in another order.
     """
     try:
         signature = inspect.signature(candidate)
@@ -59,6 +62,13 @@ def refuse_arguments(
             f"({', '.join(names)}), but its "
             f"signature is {signature}: {problem}"
         ) from None
+    own = [p.name for p in signature.parameters.values() if p.kind in POSITIONAL]
+    places = [(own.index(name), names.index(name)) for name in own if name in names]
+    if any(a != b for a, b in places) and {a for a, _ in places} == {b for _, b in places}:
+        raise BadReturn(
+            f"verify: {what} takes ({', '.join(own)}), but is called with ({', '.join(names)}), the inputs "
+            "in their order; change one of these, for instance by inputs=[...]"
+        )
 
 
 def kind_of(value: object) -> str:
@@ -145,6 +155,8 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
     """
     if hasattr(value, "detach"):  # a tensor of PyTorch
         value = value.detach().cpu()
+    elif hasattr(value, "to_numpy"):  # a series or table of pandas
+        value = value.to_numpy()
     elif hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy
         value = value.get()
     elif hasattr(value, "toarray"):  # a sparse matrix of SciPy

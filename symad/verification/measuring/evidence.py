@@ -20,7 +20,7 @@ from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.depending import depending
-from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.fields.integer_inputs import integer_inputs, reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.rewriting.restated.by_elements import by_elements, scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -66,10 +66,14 @@ def with_regions(outputs: Iterable[Node]) -> set[Node]:
 
 def disagreements(claims: Sequence[Claim], meter: Meter) -> list[tuple[Array, list[Point]]]:
     """For each claim the elements that differ at some real point, and these points."""
-    expanded = expand_definitions([side for a, b, _ in claims for side in (a, b)])
+    given = [side for a, b, _ in claims for side in (a, b)]
+    inside, expanded = reads_inside(given), expand_definitions(given)
     net = Net(expanded[0::2], expanded[1::2], [claimed for _, _, claimed in claims], meter)
+    net.integers = integer_inputs(given)
     try:
         for point in net.tried():
+            if not inside(point):
+                continue
             meter.spend(NODE * len(net.nodes) + operations(net.nodes))
             net.visit(point)
     except OutOfBudget:  # the net is cut off, and what holds does not fall

@@ -30,7 +30,7 @@ from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of
-from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.fields.integer_inputs import integer_inputs, reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import (
     BadReturn,
@@ -108,7 +108,7 @@ class Task:
     @property
     def integers(self) -> Mapping[Node, tuple[int, int]]:
         """Inputs that must be integers."""
-        return integer_inputs(self.outputs)
+        return integer_inputs(self.reference.output_nodes)
 
 
 def measure(
@@ -147,6 +147,8 @@ def measure(
     """
     refuse_arguments(caller.candidate, [a.name for a in reference.arguments])
     outputs = with_whole_parts(expand_definitions(reference.output_nodes))
+    reads, domain = reads_inside(reference.output_nodes), inside
+    inside = lambda point: reads(point) and domain(point)  # noqa: E731
     task = Task(caller, reference, outputs, tuple(names), flat, meter, inside, directions)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
@@ -236,7 +238,8 @@ class _Truth:
 
 def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
     """Call the candidate at one point and compare."""
-    here = _Here(kind, point, {str(symbol_of(n)): plain(v) for n, v in point.items()})
+    inputs = [n for n in task.reference.input_nodes if n in point]
+    here = _Here(kind, point, {str(symbol_of(n)): plain(point[n]) for n in inputs})
     try:
         numbers = _called(task, point)
     except OutOfBudget:

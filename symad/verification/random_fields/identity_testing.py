@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations
+from functools import partial
+from itertools import combinations, islice
 from math import prod
 from random import Random
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
 from symad.ops.arrays.reduction import Extreme
@@ -29,7 +31,7 @@ from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import Budget, Meter, OutOfBudget, Unsupported
-from symad.verification.fields.integer_inputs import all_choices, integer_inputs
+from symad.verification.fields.integer_inputs import all_choices, integer_inputs, reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.random_fields.cut_radicands import has_roots_of_sums
 from symad.verification.random_fields.error_bound import add_logs
@@ -48,7 +50,7 @@ from symad.verification.rewriting.rewrite import rewrite
 from symad.verification.terms.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.values.scouting import have_values, visibly_different
 
-DRAWS = 2
+DRAWS, MAX_DRAWN = 2, 100
 """How many random choices of integer inputs (indices, matrix exponents) are tested."""
 
 BASES = ((False, False, False), (False, False, True), (True, False, False), (True, True, False))
@@ -85,7 +87,7 @@ def compare_nodes(
         For each pair which elements are equal, with the probability of a false 'equal'.
     """
     rng, meter = Random(seed), meter or Meter(budget)
-    search = _Search()
+    search = _Search([side for pair in pairs for side in pair])
     long = {k for k, pair in enumerate(pairs) if any(map(_compares_many, topological(pair)))}
     if long:
         search.reasons.append(f"an extreme of more than {MAX_COMPARED} elements is compared at points only")
@@ -263,6 +265,8 @@ def _is_done(found: PairResult) -> bool:
 class _Search:
     """Ways tried one after the other, with what is to be told about them."""
 
+    given: Sequence[Node] = ()
+    """What is compared, where indices of several axes are not joined yet."""
     ranges: Mapping[Node, tuple[int, int]] = field(default_factory=dict)
     draws: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -271,7 +275,8 @@ class _Search:
     def compare(self, made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> list[PairResult]:
         """Pairs in one basis, one after the other: first all together, then those not equal alone."""
         together = _sampler(made, basis, rng, meter)
-        self.ranges = integer_inputs(made)
+        known = integer_inputs(self.given)
+        self.ranges = {n: known.get(n, found) for n, found in integer_inputs(made).items()}
         best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
         best = self._together(best, made, basis, rng, meter, first_ways)
@@ -319,7 +324,7 @@ class _Search:
         """The best results for the pairs of a sampler."""
         for _, way in ways:
             try:
-                found, draws = _over_draws(sampler, self.ranges, way)
+                found, draws = _over_draws(sampler, self.ranges, reads_inside(self.given), way)
                 self.draws = draws or self.draws
                 best = [_better(old, new) for old, new in zip(best, found, strict=True)]
             except (Unsupported, NeedsLevel) as problem:
@@ -367,22 +372,31 @@ def _root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Nod
 
 
 def _over_draws(
-    sampler: Sampler, ranges: Mapping[Node, tuple[int, int]], way: Way
+    sampler: Sampler,
+    ranges: Mapping[Node, tuple[int, int]],
+    inside: Callable[[Mapping[Node, Number]], bool],
+    way: Way,
 ) -> tuple[list[PairResult], list[str]]:
     """One way, for all values of the integer inputs or for a few; all have to agree."""
     if not ranges:
         return way(sampler), []
+    every = all_choices(ranges)
+    draw = partial(_draw, sampler.rng)
+    drawn = ({n: draw(n, *ends) for n, ends in ranges.items()} for _ in range(MAX_DRAWN))
     said, results = [], []
-    drawn = [{n: _draw(n, low, high, sampler.rng) for n, (low, high) in ranges.items()} for _ in range(DRAWS)]
-    for choice in all_choices(ranges) or drawn:
+    for choice in islice(filter(inside, every or drawn), None if every else DRAWS):
         sampler.integers = choice
         said.append(", ".join(f"{symbol_of(n)} = {v.tolist()}" for n, v in choice.items()))
         results.append(way(sampler))
         if not any(r.equal.any() for r in results[-1]):
             break
+    if not results:
+        raise Unsupported("no integers were found at which all indices are inside of their axes")
+    if every:
+        said = [", ".join(f"every {symbol_of(n)} from {a} to {b - 1}" for n, (a, b) in ranges.items())]
     return [PairResult.together(column) for column in zip(*results, strict=True)], said
 
 
-def _draw(node: Node, low: int, high: int, rng: Random) -> Array:
+def _draw(rng: Random, node: Node, low: int, high: int) -> Array:
     values = [rng.randrange(low, max(high, low + 1)) for _ in range(prod(node.shape))]
     return np.array(values, dtype=np.int64).reshape(node.shape)

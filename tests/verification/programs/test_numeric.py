@@ -263,3 +263,31 @@ def test_nothing_of_the_users_libraries_is_imported():
     text = Path(module.__file__).read_text(encoding="utf-8")
     assert not any(f"import {name}" in text for name in ("torch", "jax", "cupy"))
     assert Symbol("x", real=True) == x
+
+
+def test_arguments_of_another_order_are_a_mistake_in_use():
+    """(x, k) for (k, x) was refuted: the values were swapped."""
+    k = symbols("k", integer=True)
+    words = r"takes \(x, k\), but is called with \(k, x\), the inputs in their order"
+    with pytest.raises(TypeError, match=words):
+        symad.verify(x**k, x, gradient=lambda x, k: k * x ** (k - 1))
+    right = lambda x, k: k * x ** (k - 1)  # noqa: E731
+    assert symad.verify(x**k, x, gradient=right, inputs=[x, k]).status == "measured"
+    assert symad.verify(x**k, x, gradient=lambda k, v: k * v ** (k - 1)).status == "measured"
+    layer = symad.trace(lambda X, w: X @ w, [(3, 2), (2,)])
+    with pytest.raises(TypeError, match=r"takes \(w, X, g\), but is called with \(X, w, y_bar\)"):
+        symad.verify(layer, ["X", "w"], vjp=lambda w, X, g: (np.outer(g, w), X.T @ g))
+
+
+def test_series_of_pandas_are_arrays():
+    pandas = pytest.importorskip("pandas")
+    f = symad.trace(lambda a: (a**2).sum(), [(3,)])
+    assert symad.verify(f, "a", gradient=lambda a: pandas.Series(2 * a)).status == "measured"
+
+
+def test_places_have_the_inputs_in_their_order():
+    rows = np.arange(3)
+    f = symad.trace(lambda z, t: np.maximum(z, 0)[rows, t].sum(), [(3, 4), np.array([1, 0, 2])])
+    certificate = symad.verify(f, "z", gradient=lambda z, t: 1 / 0)
+    assert {loss.kind for loss in certificate.losses} >= {"ordinary", "turning"}
+    assert {tuple(loss.point) for loss in certificate.losses} == {("z", "t")}

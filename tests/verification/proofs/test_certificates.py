@@ -266,11 +266,14 @@ def test_what_would_be_too_long_for_sympy_is_not_written_out():
 
 def test_what_is_measured_claims_no_proof():
     """Integer inputs of many values are compared at some of them, and the claim says how."""
-    tokens = np.array([[1, 0], [2, 1]])
+    tokens = np.array([[1, 0, 2], [2, 1, 0]])
     graph = symad.trace(lambda E, k: (E[k] ** 2).sum(), [(3, 1), tokens])
     entries = [e for e in symad.check(graph, [0], seed=1).entries if e.status == "measured"]
     assert entries
     assert all("proof" not in e.claim and not e.checked for e in entries)
+    few = symad.check(symad.trace(lambda E, k: (E[k] ** 2).sum(), [(3, 1), tokens[:, :2]]), [0], seed=1)
+    assert few.status == "tested"
+    assert all("for every k from 0 to 2" in e.claim for e in few.entries_of("tested"))
 
 
 def test_softmax_attention_of_any_size_is_replayed_as_a_whole():
