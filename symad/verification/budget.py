@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from math import prod
 
-import numpy as np
 import sympy
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction, InverseHyperbolicFunction
 from sympy.functions.elementary.trigonometric import InverseTrigonometricFunction, TrigonometricFunction
@@ -185,5 +185,5 @@ def steps_of_residues(node: Node, value: Array, done: int) -> float:
     """The steps of one node modulo primes, from its residues in all lanes and the operations on arrays."""
     slow = 8.0 if value.dtype == object else 1.0
     each = 2.0 if isinstance(node.op, Apply) else 0.05
-    elements = max(1.0, float(np.prod(node.shape)))
+    elements = max(1, prod(node.shape))
     return NODE + ARRAY * done + slow * each * value.size * max(1.0, float(flops(node.op, node)) / elements)

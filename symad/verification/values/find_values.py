@@ -182,10 +182,12 @@ class Place:
 
     def valued(self, outputs: Sequence[Node]) -> list[Array]:
         """For each output which elements have a value."""
+        if not (self.is_exact and is_small(outputs)):
+            return self.by_floats(outputs)
         rough = [~np.isnan(_as_floats(v)) for v in values_of(outputs, in_floats(self.floats))]
         if not any(r.any() for r in rough):
             return rough
-        if not (self.is_exact and is_small(outputs) and is_manageable(outputs, self.floats)):
+        if not is_manageable(outputs, self.floats):
             return self.by_floats(outputs)
         found = self.precisely(outputs)
         if all((f | ~r).all() for f, r in zip(found, rough, strict=True)):
