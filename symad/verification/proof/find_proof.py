@@ -79,7 +79,7 @@ class Finder(Values):
         """``named`` are terms that may get names; ``units`` are kept from one start to the next."""
         super().__init__({})
         self.strategy, self.candidates, self.limits = strategy, named, limits
-        self.failed: dict[Term, Refused] = {}
+        self.failed: dict[Term, str] = {}
         self.steps: list[Any] = []
         self.units, self.cuts = units, cuts
         self.allowed = min(strategy.work, limits.work)
@@ -92,13 +92,13 @@ class Finder(Values):
         bad = next((a for a in term.args if a in self.failed), None) if self.failed else None
         if bad is not None:
             self.failed[term] = self.failed[bad]
-            raise self.failed[term]
+            raise Refused(self.failed[term])
         try:
             if self.field.work > self.allowed:
                 raise Refused(EXHAUSTED)
             return self._decided(term)
         except Refused as problem:
-            self.failed[term] = problem
+            self.failed[term] = str(problem)
             raise
 
     def share(self, goals: int, next_ones: int) -> None:
@@ -109,7 +109,7 @@ class Finder(Values):
         whole = min(self.strategy.work, self.limits.work)
         left = max(whole - self.field.work, 0)
         self.allowed = self.field.work + max(whole // goals, left // next_ones)
-        self.failed = {term: problem for term, problem in self.failed.items() if str(problem) != EXHAUSTED}
+        self.failed = {term: problem for term, problem in self.failed.items() if problem != EXHAUSTED}
 
     def _decided(self, term: Term) -> Quotient:
         value, steps = self._tried(term)

@@ -38,13 +38,25 @@ FLOATS: dict[str, Callable[..., float]] = {
 """The functions of the checker's table; others have some value for each argument."""
 
 
+class Drawn(dict[int, float]):
+    """Numbers by generators; those of generators without a formula are drawn."""
+
+    def __init__(self, rng: Random) -> None:
+        """``rng`` draws them."""
+        super().__init__()
+        self._rng = rng
+
+    def __missing__(self, k: int) -> float:
+        return self.setdefault(k, self._rng.uniform(0.2, 1.4))
+
+
 class Point:
     """The values of the generators of a proof at a random point."""
 
     def __init__(self, values: Values, seed: int) -> None:
         """Each is computed once, after those that it depends on."""
-        self._values, self._rng, self._made = values, Random(seed), dict[int, float]()
-        self._seen = 0
+        self._values, self._rng = values, Random(seed)
+        self._made, self._seen = Drawn(self._rng), 0
 
     def terms(self, p: Iterable[tuple[Monomial, int]]) -> list[float]:
         """The values of the terms of a polynomial; NaN where there are none."""
@@ -59,10 +71,8 @@ class Point:
         return self._terms(p)
 
     def _terms(self, p: Iterable[tuple[Monomial, int]]) -> list[float]:
-        return [c * math.prod(map(self._generator, m)) for m, c in p]
-
-    def _generator(self, k: int) -> float:
-        return self._made[k] if k in self._made else self._made.setdefault(k, self._rng.uniform(0.2, 1.4))
+        value = self._made.__getitem__
+        return [c * math.prod(map(value, m)) for m, c in p]
 
     def _function(self, name: object, *args: Any) -> float:
         known = FLOATS.get(name) if isinstance(name, str) else None
@@ -102,7 +112,7 @@ def _is_zero(terms: Sequence[float]) -> bool:
 def _last_that_matters(p: Sequence[Monomial], terms: list[float], values: Values) -> int:
     """The last name that is not one of those for whose monomials all coefficients are 0; −1 if all are."""
     groups = [0] * len(terms)
-    names = sorted({k for m in p for k in m if k in values.names}, reverse=True)
+    names = sorted(values.names.keys() & set().union(*p), reverse=True)
     for k in names:
         parts = dict[tuple[int, int], list[float]]()
         powers = {i: e for i, m in enumerate(p) if (e := m.count(k))}

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.gc_pause import without_collecting
 from symad.verification.checker.proofs import replay, written
 from symad.verification.checker.quotients import Monomial
-from symad.verification.checker.terms import Refused, needed
+from symad.verification.checker.terms import Refused
+from symad.verification.proof.board import Board
 from symad.verification.proof.checksum import digest_of
-from symad.verification.proof.cut_points import MAX_STARTS_WITHOUT_NAMES, Cuts
+from symad.verification.proof.cut_points import MAX_STARTS_WITHOUT_NAMES
 from symad.verification.proof.find_proof import EXHAUSTED, UNUSABLE, Finder, Limits, SmallerUnit, Strategy
 
 DIFFER = "the normal forms differ"
@@ -55,35 +55,6 @@ STRATEGIES = (
 )
 CUTTING = (Strategy(False, 0, 2_000_000, cut=True), Strategy(True, 0, 2_000_000, cut=True))
 """For what is too long for these."""
-
-
-class Board:
-    """Some claims written out, for one attempt after the other."""
-
-    @without_collecting
-    def __init__(self, claims: Sequence[Claim], chosen: Sequence[int], sweeps: str = "") -> None:
-        """Raises what the checker does where a claim cannot be written out."""
-        self.chosen, self.sweeps = tuple(chosen), sweeps
-        self.writing, self.goals = written(claims, chosen, sweeps)
-        outputs = [e for k in chosen for e in self.writing.elements(claims[k].derivative.function)]
-        self.primal = set(needed(outputs))
-        """The terms of the functions of which derivatives are claimed."""
-        powers = [t for t in self.writing.terms.known.values() if t.kind == "power" and t.data < 0]
-        self.divisors = {t.args[0] for t in powers if t.args[0].kind == "sum"}
-        self._start = len(self.writing.terms.known), self.writing.terms.work
-
-    @cached_property
-    def cuts(self) -> Cuts:
-        """Where the sides may be cut."""
-        return Cuts.of(list(self.writing.terms.known.values()), self.primal)
-
-    def clear(self) -> None:
-        """Forget the terms that an attempt has made: the checker numbers those that it makes itself."""
-        terms, (count, terms.work) = self.writing.terms, self._start
-        while len(terms.known) > count:
-            terms.known.popitem()
-        terms.numbers = {value: term for value, term in terms.numbers.items() if term.index < count}
-        terms.truths = {term for term in terms.truths if term.index < count}
 
 
 @dataclass(frozen=True)
@@ -131,7 +102,8 @@ class Search:
                 self.reasons.append(str(problem))
                 return
             self.proofs.append(proof)
-            self.left = [goal for goal in self.left if goal not in set(proof.goals)]
+            proved = set(proof.goals)
+            self.left = [goal for goal in self.left if goal not in proved]
         self.last = why
 
 
@@ -186,6 +158,8 @@ def find(
         if proof is None and not strategy.divisors and (EXHAUSTED in why or board is None):
             search.reasons.append(why[-1])
             break  # more work would go the same way
+    if board is not None:
+        board.close()
     for group in _groups(claims, [goal for goal in search.left if goal[0] not in before.covered], sweeps):
         _cut(search, *group, 0)
     told = dict.fromkeys([*search.reasons, *(search.last if search.left else [])])
@@ -220,10 +194,11 @@ def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[i
         board = Board(search.claims, group, sweeps)
     except UNUSABLE:
         board = None
-    length = 0 if board is None else len(board.writing.terms.known)
+    length = 0 if board is None else len(board.terms.known)
     if board is None or length * WORK_OF_A_TERM > limits.work:
         return set[int]().union(*[_cut(search, [k], sweeps, least) for k in group if len(group) > 1])
     if length < least:
+        board.close()
         return set()
     goals = [goal for goal in search.left if goal[0] in group and not board.cuts.differ(*board.goals[goal])]
     for strategy in CUTTING:
@@ -236,6 +211,7 @@ def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[i
             if any(reason != DIFFER for reason in why):
                 break  # with more functions written out it would be longer still
         goals = [goal for goal in goals if goal in search.left]
+    board.close()
     return set(group)
 
 
@@ -264,11 +240,11 @@ class Sharing(Enum):
 
 
 class Start(NamedTuple):
-    """What one start established: goals in order, the machine that did, and whether the work was used up."""
+    """What one start established: goals in order, those for which the work was used up, and the machine."""
 
     done: list[Goal]
+    short: list[Goal]
     finder: Finder
-    exhausted: bool
 
 
 class GivenUp(Exception):
@@ -300,13 +276,14 @@ class Attempt:
         left, sharing = list(goals), Sharing.FREE
         while left:
             start = self._start(left, sharing)
-            if len(start.done) == len(left):
-                return self._written(left, start.finder)
+            if len(start.done) == len(left) or (start.done and not start.finder.steps):
+                return self._written(start.done, start.finder)
             long_enough = len(left) > 1 and start.finder.allowed >= MIN_PART * len(left)
-            if sharing is Sharing.FREE and start.exhausted and long_enough:
+            if sharing is Sharing.FREE and start.short and long_enough:
                 # One goal may have used up the work of the others. The better start is made once more,
-                # since a proof has its steps in the order of its goals.
-                parted = self._start(left, Sharing.PARTS)
+                # since a proof has its steps in the order of its goals. The goals that failed for other
+                # reasons would fail again.
+                parted = self._start([g for g in left if g in {*start.done, *start.short}], Sharing.PARTS)
                 left = max(start.done, parted.done, key=len)
                 sharing = Sharing.AT_LEAST
             else:
@@ -316,19 +293,19 @@ class Attempt:
     def _start(self, goals: Sequence[Goal], sharing: Sharing) -> Start:
         """The goals that are established, with units that are small enough and names that hide nothing."""
         while True:
-            board, told = self._clean_board(goals), len(self.why)
+            board = self._clean_board(goals)
             named = board.divisors if self.strategy.divisors else board.primal
             cuts = board.cuts if self.strategy.cut else None
             finder = Finder(self.strategy, named, self.limits, self.units, cuts)
             try:
-                done = _established(finder, board, goals, self.why, sharing)
+                done, short = _established(finder, board, goals, self.why, sharing)
             except SmallerUnit:
                 self.restarts += 1
                 if self.restarts > MAX_RESTARTS:
                     raise GivenUp("the units of exponentials do not settle") from None
                 continue
             if cuts is None or not cuts.gave_up:
-                return Start(done, finder, EXHAUSTED in self.why[told:])
+                return Start(done, short, finder)
             self.given_up, self.work = self.given_up + 1, self.work + finder.field.work
             most = self.limits.work / len(board.chosen)
             if self.given_up > MAX_STARTS_WITHOUT_NAMES or self.work > most:
@@ -338,16 +315,19 @@ class Attempt:
         """The claims of some goals written out, without what the start before has added."""
         chosen, board = tuple(dict.fromkeys(k for k, _, _ in goals)), self.board
         if board is None or board.chosen != chosen:
-            board = self.board = Board(self.claims, chosen, board.sweeps if board else "")
+            old, board = board, Board(self.claims, chosen, board.sweeps if board else "")
+            self.board = board
+            if old is not None:
+                old.close()
         board.clear()
         return board
 
     def _written(self, goals: Sequence[Goal], finder: Finder) -> Proof:
-        """The steps of a start that established all its goals."""
+        """The steps of a start that established these goals, and with steps no others."""
         assert self.board is not None
         way = f"elements {self.board.sweeps}".strip()
-        digest = digest_of(goals, finder.steps)
-        return Proof(self.board.chosen, tuple(goals), tuple(finder.steps), digest, way)
+        digest, claims = digest_of(goals, finder.steps), tuple(dict.fromkeys(k for k, _, _ in goals))
+        return Proof(claims, tuple(goals), tuple(finder.steps), digest, way)
 
 
 @without_collecting
@@ -365,11 +345,11 @@ def _attempt(
 
 def _established(
     finder: Finder, board: Board, goals: Sequence[Goal], why: list[str], sharing: Sharing
-) -> list[Goal]:
-    """The goals that are established, in this order, and why not the others."""
+) -> tuple[list[Goal], list[Goal]]:
+    """The goals that are established, in this order, those for which the work was used up, and why."""
     done, left = list[Goal](), list(goals)
     for parts in (True, False) if sharing is Sharing.PARTS else (False,):
-        again = list[Goal]()
+        short = list[Goal]()
         for k, goal in enumerate(left):
             if sharing is not Sharing.FREE:
                 finder.share(len(goals), len(left) - k if parts else 1)
@@ -379,9 +359,9 @@ def _established(
                 else:
                     why.append(DIFFER)
             except UNUSABLE as problem:
-                if parts and str(problem) == EXHAUSTED:
-                    again.append(goal)
-                else:
+                if str(problem) == EXHAUSTED:
+                    short.append(goal)
+                if not parts or str(problem) != EXHAUSTED:
                     why.append(str(problem))
-        left = again
-    return done
+        left = short
+    return done, left
