@@ -211,7 +211,8 @@ def _cut(search: Search, group: Sequence[int], sweeps: str, least: int) -> set[i
             if any(reason != DIFFER for reason in why):
                 break  # with more functions written out it would be longer still
         goals = [goal for goal in goals if goal in search.left]
-    board.close()
+    if board is not None:
+        board.close()
     return set(group)
 
 
