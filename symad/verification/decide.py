@@ -103,8 +103,10 @@ def _decided(
     for k, pair in rest.items():
         if k in nothing:
             continue
-        meter = judge.meter.part(judge.budget.proof_steps)
-        proof = judge.within(partial(_structural, pair, known, meter), None)
+        proof = certain(pair, ONE_GRAPH) if pair.left is pair.right else None
+        if proof is None and has_symbolic_sizes(pair.comparison):
+            meter = judge.meter.part(judge.budget.proof_steps)
+            proof = judge.within(partial(_for_all_sizes, pair, known, meter), None)
         if proof is not None and proof.proof != ONE_GRAPH and not known.proves_for_all_sizes(pair.place):
             indexed[k] = proof
         if proof is not None and k not in indexed:
@@ -232,14 +234,12 @@ def _pairs(number: int, comparison: Comparison) -> list[Pair]:
     return made
 
 
-def _structural(pair: Pair, known: Replayed, meter: Meter) -> Verdict | None:
+def _for_all_sizes(pair: Pair, known: Replayed, meter: Meter) -> Verdict | None:
     """A proof that holds for all sizes, by the checker if it has one; None if there is none."""
-    if pair.left is pair.right:
-        return certain(pair, ONE_GRAPH)
-    dims = pair.comparison.left.dims | pair.comparison.right.dims
-    if dims and known.proves_for_all_sizes(pair.place):
+    if known.proves_for_all_sizes(pair.place):
         return certain(pair, replayed_claim(pair.comparison))
-    if dims and prove_for_all_sizes(pair.left, pair.right, meter)[0]:
+    if prove_for_all_sizes(pair.left, pair.right, meter)[0]:
+        dims = pair.comparison.left.dims | pair.comparison.right.dims
         return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")
     return None
 

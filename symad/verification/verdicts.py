@@ -143,6 +143,9 @@ class Judge:
         result = self.within(lambda: compare_nodes(nodes, seed, self.budget, meter), nothing)
         verdicts = []
         for pair, found in zip(pairs, result.pairs, strict=True):
+            if found.certain.all():  # nothing is searched for
+                verdicts.append(self._verdict(pair, found, result))
+                continue
             stopped = _undecided(pair, found, result)
             verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
         unsure = [verdict.status == "undecided" for verdict in verdicts]
