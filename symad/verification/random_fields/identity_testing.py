@@ -42,11 +42,11 @@ from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_exponentials import by_exponentials
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
-from symad.verification.rewriting.restated.by_one_element import by_one_element
+from symad.verification.rewriting.restated.by_one_element import one_element_of
 from symad.verification.rewriting.restated.by_regions import with_known_signs
 from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.restated.by_substitution import cases_of
-from symad.verification.rewriting.rewrite import rewrite
+from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.values.scouting import have_values, visibly_different
 
@@ -91,8 +91,10 @@ def compare_nodes(
     long = {k for k, pair in enumerate(pairs) if any(map(_compares_many, topological(pair)))}
     if long:
         search.reasons.append(f"an extreme of more than {MAX_COMPARED} elements is compared at points only")
+    expanded = expand_definitions([side for pair in pairs for side in pair])
+    plain = list(zip(expanded[0::2], expanded[1::2], strict=True))
     best = [_nothing(pair[0]) if k in long else _by_one_element(pair, search, rng, meter)
-            for k, pair in enumerate(pairs)]  # fmt: skip
+            for k, pair in enumerate(plain)]  # fmt: skip
     for split, absolutes, whole in BASES:
         rest = [k for k, found in enumerate(best) if not _is_done(found) and k not in long]
         if absolutes:
@@ -103,7 +105,7 @@ def compare_nodes(
             rest = [k for k in rest if not visibly_different(*pairs[k], ~best[k].certain)]
         if rest:
             basis = Basis(split, absolutes, whole)
-            made = rewrite([n for k in rest for n in pairs[k]], basis)
+            made = rewrite([n for k in rest for n in plain[k]], basis)
             for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
                 best[k] = _better(best[k], found)
     for k, found in enumerate(best):
@@ -127,8 +129,8 @@ def _compares_many(n: Node) -> bool:
 
 
 def _by_one_element(pair: tuple[Node, Node], search: _Search, rng: Random, meter: Meter) -> PairResult:
-    """Arrays or sums of which all elements are one function, which contains signs."""
-    sides = by_one_element(pair)
+    """Arrays or sums without fused ops, of which all elements are one function, which contains signs."""
+    sides = one_element_of(*pair)
     basis = Basis()
     made = rewrite(sides, basis) if sides is not None and not _visible(*sides) else ()
     if not any(is_root_or_sign(n) for n in topological(made)) or integer_inputs(made):

@@ -35,7 +35,12 @@ class Apart(Exception):
 
 def by_one_element(outputs: Sequence[Node]) -> list[Node] | None:
     """Two scalars: if they are equal, so are two arrays or sums. None where no element stands for all."""
-    a, b = _inside(*expand_definitions(outputs))
+    return one_element_of(*expand_definitions(outputs))
+
+
+def one_element_of(a: Node, b: Node) -> list[Node] | None:
+    """The same for nodes without fused ops."""
+    a, b = _inside(a, b)
     if not a.shape or 0 in a.shape or a.shape != b.shape:
         return None
     a, b = _where(a, b)
