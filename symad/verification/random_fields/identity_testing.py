@@ -14,30 +14,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from itertools import combinations, islice
 from math import prod
 from random import Random
 
 import numpy as np
-import sympy
 
 from symad.core.arrays import Number
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Mul
-from symad.ops.basic.sources import Input, constant_value, symbol_of
-from symad.ops.elementwise.powers import Pow
+from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Budget, Meter, OutOfBudget, Unsupported
+from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import all_choices, integer_inputs, reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.random_fields.cut_radicands import has_roots_of_sums
 from symad.verification.random_fields.error_bound import add_logs
 from symad.verification.random_fields.function_values import NeedsLevel
 from symad.verification.random_fields.runs import PairResult, Sampler
-from symad.verification.random_fields.ways import Way, first_ways, has_domain, is_root_or_sign, ways_of
+from symad.verification.random_fields.ways import (
+    Way,
+    first_ways,
+    has_domain,
+    is_root_or_sign,
+    odd_parts,
+    root_inputs,
+    ways_of,
+)
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_exponentials import by_exponentials
@@ -87,11 +93,12 @@ def compare_nodes(
         For each pair which elements are equal, with the probability of a false 'equal'.
     """
     rng, meter = Random(seed), meter or Meter(budget)
-    search = _Search([side for pair in pairs for side in pair])
-    long = {k for k, pair in enumerate(pairs) if any(map(_compares_many, topological(pair)))}
+    both = [side for pair in pairs for side in pair]
+    search, many = _Search(both), depending(both, _compares_many)
+    long = {k for k, pair in enumerate(pairs) if not many.isdisjoint(pair)}
     if long:
         search.reasons.append(f"an extreme of more than {MAX_COMPARED} elements is compared at points only")
-    expanded = expand_definitions([side for pair in pairs for side in pair])
+    expanded = expand_definitions(both)
     plain = list(zip(expanded[0::2], expanded[1::2], strict=True))
     best = [_nothing(pair[0]) if k in long else _by_one_element(pair, search, rng, meter)
             for k, pair in enumerate(plain)]  # fmt: skip
@@ -248,10 +255,10 @@ def _visible(a: Node, b: Node) -> bool:
 
 def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> Sampler:
     """Of nodes that take turns, left and right."""
-    odd = _odd_parts(basis.roots.found)
+    odd = odd_parts(basis.roots.found)
     left, right = tuple(made[0::2]), tuple(made[1::2])
     positive = positive_arguments(list(zip(left, right, strict=True)))
-    return Sampler(left, right, rng, meter, odd, _root_inputs(made, positive), positive)
+    return Sampler(left, right, rng, meter, odd, root_inputs(made, positive), positive)
 
 
 def _has_roots_of_products(pair: tuple[Node, Node]) -> bool:
@@ -348,26 +355,6 @@ def _better(old: PairResult, new: PairResult) -> PairResult:
     if (new.certain.sum(), -new.log2_bound) > (old.certain.sum(), -old.log2_bound):
         return replace(new, defined=old.defined | new.defined)
     return replace(old, defined=old.defined | new.defined)
-
-
-def _odd_parts(units: Sequence[Fraction]) -> tuple[int, ...]:
-    """The odd primes that divide orders of roots."""
-    orders = [unit.denominator for unit in units if unit.denominator <= 64]
-    return tuple(sorted({int(q) for order in orders for q in sympy.primefactors(order) if q > 2}))
-
-
-def _root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Node, int]:
-    """Inputs of which roots are taken, and that are positive in all claims: they are drawn as powers."""
-    found: dict[Node, int] = {}
-    for node in topological(outputs):
-        base = node.args[0] if isinstance(node.op, Pow) else node
-        if base is node or not isinstance(base.op, Input):
-            continue
-        value = constant_value(node.args[1])
-        is_root = isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64
-        if is_root and (base in positive or getattr(base.op.symbol, "is_nonnegative", None)):
-            found[base] = value.denominator
-    return found
 
 
 # ---- integer inputs -----------------------------------------------------------------------------

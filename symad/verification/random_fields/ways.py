@@ -1,4 +1,6 @@
-"""The ways to compare graphs in random prime fields that can find something, by what the graphs contain."""
+"""The ways to compare graphs in random prime fields that can find something, by what the graphs contain; and
+how they draw what has roots.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from fractions import Fraction
 import sympy
 
 from symad.core.graph import Node, topological
-from symad.ops.basic.sources import constant_value
+from symad.ops.basic.sources import Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
@@ -54,3 +56,23 @@ def is_root_or_sign(node: Node) -> bool:
         value = constant_value(node.args[1])
         return isinstance(value, (float, Fraction))
     return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head in SIGNS)
+
+
+def odd_parts(units: Sequence[Fraction]) -> tuple[int, ...]:
+    """The odd primes that divide orders of roots."""
+    orders = [unit.denominator for unit in units if unit.denominator <= 64]
+    return tuple(sorted({int(q) for order in orders for q in sympy.primefactors(order) if q > 2}))
+
+
+def root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Node, int]:
+    """Inputs of which roots are taken, and that are positive in all claims: they are drawn as powers."""
+    found: dict[Node, int] = {}
+    for node in topological(outputs):
+        base = node.args[0] if isinstance(node.op, Pow) else node
+        if base is node or not isinstance(base.op, Input):
+            continue
+        value = constant_value(node.args[1])
+        is_root = isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64
+        if is_root and (base in positive or getattr(base.op.symbol, "is_nonnegative", None)):
+            found[base] = value.denominator
+    return found

@@ -1,5 +1,7 @@
 """Logarithms and roots of sums and quotients of exponentials: true claims are certified, false ones never."""
 
+from math import prod
+
 import numpy as np
 import pytest
 from sympy import Abs, Max, Rational, acosh, asinh, atanh, cosh, exp, log, sinh, sqrt, symbols, tanh
@@ -8,7 +10,7 @@ import symad
 from symad import functions
 from symad.ops.basic.arithmetic import add, div, mul, sub
 from symad.ops.basic.sources import constant, input_node
-from symad.verification.terms.rational_forms import rational_factors
+from symad.verification.terms.rational_forms import _factored, _field, rational_factors
 
 x, y, z = symbols("x y z", real=True)
 p, q = symbols("p q", positive=True)
@@ -111,6 +113,16 @@ def test_a_log_determinant_is_that_of_the_cholesky_factor(n):
     assert symad.equal(by_factor(1, gram), determinant, seed=1).status == "refuted"
     raw = symad.trace(lambda A: np.log(np.linalg.det(A)), [(n, n)])
     assert symad.equal(by_factor(2, lambda A: A), raw, seed=1).status == "refuted"
+
+
+def test_factors_are_those_of_sympy():
+    ring = _field(3).ring
+    x, y, z = ring.gens
+    for poly in (-6 * (x + y) ** 2 * (x - 2 * z), 4 * x * y**3, x**2 - y**2, ring(-5), 1 - x * y + z**2):
+        scale, factors = poly.factor_list()
+        found, parts = _factored(poly)
+        assert found == scale and sorted(map(str, parts)) == sorted(map(str, factors))
+        assert found * prod(f**k for f, k in parts) == poly
 
 
 def test_rational_factors_multiply_to_the_whole():
