@@ -1,6 +1,4 @@
-"""The ways to compare graphs in random prime fields that can find something, by what the graphs contain; and
-how they draw what has roots.
-"""
+"""The ways to compare graphs in random prime fields that can find something, by what the graphs contain."""
 
 from __future__ import annotations
 
