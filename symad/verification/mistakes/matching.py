@@ -114,7 +114,8 @@ def name_in(change: Change, difference: Difference, wrong: Sequence[int], every:
             factor = factor_of(scale)
             if not factor:
                 return ""
-            words = change.scaled.format("wrong sign" if factor == "-1" else f"missing factor {factor}")
+            what = "wrong sign" if factor == "-1" else f"missing factor {factor}"
+            words = change.scaled.replace("{}", what, 1)  # names such as x_{1} may have braces, too
             many = factor.removeprefix("1/")
             if many.isdigit() and int(many) > 2 and int(many) in difference.counts:
                 swapped = f"a sum of {many} elements in place of their mean"

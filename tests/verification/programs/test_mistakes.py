@@ -7,7 +7,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from sympy import Matrix, MatrixSymbol, cos, exp, floor, lambdify, sin, symbols
+from sympy import Matrix, MatrixSymbol, Symbol, cos, exp, floor, lambdify, sin, symbols
 
 import symad
 from symad.ops.basic.sources import input_node
@@ -173,3 +173,19 @@ def test_changes_without_a_name_in_many_entries_get_none():
     right = symad.hessian(PRODUCT)
     certificate = symad.verify(PRODUCT, hessian=lambda A, B: right(A, B) + np.outer(A.ravel(), [1] * 8)[:1])
     assert names_of(certificate) <= {""}
+
+
+@pytest.mark.parametrize("name", ["x_{1}", "{x}", "{}", "{0}", "%s", "\\dot{q}"])
+def test_names_may_have_braces(name):
+    """A wrong program for a function of {x} ended in a KeyError of str.format."""
+    s, t = Symbol(name, real=True), Symbol("zz", real=True)
+    ask = partial(symad.verify, sin(s) * t**2, [s, t], inputs=[s, t])
+    assert ask(gradient=lambda a, b: (np.cos(a) * b**2, 2 * np.sin(a) * b)).status == "measured"
+    for wrong in (
+        lambda a, b: (2 * np.cos(a) * b**2, 2 * np.sin(a) * b),
+        lambda a, b: (-np.cos(a) * b**2, np.sin(a) * b),
+        lambda a, b: (np.sin(a) * b**2, 2 * np.sin(a)),
+    ):
+        certificate = ask(gradient=wrong)
+        assert certificate.status == "refuted"
+        assert name in str(certificate)
