@@ -17,6 +17,7 @@ from symad.core.escaping import brief
 from symad.core.graph import Node
 from symad.core.questions import flops
 from symad.errors import SymadError
+from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.sympy_functions.special_functions import SpecialFunction
 
@@ -147,8 +148,9 @@ NODE = 60
 ARRAY = 8
 """Fixed steps of one operation on an array of residues, independent of its size."""
 
-FUNCTION, SLOW_FUNCTION = 20, 1000
-"""The number of operations that one evaluation of a scalar function counts for."""
+FUNCTION, SLOW_FUNCTION, SLOWEST_FUNCTION = 20, 1000, 300_000
+"""The number of operations that one evaluation of a scalar function counts for; the last of polylogarithms of
+orders that are no integers, which take 0.2 s and more for 60 digits at arguments beyond 1."""
 
 QUICK = (
     sympy.exp, sympy.log, sympy.LambertW, sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min,
@@ -170,13 +172,28 @@ def is_slow(head: type[sympy.Basic]) -> bool:
     return not (isinstance(head, type) and issubclass(head, QUICK))
 
 
+def takes_seconds(node: Node) -> bool:
+    """True of polylogarithms of orders that are no integers, and of derivatives by the order."""
+    head = node.op.head if isinstance(node.op, Apply) else None
+    if sympy.polylog not in (head, getattr(head, "of", None)):
+        return False
+    return head is not sympy.polylog or not isinstance(constant_value(node.args[0]), int)
+
+
+def _weight(node: Node, head: type[sympy.Basic]) -> int:
+    """The number of operations that one evaluation of a function counts for."""
+    if takes_seconds(node):
+        return SLOWEST_FUNCTION
+    return SLOW_FUNCTION if is_slow(head) else FUNCTION
+
+
 def operations(nodes: Sequence[Node]) -> float:
     """The scalar operations of one evaluation of some nodes, whose sizes are numbers."""
     total = 0.0
     for node in nodes:
         own = float(flops(node.op, node))
         if isinstance(node.op, Apply):
-            own *= SLOW_FUNCTION if is_slow(node.op.head) else FUNCTION
+            own *= _weight(node, node.op.head)
         total += 1 + own
     return total
 

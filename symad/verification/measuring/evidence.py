@@ -18,7 +18,7 @@ from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input
-from symad.verification.budget import NODE, Meter, OutOfBudget, operations
+from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
 from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import integer_inputs, reads_inside
 from symad.verification.fields.prime_fields import Array
@@ -99,7 +99,7 @@ class Net:
     def tried(self) -> Iterator[Point]:
         """Points of independent signs, some of them far away, and what floats suggest."""
         operations = max(scalar_operations([*self.left, *self.right]), 1)
-        if operations > MAX_OPERATIONS_IN_BALLS or not self.inputs:
+        if operations > MAX_OPERATIONS_IN_BALLS or not self.inputs or any(map(takes_seconds, self.nodes)):
             return
         count = min(MAX_POINTS, max(WORK // operations, 1))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=5)):

@@ -17,6 +17,7 @@ from sympy import (
     cos,
     eye,
     gamma,
+    polylog,
     sin,
     sqrt,
     symbols,
@@ -258,3 +259,11 @@ def test_solutions_are_scouted_point_by_point_at_few_points(monkeypatch):
     solution = symad.implicit(x + x**3 - y, x, [y])
     assert symad.check(solution, seed=1).status == "tested"
     assert 10 < len(solved) < 1000
+
+
+def test_polylogarithms_of_any_order_take_seconds():
+    """∂Li_q(x)/∂q takes seconds for 120 digits, and was counted as a millisecond: no end in 500 s."""
+    q, x = Symbol("q", positive=True), Symbol("x", real=True)
+    start = time.process_time()
+    assert symad.check(polylog(q, x)).status == "measured"
+    assert time.process_time() - start < 60
