@@ -101,7 +101,8 @@ def _concrete(op: AttentionOp, shapes: tuple[Shape, ...]) -> tuple[Nodes, Node]:
 def value(op: AttentionOp, args: Nodes) -> Nodes:
     """(o, L). Rows without visible keys have o = 0 and L = −∞."""
     t, seen = scores(op, args)
-    if seen is None:
+    if seen is None or sees_itself(op, args):
+        t = t if seen is None else select(seen, t, constant(-np.inf))
         return apply_weights(softmax(t, (3,)), args[2]), logsumexp(t, (3,))
     alive = compare("<", constant(0), sum_axes(indicator(seen), (3,)))
     there = broadcast_axes(alive, t.shape, ROWS)
@@ -113,10 +114,10 @@ def value(op: AttentionOp, args: Nodes) -> Nodes:
 
 def tangent(op: AttentionOp, args: Nodes) -> Nodes:
     """(ȯ, L̇)."""
-    (out, lse), dots = args[op.inner : op.inner + 2], args[op.inner + 2 :]
+    (out, _), dots = args[op.inner : op.inner + 2], args[op.inner + 2 :]
     t, seen = scores(op, args)
     (moved,) = push([t], {args[r]: d for r, d in zip(op.real, dots, strict=True)})
-    p = weights(t, seen, lse)
+    p = weights(op, args, t, seen)
     p_dot = visible(seen, mul(p, dense(moved, t)))
     lse_dot = sum_axes(p_dot, (3,))
     shifted = mul(broadcast_axes(lse_dot, out.shape, ROWS), out)
@@ -125,9 +126,9 @@ def tangent(op: AttentionOp, args: Nodes) -> Nodes:
 
 def cotangent(op: AttentionOp, args: Nodes) -> Node:
     """The cotangent of argument ``op.part``."""
-    out, lse, out_bar, lse_bar = args[op.inner :]
+    out, _, out_bar, lse_bar = args[op.inner :]
     t, seen = scores(op, args)
-    p = weights(t, seen, lse)
+    p = weights(op, args, t, seen)
     if op.part == 2:
         return gather_weights(p, out_bar, args[2].shape)
     delta = sub(sum_axes(mul(out_bar, out), (3,)), lse_bar)
@@ -154,9 +155,16 @@ def visible(seen: Node | None, a: Node) -> Node:
     return a if seen is None else select(seen, a, constant(0))
 
 
-def weights(t: Node, seen: Node | None, lse: Node) -> Node:
+def sees_itself(op: AttentionOp, args: Nodes) -> bool:
+    """Whether the mask is seen to show key i to query i, so that no row is empty."""
+    _, _, i, j = LOOPS
+    return same_dim(args[0].shape[2], args[1].shape[2]) and op.mask.expression.subs(j, i) == sp.true
+
+
+def weights(op: AttentionOp, args: Nodes, t: Node, seen: Node | None) -> Node:
     """p = exp(t − L), 0 at hidden pairs."""
-    if seen is not None:  # L = −∞ where all are hidden
+    lse = args[op.inner + 1]
+    if seen is not None and not sees_itself(op, args):  # L = −∞ where all are hidden
         lse = select(compare("<", constant(-np.inf), lse), lse, constant(0))
     return visible(seen, apply(sp.exp, sub(t, broadcast_axes(lse, t.shape, ROWS))))
 

@@ -19,7 +19,7 @@ Number: TypeAlias = Fraction | int
 Factor: TypeAlias = tuple[int, tuple[int, ...], Number]
 Renaming: TypeAlias = Mapping[int, int]
 Form: TypeAlias = "tuple[Network, ...]"
-ONE, DELTA, AXIS, NEW = Fraction(1), 0, -20_000, BOUND - 1  # [i = j]; atoms' axes; what products bind
+ONE, DELTA, AXIS, NEW = 1, 0, -20_000, BOUND - 1  # [i = j]; atoms' axes; what products bind
 MAX_NETWORKS, MAX_FACTORS, MAX_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
 
@@ -27,7 +27,7 @@ MAX_NETWORKS, MAX_FACTORS, MAX_WORK = 800, 200, 50_000  # of a form, of a networ
 class Network:
     """number · Σ over the bound indices Π factors; ``sums`` has the sizes of the bound indices."""
 
-    number: Fraction
+    number: Number
     factors: tuple[Factor, ...]
     sums: Mapping[int, Dim]
 
@@ -67,6 +67,7 @@ class Networks:
     def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
         self.answers, self.unused, self.count, self.work = answers, set(answers), 0, 0
+        self.conditions = {DELTA}  # atoms that are 0 or 1
         self.forms, self.fresh, self.atoms = dict[Term, Form](), count(NEW, -2), {DELTA: Atom("delta", None)}
 
     def ask(self, kind: str, *about: Any) -> Any:
@@ -91,13 +92,16 @@ class Networks:
         """The number of an atom and the order of its axes; it may be an earlier one with axes permuted."""
         # The answer is [number, order of the axes, a list of [network, renaming] for each form].
         answer = self.ask("atom", atom, axes) if atom.forms else None
+        flagged = atom.kind == "truth" or atom.data in table.CONDITIONS
         if answer is None:
             same = [k for k, a in self.atoms.items() if a == atom and not atom.forms]
             self.atoms.setdefault(number := [*same, len(self.atoms)][0], atom)
+            self.conditions.update([number] * flagged)
             return number, list(range(axes))
         number, order, maps = int(answer[0]), list(map(int, answer[1])), answer[2]
         if (number, order) == (-len(self.atoms), [1, 0]):  # the new one is the same if turned
             self.atoms[number] = atom
+            self.conditions.update([number] * flagged)
         old, names = self.atoms[number], {AXIS + k: AXIS + i for k, i in enumerate(order)}
         alike = (old.kind, old.data) == (atom.kind, atom.data) and sorted(order) == list(range(axes))
         pairs = zip(atom.forms, old.forms, maps, strict=True)
@@ -120,14 +124,16 @@ class Networks:
         """The form of a term with index symbols."""
         for t in needed([goal]):
             if t not in self.forms:
-                self.forms[t] = self.formed(t, [self.forms[a] for a in t.args])
+                form = self.formed(t, [self.forms[a] for a in t.args])
+                short = len(form) > 1 and t in t.table.truths and self.ask("name", t)
+                self.forms[t] = self.function("truth", None, [form]) if short else form
         return self.forms[goal]
 
     def formed(self, term: Term, args: list[Form]) -> Form:
         """The form of a term from those of its arguments."""
         kind, data = term.kind, term.data
         if kind == "number":
-            return self.simple(Fraction(data), [], {})
+            return self.simple(data, [], {})
         if kind in ("variable", "delta"):
             a, at = (DELTA, data) if kind == "delta" else (self.known(Atom("input", data[0]))[0], data[1])
             return self.simple(ONE, [(a, at, 1)], {})
@@ -135,8 +141,12 @@ class Networks:
             return self.add(args) if kind == "sum" else self.power(args[0], data)
         if kind in ("product", "total"):
             return self.times(args, dict(data or ()))
+        require(kind == "call", "a value may be −∞")
         if data in table.EVERYWHERE and self.ask("define", data):
             return self.form(table.DEFINITIONS[data](*term.args))
+        if data == "select" and (not args[0] or term.args[0] in term.table.truths):  # y + c (x − y)
+            minus = self.simple(-ONE, [], {})
+            return self.add([self.times(args[:2]), args[2], self.times([args[0], args[2], minus])])
         return self.matrix(args[0], *data) if isinstance(data, tuple) and data[3:] else self.call(data, args)
 
     def matrix(self, form: Form, name: str, i: int, j: int, p: int, q: int, size: Dim) -> Form:
@@ -159,10 +169,9 @@ class Networks:
         u = x[0] if x else ()
         if name == "equal" and (() in x) and any(map(self.positive, x)):
             return ()
-        if name == "select" and not u:
-            return x[2]
         kinds = [(n, [(self.atoms[a].data, e) for a, _, e in n.factors]) for n in u if not n.sums]
-        logs = [n for n, factors in kinds if name == "exp" and factors == [("log", 1)]]
+        exp = name == "exp" and not self.guarded(u)
+        logs = [n for n, factors in kinds if exp and factors == [("log", 1)]]
         if logs or (name == "exp" and not u):  # exp(c log v) = v^c, because log v needs v > 0
             rest = tuple(n for n in u if n not in logs)
             left = [self.call(name, [rest])] if rest else []
@@ -170,13 +179,17 @@ class Networks:
         if name in table.TURNED and u and all(n.number < 0 for n in u):
             shift, scale, exponent = table.TURNED[name]
             value = self.call(name, [tuple(Network(-n.number, n.factors, n.sums) for n in u)])
-            parts = [self.simple(Fraction(scale), [], {}), self.power(value, exponent)]
-            return self.add([self.simple(Fraction(shift), [], {}), self.times(parts)])
+            parts = [self.simple(scale, [], {}), self.power(value, exponent)]
+            return self.add([self.simple(shift, [], {}), self.times(parts)])
         return self.function("call", name, x)
 
     def inner(self, number: int, at: Sequence[int]) -> Form:
         """What an atom is a function of."""
         return moved(self.atoms[number].forms[0], {AXIS + k: i for k, i in enumerate(at)})
+
+    def guarded(self, form: Form) -> bool:
+        """Whether conditions may hide that other factors have no value."""
+        return any(a != DELTA and a in self.conditions for n in form for a, _, _ in n.factors)
 
     def positive(self, form: Form) -> bool:
         """Whether a form is a sum, never empty, of squares of real inputs: 0 on no open set; or a power."""
@@ -186,8 +199,9 @@ class Networks:
     def _square(self, factor: Factor) -> bool:
         (kind, data, forms), e = self.atoms[factor[0]], factor[2]
         if kind == "input":
-            known = [getattr(data.symbol, f"is_{word}", None) for word in ("integer", "zero")]
-            return e > 0 and e % 2 == 0 and True not in known
+            symbol = getattr(data, "symbol", None)  # positions have none
+            known = [getattr(symbol, f"is_{word}", None) for word in ("integer", "zero")]
+            return symbol is not None and e > 0 and e % 2 == 0 and True not in known
         size = not forms and getattr(data, "is_positive", None) is True
         return size or data == "exp" or (kind == "sum" and self.positive(forms[0]))
 
@@ -198,24 +212,26 @@ class Networks:
             names = {i: next(self.fresh) for i in sums or ()}
             number, factors, bound = ONE, list[Factor](), {names[i]: d for i, d in (sums or {}).items()}
             for n in choice:
-                copy = n.renamed({**{i: next(self.fresh) for i in n.sums}, **names})
+                new = {i: next(self.fresh) for i in n.sums}
+                copy = n.renamed({**new, **names}) if new or names else n
                 number, factors = number * copy.number, [*factors, *copy.factors]
                 bound |= copy.sums
             made.append(self.simple(number, factors, bound))
             require(len(made) <= MAX_NETWORKS, "too many networks")
         return self.add(made)
 
-    def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
+    def simple(self, number: Number, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
         """One network: identity matrices are carried out, equal factors merged, free sums become sizes."""
-        bound, n = dict(sums), Network(number, tuple(factors), {}).renamed({})
-        while found := [at for a, at, _ in n.factors if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
+        bound, todo = dict(sums), [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
+        while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
             i, j = found[0] if found[0][0] in bound else found[0][::-1]
-            todo = [f for f in n.renamed({i: j}).factors if f[0] != DELTA or f[1][0] != f[1][1]]
-            bound, n = {k: d for k, d in bound.items() if k != i or i == j}, Network(number, tuple(todo), {})
+            moved = Network(number, tuple(todo), {}).renamed({i: j}).factors
+            todo = [f for f in moved if f[0] != DELTA or f[1][0] != f[1][1]]
+            bound = {k: d for k, d in bound.items() if k != i or i == j}
         merged: dict[tuple[int, tuple[int, ...]], Number] = {}
-        for a, at, e in n.factors:
-            merged[a, at] = 1 if a == DELTA else merged.get((a, at), 0) + e
-        for i in bound.keys() - {i for (_, at), e in merged.items() if e for i in at}:
+        for a, at, e in todo:
+            merged[a, at] = 1 if a in self.conditions else merged.get((a, at), 0) + e
+        for i in bound.keys() - {i for (_, at), e in merged.items() if e for i in at} if bound else ():
             if isinstance(dim := bound.pop(i), int):
                 number *= dim
             else:
@@ -246,11 +262,11 @@ class Networks:
             return self.times([form] * int(exponent))
         require(form and -MAX_POWER <= exponent <= MAX_POWER, "a power of 0, or one that is too high")
         if len(form) == 1 and not form[0].factors:
-            return self.simple(ONE, [(self.known(Atom("root", form[0].number))[0], (), exponent)], {})
+            return self.simple(ONE, [(self.known(Atom("root", Fraction(form[0].number)))[0], (), exponent)], {})
         rows = [{(a, at): e for a, at, e in n.factors if not n.sums.keys() & set(at)} for n in form]
         lowest = {key: min(row.get(key, 0) for row in rows) for row in rows for key in row}
         shared = [(*key, e) for key, e in lowest.items() if e and key[0] != DELTA]
-        if exponent.denominator > 1 or not shared:
+        if exponent.denominator > 1 or not shared or self.guarded(form):
             return self.function("sum", None, [form], exponent)
         g, inverse = (self.simple(ONE, [(a, at, e * k) for a, at, e in shared], {}) for k in (exponent, -1))
         return self.times([g, self.power(self.times([form, inverse]), exponent)])

@@ -1,7 +1,7 @@
 """Scalar terms: what graphs are once they are written out, element by element; and the table of functions.
 
 A term is a number, a variable, a sum, a product, a rational power, a function called by name, a sum over
-index symbols, [i = j] for index symbols, or −∞. Equal terms are one object, however often they are used.
+index symbols, [i = j] for index symbols, or −∞ where a condition fails. Equal terms are one object, however often they are used.
 The table has formulas of textbooks such as the NIST Digital Library of Mathematical Functions (DLMF).
 """
 
@@ -80,10 +80,10 @@ class Terms:
     """All terms of one proof, numbered in the order in which they are made: arguments come first."""
 
     def __init__(self) -> None:
-        """There is −∞ alone, of which a sum is −∞, and exp is 0; ``truths`` are known to be 0 or 1."""
+        """``truths`` are known to be 0 or 1; ``masked`` may be −∞, so that they are no arguments."""
         self.work, self.truths, self.known = 0, set[Term](), dict[tuple[Hashable, ...], Term]()
-        self.numbers: dict[Operand, Term] = {}
-        self.minus_infinity = self.made("infinity", None)
+        self.numbers, self.masked = dict[Operand, Term](), set[Term]()
+        self.minus_infinity = self.mask(self.term(0), self.term(0))
 
     def spend(self, work: int) -> None:
         """Count work, and refuse more than is allowed."""
@@ -94,7 +94,7 @@ class Terms:
     def made(self, kind: str, data: object, *args: Term) -> Term:
         """The term; it is made if there is none."""
         if (found := self.known.get(key := (kind, data, args))) is None:
-            if len(self.known) >= MAX_TERMS or (args and self.minus_infinity in args):
+            if len(self.known) >= MAX_TERMS or not self.masked.isdisjoint(args):
                 raise Refused(f"more than {MAX_TERMS} scalar terms, or −∞ is used as a number")
             self.known[key] = found = Term(self, kind, data, args, len(self.known))
         return found
@@ -114,9 +114,10 @@ class Terms:
         for number in [t.data for t in terms if t.kind == "number"] if len(kept) < len(terms) else ():
             total = total * number if start else total + number
             bounded([total.numerator, total.denominator])
-        if self.minus_infinity in kept and not start:
-            return self.minus_infinity
-        if not total and start and self.minus_infinity not in kept:
+        if not start and not self.masked.isdisjoint(kept):
+            masks, values = zip(*map(self.split, kept), strict=True)
+            return self.mask(self.product(masks), self.sum([*values, total]))
+        if not total and start and self.masked.isdisjoint(kept):
             return self.term(0)
         kept += [self.term(total)] if total != start or not kept else []
         return kept[0] if len(kept) == 1 else self.made(kind, None, *kept)
@@ -145,8 +146,20 @@ class Terms:
 
     def call(self, name: object, *args: Operand) -> Term:
         """The function of this name."""
-        zero = name == "exp" and args[0] is self.minus_infinity
-        return self.term(0) if zero else self.made("call", name, *map(self.term, args))
+        if name == "exp" and (a := self.term(args[0])) in self.masked:
+            return self.select(a.args[0], self.call(name, a.args[1]), 0)
+        return self.made("call", name, *map(self.term, args))
+
+    def mask(self, real: Term, value: Term) -> Term:
+        """The value where ``real`` is 1, and −∞ where it is 0."""
+        if real.number != 1:
+            self.truths.add(real)
+            self.masked.add(value := self.made("mask", None, real, value if real.number is None else real))
+        return value
+
+    def split(self, a: Term) -> Sequence[Term]:
+        """Where a term is not −∞, and its value there."""
+        return a.args if a in self.masked else (self.term(1), a)
 
     def delta(self, i: int, j: int) -> Term:
         """[i = j] for two positions, or two index symbols."""
@@ -160,6 +173,10 @@ class Terms:
             return a if a is b or condition.data else b
         if (a.number, b.number) == (1, 0) and condition in self.truths:
             return condition
+        if not self.masked.isdisjoint([a, b]):
+            (c, x), (d, y) = map(self.split, (a, b))
+            value = self.select(condition, x, y) if c.number != 0 != d.number else y if d.number else x
+            return self.mask(self.select(condition, c, d), value)
         return self.call("select", condition, a, b)
 
 
@@ -258,5 +275,6 @@ EVERYWHERE = {"tanh", "asinh", "logcosh", "softplus", "sigmoid"}  # their defini
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
 TURNED = dict.fromkeys(ODD, (0, -1, 1)) | {"exp": (0, 1, -1), "sigmoid": (1, -1, 1)}  # a + b f(u)^k is f(−u)
 POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "equal"}  # these are 0 or 1
+CONDITIONS = INDICATORS | {"real"}
 TOTAL = {*DERIVATIVES, "pi", "select"} - {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
 # these have a value for all real arguments

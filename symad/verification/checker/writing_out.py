@@ -103,7 +103,8 @@ def compared(op: selection.Compare, a: Term, b: Term) -> Term:
     """[a relation b] as 0 or 1."""
     terms, ordered = a.table, op.relation in ("<", "<=")
     if a is terms.minus_infinity and op.relation == "<":  # whether b has a real value
-        return terms.call("real", b) if a is not b else terms.term(0)
+        real, value = terms.split(b)
+        return terms.select(real, terms.call("real", value), 0)
     a, b = (b, a) if op.relation == "<=" else (a, b)
     made = terms.call("less" if ordered else "equal", a, b)
     if a.number is not None and b.number is not None:
@@ -245,6 +246,8 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
     sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
     sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
+    sources.Iota: lambda w, node, x, at: w.terms.term(at[0]) if at[0] >= 0 else
+        w.terms.made("variable", (sources.Iota, at)),
     sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
     arithmetic.Add: each(lambda op, *a: a[0].table.sum(
         b if s == 1 else b * s for s, b in zip(op.signs, a, strict=True))),
@@ -260,7 +263,7 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
 }  # fmt: skip
 RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     sources.ArrayConstant: lambda w, node, x, at: exact(node.op.array[at], w.terms),
-    sources.Iota: lambda w, node, x, at: w.terms.term(at[0]), reduction.Extreme: reduced,
+    reduction.Extreme: reduced,
     shaping.Slice: lambda w, node, x, at: x[0](
         tuple(a + s * i for i, a, s in zip(at, node.op.start, node.op.step, strict=True))),
     shaping.Pad: padded, stacking.Concatenate: joined, gathering.ScatterAdd: scattered, scan.Scan: scanned,

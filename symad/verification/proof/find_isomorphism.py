@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice, permutations
 from typing import Any
 
@@ -20,8 +21,18 @@ from symad.verification.proof.whole_proofs import Found
 MAX_PAIRS_TRIED, MAX_AXIS_ORDERS = 20_000, 24
 """The maximum numbers of pairs of factors tried in one search, and of orders of an atom's axes."""
 
-MAX_NETWORKS_MADE, MAX_MATCHES = 20_000, 20_000
-"""The maximum numbers of networks made, and of pairs of networks compared, for one output."""
+MAX_NETWORKS_MADE, MAX_MATCHES, MAX_TERM_STEPS = 20_000, 20_000, 25_000
+"""The maximum numbers of networks made, of pairs of networks compared, and of steps to write one output out."""
+
+
+class BriefTerms(Terms):
+    """Terms of a claim that is short enough to have a proof here."""
+
+    def spend(self, work: int) -> None:
+        """Count work; the finder gives up where there is too much."""
+        super().spend(work)
+        if self.work > MAX_TERM_STEPS:
+            raise Refused(EXHAUSTED)
 
 
 class IsomorphismFinder(Networks):
@@ -34,7 +45,7 @@ class IsomorphismFinder(Networks):
         self.found: list[tuple[int, Json]] = []
         self.tried = self.made = self.matches = 0
 
-    def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
+    def simple(self, number: Fraction | int, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
         """One network; the finder gives up where there are too many."""
         self.made += 1
         if self.made > MAX_NETWORKS_MADE:
@@ -46,7 +57,7 @@ class IsomorphismFinder(Networks):
         self.count += 1
         number = self.count
         answers: Any = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}
-        answer = answers[kind](*about) if kind in answers else self.define
+        answer = answers[kind](*about) if kind in answers else self.define == (kind == "define")
         if answer is not False and answer is not None and (answer != [] or kind == "equal"):
             self.found.append((number, answer))
         return answer
@@ -165,39 +176,42 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
     for goal in wanted:
         outputs.setdefault(goal[:2], []).append(goal)
     for (k, o), goals in outputs.items():
-        failed = list[str]()
-        for define in (False, True):
-            try:
-                proof, steps = _proof(claims, (k, o), goals, define)
-            except Refused as problem:
-                failed.append(str(problem))
-                if str(problem) == EXHAUSTED:
-                    break  # with definitions written out it is longer
-            else:
-                proofs.append(proof)
-                count += steps
-                failed.clear()
-                break
-        reasons += failed[:1]
+        steps, known, problem = _steps(claims[k], o)
+        if problem:
+            reasons.append(problem)
+        else:
+            proofs.append(Proof((k,), tuple(goals), steps, digest_of(goals, steps), "networks"))
+            count += known + len(goals)
     return Found(tuple(proofs), count, tuple(reasons))
 
 
-def _proof(
-    claims: Sequence[Claim], place: tuple[int, int], goals: Sequence[Goal], define: bool
-) -> tuple[Proof, int]:
-    """A proof for one output that the checker accepts, and how many steps it takes.
+@lru_cache(64)
+def _steps(claim: Claim, o: int) -> tuple[tuple[Any, ...], int, str]:
+    """Steps that the checker accepts for output o of a claim, and how many it takes; or why none are found."""
+    first = ""
+    for define in (False, True):
+        try:
+            steps = _found(claim, o, define)
+            return steps, replay([claim], Proof((0,), ((0, o, 0),), steps, way="networks")) - 1, ""
+        except Refused as problem:
+            first = first or str(problem)
+            if str(problem) == EXHAUSTED:
+                break  # with definitions written out it is longer
+    return (), 0, first
+
+
+def _found(claim: Claim, o: int, define: bool) -> tuple[Any, ...]:
+    """The steps of a proof for one output.
 
     Raises:
         Refused: the search ends without one.
     """
-    claim, finder = claims[place[0]], IsomorphismFinder(define)
+    finder = IsomorphismFinder(define)
     try:
-        writing = Writing(Terms(), symbolic=True)
-        if not finder.equal(*sides_for_all_sizes(claim.derivative, claim.outputs, place[1], writing)):
+        writing = Writing(BriefTerms(), symbolic=True)
+        if not finder.equal(*sides_for_all_sizes(claim.derivative, claim.outputs, o, writing)):
             raise Refused("the contraction networks differ")
     except DAMAGE:  # networks do not state this kind of claim
         kind = claim.derivative.kind
         raise Refused(f"the checker has no rule for all sizes for a claim of the kind {kind!r}") from None
-    steps = tuple([number, answer] for number, answer in finder.found)
-    proof = Proof((place[0],), tuple(goals), steps, digest_of(goals, steps), "networks")
-    return proof, replay(claims, proof)
+    return tuple([number, answer] for number, answer in finder.found)

@@ -338,5 +338,5 @@ def replayed_claim(comparison: Comparison) -> str:
 
 def derived_for_all_sizes(derivative: Derivative, outputs: tuple[Node, ...]) -> bool:
     """Whether the checker accepts that some outputs are a derivative, for all sizes."""
-    goals = [(0, o, 0) for o in range(len(outputs))]
-    return len(find_for_all_sizes(_defined([Claim(derivative, outputs)]), goals).goals) == len(goals)
+    claims = _defined([Claim(derivative, outputs)])
+    return all(find_for_all_sizes(claims, [(0, o, 0)]).goals for o in range(len(outputs)))
