@@ -40,11 +40,9 @@ class Network:
     def same(self, other: "Network", pairs: Iterable[Sequence[int]], axes: Renaming) -> bool:
         """Whether this is the other's product and sums, with bound indices renamed one by one, and axes."""
         names = {int(i): int(j) for i, j in pairs}
-        if names.keys() != self.sums.keys() or sorted(names.values()) != sorted(other.sums):
-            raise Refused("a step renames what is not summed over")
-        factors = sorted(self.renamed({**axes, **names}).factors)
-        sizes = all(same_dim(self.sums[i], other.sums[j]) for i, j in names.items())
-        return sizes and factors == sorted(other.factors)
+        whole = names.keys() == self.sums.keys() and sorted(names.values()) == sorted(other.sums)
+        sizes = whole and all(same_dim(self.sums[i], other.sums[j]) for i, j in names.items())
+        return sizes and sorted(self.renamed({**axes, **names}).factors) == sorted(other.factors)
 
 
 class Atom(NamedTuple):
@@ -67,7 +65,7 @@ class Networks:
     def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
         self.answers, self.unused, self.count, self.work = answers, set(answers), 0, 0
-        self.conditions = {DELTA}  # atoms that are 0 or 1
+        self.conditions = {DELTA}  # the atoms that are 0 or 1
         self.forms, self.fresh, self.atoms = dict[Term, Form](), count(NEW, -2), {DELTA: Atom("delta", None)}
 
     def ask(self, kind: str, *about: Any) -> Any:
@@ -92,7 +90,7 @@ class Networks:
         """The number of an atom and the order of its axes; it may be an earlier one with axes permuted."""
         # The answer is [number, order of the axes, a list of [network, renaming] for each form].
         answer = self.ask("atom", atom, axes) if atom.forms else None
-        flagged = atom.kind == "truth" or atom.data in table.CONDITIONS
+        flagged = atom.kind == "truth" or atom.data in table.INDICATORS
         if answer is None:
             same = [k for k, a in self.atoms.items() if a == atom and not atom.forms]
             self.atoms.setdefault(number := [*same, len(self.atoms)][0], atom)
@@ -117,8 +115,7 @@ class Networks:
     def equal(self, left: Term, right: Term) -> bool:
         """Whether two terms have the same form, index by index."""
         a, b = [self.expanded(self.form(term)) for term in (left, right)]
-        pairs = self.ask("equal", a, b)
-        return pairs is not None and self.isomorphic(a, b, pairs, {})
+        return self.isomorphic(a, b, self.ask("equal", a, b) or (), {})
 
     def form(self, goal: Term) -> Form:
         """The form of a term with index symbols."""
@@ -222,7 +219,8 @@ class Networks:
 
     def simple(self, number: Number, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
         """One network: identity matrices are carried out, equal factors merged, free sums become sizes."""
-        bound, todo = dict(sums), [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
+        todo = [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
+        bound = dict(sums)
         while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
             i, j = found[0] if found[0][0] in bound else found[0][::-1]
             moved = Network(number, tuple(todo), {}).renamed({i: j}).factors
@@ -262,7 +260,8 @@ class Networks:
             return self.times([form] * int(exponent))
         require(form and -MAX_POWER <= exponent <= MAX_POWER, "a power of 0, or one that is too high")
         if len(form) == 1 and not form[0].factors:
-            return self.simple(ONE, [(self.known(Atom("root", Fraction(form[0].number)))[0], (), exponent)], {})
+            root = self.known(Atom("root", Fraction(form[0].number)))[0]
+            return self.simple(ONE, [(root, (), exponent)], {})
         rows = [{(a, at): e for a, at, e in n.factors if not n.sums.keys() & set(at)} for n in form]
         lowest = {key: min(row.get(key, 0) for row in rows) for row in rows for key in row}
         shared = [(*key, e) for key, e in lowest.items() if e and key[0] != DELTA]

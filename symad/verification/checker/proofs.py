@@ -57,11 +57,6 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: 
     return list(zip(writing.kept.setdefault((claim, sweeps), y), made, strict=True))
 
 
-def weighed(node: Node, weights: Node, w: Writing) -> Term:
-    """Σ of the elements of a node times their weights."""
-    return w.total(node.shape, lambda *i: w.element(weights, i) * w.element(node, i))
-
-
 def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> Sides:
     """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
     made, kind, wrt, twice = outputs[k], claim.kind, claim.wrt, claim.kind == "curvature"
@@ -79,8 +74,8 @@ def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: W
     place, *places = [tuple(0 if d == 1 else next(rest) for d in shape) for shape in shapes]
     seeds: list[Any] = [{a.op: partial(map, w.terms.delta, to)} for a, to in zip(x, places, strict=True)]
     seeds += [{a.op: lambda i, b=b: [w.element(b, i)] for a, b in zip(wrt, d, strict=True)} for d in along]
-    dots = [weighed(f, c, w) for f, c in zip(y, weights, strict=True)] if weights else []
-    term = w.terms.sum(dots) if weights else w.element(y[0], place)
+    term = w.terms.sum([w.total(f.shape, lambda *i, f=f, c=c: w.element(c, i) * w.element(f, i))
+        for f, c in zip(y, weights, strict=True)]) if weights else w.element(y[0], place)  # fmt: skip
     for seed in seeds:
         met = [t for t in needed([term]) if t.kind == "variable" and t.data[0] in seed]
         term = tangent(term, {t: w.terms.product(seed[t.data[0]](t.data[1])) for t in met})

@@ -72,9 +72,8 @@ class Values:
             choice, sure, g = name == "select", sign == "positive", self.field.generators
             bits = reduce(or_, map(self.needs, args), 0) & ~(self.partial * choice)  # `needs` comes first
             whole = name == "log" and self.field.sign(args[0]) == "positive"
-            own = (choice or not (sure or whole or name in {"name", *table.TOTAL})) << 2 * len(
-                g
-            )  # see `exists`
+            partial = choice or not (sure or whole or name in {"name", *table.TOTAL})
+            own = partial << 2 * len(g)  # see `exists`
             smooth = name in ("max", "min") and all(a.generator >= 0 and g[a.generator].smooth for a in args)
             made = Generator(own | bits, sign, smooth, poly.ONE if sure else zeros)
             self.partial, self.atoms[key] = self.partial | own, self.field.generator(made)
@@ -169,12 +168,11 @@ class Values:
         for a, top in (term.args, term.args[::-1]) if name == "equal" else ():
             if top.data in ("max", "min") and (smaller := self.smaller(a, top, top.data)):
                 return self.value(term.table.product([1 - less for less in smaller]))
-        jumps = name in ("sign", *table.INDICATORS)  # at 0, which must be no open set's value
+        jumps = name in ("sign", "less", "equal")  # at 0, which must be no open set's value
         if jumps and not self.field.never_zero(args[0].over if len(args) == 1 else self.field.gap(*args)):
             raise Refused(f"the argument of {name} may be 0 on an open set")
-        require(
-            name != "pow" or self.field.sign(args[0]) == "positive", "the base of a power may be negative"
-        )
+        based = name != "pow" or self.field.sign(args[0]) == "positive"
+        require(based, "the base of a power may be negative")
         untrue = name == "select" and self.field.gap(self.field.multiply(args[0], args[0]), args[0])
         require(not untrue, "a condition is not 0 or 1")
         total = name not in ("select", "real") or not any([self.needs(a) & self.partial for a in args[-2:]])

@@ -1,8 +1,8 @@
 """Scalar terms: what graphs are once they are written out, element by element; and the table of functions.
 
 A term is a number, a variable, a sum, a product, a rational power, a function called by name, a sum over
-index symbols, [i = j] for index symbols, or −∞ where a condition fails. Equal terms are one object, however often they are used.
-The table has formulas of textbooks such as the NIST Digital Library of Mathematical Functions (DLMF).
+index symbols, [i = j] for index symbols, or −∞ where a condition fails. Equal terms are one object. The table
+has formulas of textbooks such as the NIST Digital Library of Mathematical Functions (DLMF).
 """
 
 from __future__ import annotations
@@ -138,9 +138,8 @@ class Terms:
             return base if exponent else self.term(1)
         if base.kind == "number" and exponent.denominator == 1:
             bits = max(base.data.numerator.bit_length(), base.data.denominator.bit_length())
-            require(
-                (base.data or exponent > 0) and bits * abs(exponent) <= MAX_BITS, "a power of 0, or too long"
-            )
+            short = (base.data or exponent > 0) and bits * abs(exponent) <= MAX_BITS
+            require(short, "a power of 0, or too long")
             return self.term(Fraction(base.data) ** int(exponent))
         return self.made("power", exponent, base)
 
@@ -274,7 +273,6 @@ DEFINITIONS: dict[str, Callable[..., Term]] = {  # used by steps, under the cond
 EVERYWHERE = {"tanh", "asinh", "logcosh", "softplus", "sigmoid"}  # their definitions have no condition
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
 TURNED = dict.fromkeys(ODD, (0, -1, 1)) | {"exp": (0, 1, -1), "sigmoid": (1, -1, 1)}  # a + b f(u)^k is f(−u)
-POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "equal"}  # these are 0 or 1
-CONDITIONS = INDICATORS | {"real"}
+POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "equal", "real"}  # these are 0 or 1
 TOTAL = {*DERIVATIVES, "pi", "select"} - {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
 # these have a value for all real arguments
