@@ -139,11 +139,9 @@ class Networks:
         if kind in ("product", "total"):
             return self.times(args, dict(data or ()))
         require(kind == "call", "a value may be −∞")
-        if data in table.EVERYWHERE and self.ask("define", data):
+        chosen = data == "select" and (not args[0] or term.args[0] in term.table.truths)
+        if chosen or (data in table.EVERYWHERE and self.ask("define", data)):
             return self.form(table.DEFINITIONS[data](*term.args))
-        if data == "select" and (not args[0] or term.args[0] in term.table.truths):  # y + c (x − y)
-            minus = self.simple(-ONE, [], {})
-            return self.add([self.times(args[:2]), args[2], self.times([args[0], args[2], minus])])
         return self.matrix(args[0], *data) if isinstance(data, tuple) and data[3:] else self.call(data, args)
 
     def matrix(self, form: Form, name: str, i: int, j: int, p: int, q: int, size: Dim) -> Form:
@@ -207,7 +205,8 @@ class Networks:
         made: list[Form] = []
         for choice in product(*forms):
             names = {i: next(self.fresh) for i in sums or ()}
-            number, factors, bound = ONE, list[Factor](), {names[i]: d for i, d in (sums or {}).items()}
+            factors, bound = list[Factor](), {names[i]: d for i, d in (sums or {}).items()}
+            number: Number = 1
             for n in choice:
                 new = {i: next(self.fresh) for i in n.sums}
                 copy = n.renamed({**new, **names}) if new or names else n

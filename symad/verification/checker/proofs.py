@@ -151,9 +151,8 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
                 raise Refused("two sides are not one node")
             return len(both)
         if proof.way == "networks":
-            machine, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
-            whole = dict.fromkeys((k, o) for k, o, _ in proof.goals)
-            pairs = [sides_for_all_sizes(*claims[k], o, writing) for k, o in whole]
+            machine, ((k, o),) = Networks(dict(proof.steps)), {goal[:2] for goal in proof.goals}
+            pairs = [sides_for_all_sizes(*claims[k], o, Writing(Terms(), symbolic=True))]
         else:
             steps: dict[int, list[Any]] = {}
             for number, rule, data in proof.steps:

@@ -51,12 +51,6 @@ def content(p: Poly) -> int:
     return gcd(*p.values()) * (1 if p[leading(p)] > 0 else -1) if p else 1
 
 
-def common_monomial(p: Poly) -> Monomial:
-    """The monomial of highest degree that divides all terms."""
-    shared = set(next(iter(p), ())).intersection(*p)
-    return tuple(k for k in sorted(shared) for _ in range(min(m.count(k) for m in p)))
-
-
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None."""
     lead, places = leading(q), p if len(q) == 1 else [set[int]().union(*p)]
@@ -204,7 +198,8 @@ class Quotients:
     def inverse(self, a: Quotient) -> Quotient:
         """1/a, where a is not 0: its numerator is split in a number, generators and the rest."""
         require(a.over, "a division by zero")
-        scale, shared = content(a.over), common_monomial(a.over)
+        scale, common = content(a.over), sorted(set(next(iter(a.over))).intersection(*a.over))
+        shared = tuple(k for k in common for _ in range(min(m.count(k) for m in a.over)))
         rest = exact_quotient(a.over, {shared: scale}) or ONE
         under: dict[Factor, int] = {frozenset({((k,), 1)}): e for k, e in Counter(shared).items()}
         under |= {frozenset(rest.items()): 1} if rest != ONE else {}

@@ -1,19 +1,16 @@
 """The rules: values of terms as quotients, step by step.
 
-Sums, products, integer powers and equal arguments of one function need no step: they follow from the axioms
-of real numbers. Every other rule is used where a step of the proof says so. A step is (rule, data):
+Sums, products, integer powers and equal arguments of one function need no step. A step is (rule, data):
 
     define    a function is replaced by its definition in the table
     sum       of exp, sin, cos: the argument is Σ k a with integers k; addition theorems; exp(log u) = u
-    factors   of log, roots, abs: the argument is Π f^e with integers e; log = Σ e log f, root = Π of roots,
-              abs = Π |f|^e, where the signs of the f allow it; log(exp a) = a
+    factors   of log, roots, abs: the argument is Π f^e, integers e, signs that allow it; log(exp a) = a
     name      last or alone: a generator stands for the value, or an earlier one that is equal (without names)
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
-each rule is a true statement about these values; so is their conclusion. Solutions of systems, Cholesky
-factors and log det A have values only where A⁻¹ has, which their derivatives need. Branches that are not
-taken, and other goals, have none: so parts and earlier values are used only where they are seen to `exist`,
-and `select` is replaced by arithmetic only if both branches have values everywhere.
+each rule is a true statement about these values. Branches that are not taken, and other goals, have none: so
+parts and earlier values are used only where they are seen to `exist`, and `select` is replaced by arithmetic
+only if both branches have values everywhere. Inverses, factors and log det A have values only where A⁻¹ has.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,14 +106,6 @@ class Values:
         value, parts = self.names[int(name)], poly.by_powers(p, int(name)).items()
         return self.field.inner([[Quotient(part), *[value] * e] for e, part in parts]).over
 
-    def variable(self, symbol: Any) -> Quotient:
-        """An element of an input, with the assumptions of its symbol."""
-        known = [kind for kind in ("positive", "nonnegative") if getattr(symbol, f"is_{kind}", None) is True]
-        if getattr(symbol, "is_zero", None) is True:
-            return self.field.number(0)
-        free, bit = getattr(symbol, "is_integer", None) is not True, 1 << 2 * len(self.field.generators)
-        return self.field.generator(Generator(bit, (*known, "")[0], free, poly.ONE if free else poly.ZERO))
-
     def plain(self, term: Term, rule: str, parts: Parts) -> Quotient:
         """The value of a term from those of its arguments, by a rule that says the parts of the argument."""
         if (v := self.values) and term.kind == "sum" and not rule:  # arguments may be products without value
@@ -125,8 +114,12 @@ class Values:
         match term.kind, rule:
             case "number", "":
                 return self.field.number(data)
-            case "variable", "":
-                return self.variable(data[0].symbol)
+            case "variable", "":  # an element of an input, with the assumptions of its symbol
+                words, own = ("positive", "nonnegative", "zero", "integer"), data[0].symbol
+                above, least, zero, whole = [getattr(own, f"is_{word}", None) is True for word in words]
+                sign, bit = "positive" if above else "nonnegative" * least, 1 << 2 * len(self.field.generators)
+                made = Generator(bit, sign, not whole, poly.ZERO if whole else poly.ONE)
+                return self.field.number(0) if zero else self.field.generator(made)
             case "product", "":
                 return reduce(self.field.multiply, args)
             case "power", "" if data.denominator == 1:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partialmethod
 from math import isqrt
 from typing import Any, TypeAlias
 
@@ -49,11 +50,7 @@ class Term:
     data: Any
     args: tuple[Term, ...]
     index: int
-
-    @property
-    def number(self) -> Fraction | int | None:
-        """The value of a number."""
-        return self.data if self.kind == "number" else None
+    number: Fraction | int | None  # the value of a number
 
     def __add__(self, other: Operand) -> Term:
         return self.table.sum([self, other])
@@ -96,7 +93,8 @@ class Terms:
         if (found := self.known.get(key := (kind, data, args))) is None:
             if len(self.known) >= MAX_TERMS or not self.masked.isdisjoint(args):
                 raise Refused(f"more than {MAX_TERMS} scalar terms, or −∞ is used as a number")
-            self.known[key] = found = Term(self, kind, data, args, len(self.known))
+            number: Any = data if kind == "number" else None
+            self.known[key] = found = Term(self, kind, data, args, len(self.known), number)
         return found
 
     def term(self, value: Operand) -> Term:
@@ -106,7 +104,7 @@ class Terms:
         bounded([(q := Fraction(value)).numerator, q.denominator])
         return self.numbers.setdefault(value, self.made("number", int(q) if q == int(q) else q))
 
-    def _folded(self, kind: str, parts: Iterable[Operand], start: Fraction | int) -> Term:
+    def _folded(self, kind: str, start: Fraction | int, parts: Iterable[Operand]) -> Term:
         """Σ parts from 0, or Π parts from 1: numbers are taken together, and a zero makes Π zero."""
         terms = [part if isinstance(part, Term) else self.term(part) for part in parts]
         self.spend(len(terms))
@@ -122,13 +120,7 @@ class Terms:
         kept += [self.term(total)] if total != start or not kept else []
         return kept[0] if len(kept) == 1 else self.made(kind, None, *kept)
 
-    def sum(self, parts: Iterable[Operand]) -> Term:
-        """Σ parts."""
-        return self._folded("sum", parts, 0)
-
-    def product(self, parts: Iterable[Operand]) -> Term:
-        """Π parts."""
-        return self._folded("product", parts, 1)
+    sum, product = partialmethod(_folded, "sum", 0), partialmethod(_folded, "product", 1)
 
     def power(self, base: Term, exponent: Fraction) -> Term:
         """base^exponent for a rational exponent; (u^p)^k is u^(p k) for an integer k."""

@@ -144,22 +144,18 @@ def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
         [a(tuple([(*at, *inner)[k] for k in axes])) for a, axes in factors]))  # fmt: skip
 
 
-def along(node: Node, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callable[..., Index]]:
-    """The sizes of some axes of the argument, and its index from positions along them."""
-    d = node.args[0].shape
-    rest = list(at) if len(at) < len(d) else [i for k, i in enumerate(at) if k not in axes]
-    keys = [*(k for k in range(len(d)) if k not in axes), *axes]
-    return [d[k] for k in axes], lambda *i: tuple(j for _, j in sorted(zip(keys, [*rest, *i], strict=True)))
-
-
 def reduced(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """exp(x)/Σ exp(x), its logarithm, log Σ exp(x); the tangent p (t − Σ p t) of p and t; an extreme."""
-    call, (sizes, index) = w.terms.call, along(node, at, node.op.axes)
+    call, d, axes = w.terms.call, node.args[0].shape, node.op.axes
+    rest = list(at) if len(at) < len(d) else [i for k, i in enumerate(at) if k not in axes]
+    keys = [*(k for k in range(len(d)) if k not in axes), *axes]
+    sizes, order = [d[k] for k in axes], sorted(range(len(d)), key=keys.__getitem__)
+    inner: list[Any] = [lambda *i, a=a: a(tuple([(*rest, *i)[k] for k in order])) for a in x]
     if isinstance(node.op, reduction.Extreme):
-        return extreme(node.op.kind, [x[0](index(*i)) for i in product(*map(range, sizes))])
+        return extreme(node.op.kind, [inner[0](*i) for i in product(*map(range, sizes))])
     if isinstance(node.op, softmax.SoftmaxTangent):
-        return x[0](at) * (x[1](at) - w.total(sizes, lambda *i: x[0](index(*i)) * x[1](index(*i))))
-    total = w.total(sizes, lambda *inner: call("exp", x[0](index(*inner))))
+        return x[0](at) * (x[1](at) - w.total(sizes, lambda *i: inner[0](*i) * inner[1](*i)))
+    total = w.total(sizes, lambda *i: call("exp", inner[0](*i)))
     if isinstance(node.op, softmax.Softmax):
         return call("exp", x[0](at)) / total
     return call("log", total) if isinstance(node.op, softmax.LogSumExp) else x[0](at) - call("log", total)

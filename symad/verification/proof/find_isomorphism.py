@@ -22,7 +22,7 @@ MAX_PAIRS_TRIED, MAX_AXIS_ORDERS = 20_000, 24
 """The maximum numbers of pairs of factors tried in one search, and of orders of an atom's axes."""
 
 MAX_NETWORKS_MADE, MAX_MATCHES, MAX_TERM_STEPS = 20_000, 20_000, 25_000
-"""The maximum numbers of networks made, of pairs of networks compared, and of steps to write one output out."""
+"""The maximum numbers of networks made, of pairs compared, and of steps of writing, for one output."""
 
 
 class BriefTerms(Terms):
@@ -187,7 +187,7 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
 
 @lru_cache(64)
 def _steps(claim: Claim, o: int) -> tuple[tuple[Any, ...], int, str]:
-    """Steps that the checker accepts for output o of a claim, and how many it takes; or why none are found."""
+    """Steps that the checker accepts for output o of a claim, and how many; or why none are found."""
     first = ""
     for define in (False, True):
         try:

@@ -210,7 +210,7 @@ class Finder(Values):
 
     def _as_product(self, argument: Quotient, function: Any) -> Parts:
         """Numbers as primes, generators, what is divided by, and the rest of the numerator."""
-        scale, shared = poly.content(argument.over), poly.common_monomial(argument.over)
+        scale, shared = poly.content(argument.over), _common_monomial(argument.over)
         rest = poly.exact_quotient(argument.over, {shared: scale}) or poly.ONE
         ratio = Fraction(abs(scale), argument.scale)
         parts: list[tuple[int, Quotient]] = []
@@ -282,3 +282,9 @@ def written_data(data: Any) -> Json:
     """The data of a step as JSON: a name, or parts."""
     plain = data is None or isinstance(data, int) or all(isinstance(k, int) for k in data)
     return data if plain else [[k, written_value(a)] for k, a in data]
+
+
+def _common_monomial(p: poly.Poly) -> poly.Monomial:
+    """The monomial of highest degree that divides all terms."""
+    shared = set(next(iter(p), ())).intersection(*p)
+    return tuple(k for k in sorted(shared) for _ in range(min(m.count(k) for m in p)))
