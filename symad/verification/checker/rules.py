@@ -116,8 +116,8 @@ class Values:
                 return self.field.number(data)
             case "variable", "":  # an element of an input, with the assumptions of its symbol
                 words, own = ("positive", "nonnegative", "zero", "integer"), data[0].symbol
-                above, least, zero, whole = [getattr(own, f"is_{word}", None) is True for word in words]
-                sign, bit = "positive" if above else "nonnegative" * least, 1 << 2 * len(self.field.generators)
+                plus, least, zero, whole = [getattr(own, f"is_{w}", None) is True for w in words]
+                sign, bit = "positive" if plus else "nonnegative" * least, 1 << 2 * len(self.field.generators)
                 made = Generator(bit, sign, not whole, poly.ZERO if whole else poly.ONE)
                 return self.field.number(0) if zero else self.field.generator(made)
             case "product", "":

@@ -166,7 +166,7 @@ class Terms:
             return condition
         if not self.masked.isdisjoint([a, b]):
             (c, x), (d, y) = map(self.split, (a, b))
-            value = self.select(condition, x, y) if c.number != 0 != d.number else y if d.number else x
+            value = y if c.number == 0 else x if d.number == 0 else self.select(condition, x, y)
             return self.mask(self.select(condition, c, d), value)
         return self.call("select", condition, a, b)
 

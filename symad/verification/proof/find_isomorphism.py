@@ -176,7 +176,7 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
     for goal in wanted:
         outputs.setdefault(goal[:2], []).append(goal)
     for (k, o), goals in outputs.items():
-        steps, known, problem = _steps(claims[k], o)
+        steps, known, problem = known_steps(claims[k], o)
         if problem:
             reasons.append(problem)
         else:
@@ -186,7 +186,7 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
 
 
 @lru_cache(64)
-def _steps(claim: Claim, o: int) -> tuple[tuple[Any, ...], int, str]:
+def known_steps(claim: Claim, o: int) -> tuple[tuple[Any, ...], int, str]:
     """Steps that the checker accepts for output o of a claim, and how many; or why none are found."""
     first = ""
     for define in (False, True):

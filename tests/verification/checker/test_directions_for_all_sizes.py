@@ -30,6 +30,12 @@ def layer_norm(x, scale):
     return ((c / np.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) * scale) ** 3).sum()
 
 
+def masked(scores, v):
+    """Rows of weights over the positions up to their own, written with −∞."""
+    i = np.arange(scores.shape[0])
+    return (functions.softmax(np.where(i <= i[:, None], scores, -np.inf)) @ v).sum()
+
+
 def hidden(f):
     return lambda X, y, W, b, u: ((f(X @ W + b) @ u - y) ** 2).mean()
 
@@ -37,6 +43,12 @@ def hidden(f):
 LAYERS = [(n, d), (n,), (d, k), (k,), (k,)]
 DERIVED = {
     "attention": (lambda q, s, v: (functions.attention(q, s, v) ** 2).sum(), [(T, d), (n, d), (n, k)]),
+    "causal attention": (
+        lambda q, s, v: (functions.attention(q, s, v, causal=True) ** 2).sum(), [(T, d), (T, d), (T, k)],
+    ),
+    "a mask by hand": (masked, [(T, T), (T, d)]),
+    "Huber loss": (lambda r: np.where(abs(r) < 1, r * r / 2, abs(r) - 0.5).sum(), [(n,)]),
+    "a branch without value": (lambda r: np.where(r > 0, np.log(r), r * r).sum(), [(n,)]),
     "cross-entropy": (lambda X, Y, W: -(Y * functions.log_softmax(X @ W)).sum(), [(n, d), (n, k), (d, k)]),
     "layer norm": (layer_norm, [(T, d), (d,)]),
     "logistic loss": (lambda X, y, w: np.logaddexp(0, -y * (X @ w)).sum(), [(n, d), (n,), (d,)]),
@@ -44,7 +56,7 @@ DERIVED = {
     "tanh": (hidden(np.tanh), LAYERS),
     "ReLU": (hidden(functions.relu), LAYERS),
     "a vector": (lambda X, w: np.tanh(X @ w), [(n, d), (d,)]),
-}
+}  # fmt: skip
 SLOW = {
     "GELU": (hidden(functions.gelu), LAYERS),
     "self-attention": (
