@@ -164,7 +164,7 @@ class Terms:
             return a if a is b or condition.data else b
         if (a.number, b.number) == (1, 0) and condition in self.truths:
             return condition
-        if not self.masked.isdisjoint([a, b]):
+        if condition in self.truths and not self.masked.isdisjoint([a, b]):
             (c, x), (d, y) = map(self.split, (a, b))
             value = y if c.number == 0 else x if d.number == 0 else self.select(condition, x, y)
             return self.mask(self.select(condition, c, d), value)

@@ -176,28 +176,32 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
     for goal in wanted:
         outputs.setdefault(goal[:2], []).append(goal)
     for (k, o), goals in outputs.items():
-        steps, known, problem = known_steps(claims[k], o)
+        steps, problem = known_steps(claims[k], o)
         if problem:
             reasons.append(problem)
+            continue
+        proof = Proof((k,), tuple(goals), steps, digest_of(goals, steps), "networks")
+        try:
+            count += replay(claims, proof)
+        except Refused as refused:
+            reasons.append(str(refused))
         else:
-            proofs.append(Proof((k,), tuple(goals), steps, digest_of(goals, steps), "networks"))
-            count += known + len(goals)
+            proofs.append(proof)
     return Found(tuple(proofs), count, tuple(reasons))
 
 
 @lru_cache(64)
-def known_steps(claim: Claim, o: int) -> tuple[tuple[Any, ...], int, str]:
-    """Steps that the checker accepts for output o of a claim, and how many; or why none are found."""
+def known_steps(claim: Claim, o: int) -> tuple[tuple[Any, ...], str]:
+    """Steps for output o of a claim, or why none are found."""
     first = ""
     for define in (False, True):
         try:
-            steps = _found(claim, o, define)
-            return steps, replay([claim], Proof((0,), ((0, o, 0),), steps, way="networks")) - 1, ""
+            return _found(claim, o, define), ""
         except Refused as problem:
             first = first or str(problem)
             if str(problem) == EXHAUSTED:
                 break  # with definitions written out it is longer
-    return (), 0, first
+    return (), first
 
 
 def _found(claim: Claim, o: int, define: bool) -> tuple[Any, ...]:

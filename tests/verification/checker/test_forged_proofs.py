@@ -18,7 +18,7 @@ from symad.ops.elementwise.selection import Logic, Select, compare, select
 from symad.tracing import as_graph
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import replay, sides_for_all_sizes, written
-from symad.verification.checker.quotients import Generator, Quotient, Quotients
+from symad.verification.checker.quotients import ONE, Generator, Quotient, Quotients
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.checker.writing_out import Writing
@@ -117,7 +117,7 @@ def test_parts_have_values_where_the_argument_has() -> None:
 def test_an_earlier_value_has_a_value_where_its_name_is_used() -> None:
     """x (x + |x|)/(x + |x|) is x, and |x| too, but has no value for x < 0."""
     values = Values({})
-    number = values.variable(x)
+    number = values.field.generator(Generator(1, "", True, ONE))
     size = values.size(number)
     both = {(number.generator,): 1, (size.generator,): 1}
     above = {tuple(sorted((number.generator, *m))): c for m, c in both.items()}
