@@ -149,8 +149,8 @@ ARRAY = 8
 """Fixed steps of one operation on an array of residues, independent of its size."""
 
 FUNCTION, SLOW_FUNCTION, SLOWEST_FUNCTION = 20, 1000, 300_000
-"""The number of operations that one evaluation of a scalar function counts for; the last of polylogarithms of
-orders that are no integers, which take 0.2 s and more for 60 digits at arguments beyond 1."""
+"""The number of operations that one evaluation of a scalar function counts for; the last of those that take
+0.2 s and more for 60 digits at arguments beyond 1."""
 
 QUICK = (
     sympy.exp, sympy.log, sympy.LambertW, sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min,
@@ -173,11 +173,11 @@ def is_slow(head: type[sympy.Basic]) -> bool:
 
 
 def takes_seconds(node: Node) -> bool:
-    """True of polylogarithms of orders that are no integers, and of derivatives by the order."""
+    """True of polylogarithms of orders that are no integers, and of derivatives by some parameters."""
     head = node.op.head if isinstance(node.op, Apply) else None
-    if sympy.polylog not in (head, getattr(head, "of", None)):
-        return False
-    return head is not sympy.polylog or not isinstance(constant_value(node.args[0]), int)
+    if head is sympy.polylog:
+        return not isinstance(constant_value(node.args[0]), int)
+    return getattr(head, "of", None) in (sympy.polylog, sympy.betainc, sympy.betainc_regularized)
 
 
 def _weight(node: Node, head: type[sympy.Basic]) -> int:
