@@ -54,7 +54,7 @@ def text_of(node: Node) -> str:
             if len(text) <= SHORT:
                 return text
         except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError):
-            pass
+            pass  # SymPy has no form for it, or cannot print it: it is described
     return f"a {type(node.op).__name__} of {len(order)} nodes"
 
 

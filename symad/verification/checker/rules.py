@@ -8,9 +8,9 @@ Sums, products, integer powers and equal arguments of one function need no step.
     name      last or alone: a generator stands for the value, or an earlier one that is equal (without names)
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
-each rule is a true statement about these values. Branches that are not taken, and other goals, have none: so
-parts and earlier values are used only where they are seen to `exist`, and `select` is replaced by arithmetic
-only if both branches have values everywhere. Inverses, factors and log det A have values only where A⁻¹ has.
+each rule is a true statement about these values. Inverses, Cholesky factors and log det A have values only
+where A⁻¹ has. Branches that are not taken, and other goals, have none: parts and earlier values are used only
+where they are seen to `exist`, and `select` is arithmetic only if both branches have values everywhere.
 """
 
 from collections.abc import Mapping, Sequence

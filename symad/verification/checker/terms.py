@@ -120,7 +120,7 @@ class Terms:
         kept += [self.term(total)] if total != start or not kept else []
         return kept[0] if len(kept) == 1 else self.made(kind, None, *kept)
 
-    sum, product = partialmethod(_folded, "sum", 0), partialmethod(_folded, "product", 1)
+    sum, product = partialmethod(_folded, "sum", 0), partialmethod(_folded, "product", 1)  # Σ and Π of parts
 
     def power(self, base: Term, exponent: Fraction) -> Term:
         """base^exponent for a rational exponent; (u^p)^k is u^(p k) for an integer k."""

@@ -147,15 +147,18 @@ def measure(
     """
     refuse_arguments(caller.candidate, [a.name for a in reference.arguments])
     outputs = with_whole_parts(expand_definitions(reference.output_nodes))
-    reads, domain = reads_inside(reference.output_nodes), inside
-    inside = lambda point: reads(point) and domain(point)  # noqa: E731
-    task = Task(caller, reference, outputs, tuple(names), flat, meter, inside, directions)
+    reads = reads_inside(reference.output_nodes)
+
+    def usable(point: FloatPoint) -> bool:
+        return reads(point) and inside(point)
+
+    task = Task(caller, reference, outputs, tuple(names), flat, meter, usable, directions)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
-    if bounds and sum(inside(p) for _, p in ordinary) < ORDINARY // 2:
+    if bounds and sum(usable(p) for _, p in ordinary) < ORDINARY // 2:
         ordinary += points_between(nodes, task.integers, bounds, ORDINARY)
-    if sum(inside(p) and valued(p) for _, p in ordinary) >= FEW:
-        task = replace(task, inside=lambda point: inside(point) and valued(point))
+    if sum(usable(p) and valued(p) for _, p in ordinary) >= FEW:
+        task = replace(task, inside=lambda point: usable(point) and valued(point))
     if few:
         found = _visited(task, [p for p in ordinary if task.inside(p[1])][:FEWEST], False)
         entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]

@@ -57,6 +57,7 @@ class IsomorphismFinder(Networks):
         self.count += 1
         number = self.count
         answers: Any = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}
+        # a condition is one name unless functions are written out
         answer = answers[kind](*about) if kind in answers else self.define == (kind == "define")
         if answer is not False and answer is not None and (answer != [] or kind == "equal"):
             self.found.append((number, answer))

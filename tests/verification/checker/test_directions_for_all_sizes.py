@@ -46,6 +46,10 @@ DERIVED = {
     "causal attention": (
         lambda q, s, v: (functions.attention(q, s, v, causal=True) ** 2).sum(), [(T, d), (T, d), (T, k)],
     ),
+    "windowed attention": (
+        lambda q, s, v: functions.attention(q, s, v, mask=lambda b, h, i, j: abs(i - j) < 3).sum(),
+        [(T, d), (T, d), (T, k)],
+    ),
     "a mask by hand": (masked, [(T, T), (T, d)]),
     "Huber loss": (lambda r: np.where(abs(r) < 1, r * r / 2, abs(r) - 0.5).sum(), [(n,)]),
     "a branch without value": (lambda r: np.where(r > 0, np.log(r), r * r).sum(), [(n,)]),
