@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from symad.core.nodes import Node
+from symad.core.dims import same_shape
+from symad.core.nodes import Node, topological
 
 Goal: TypeAlias = tuple[int, int, int]
 """Which element of which output of which claim."""
 
 KINDS = {k: [""] for k in ("value", "gradient", "jacobian", "hessian")}  # of derivatives; their directions
 KINDS |= {"pushforward": ["v"], "pullback": ["w", ""], "slope": ["vw", "v"], "curvature": ["vw"]}
+PLAIN = ("value", "jacobian", "pushforward")  # of any number of numbers; others are of one, or of a sum
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,40 @@ class Claim(NamedTuple):
     derivative: Derivative
     outputs: tuple[Node, ...]
 
+    @property
+    def is_whole(self) -> bool:
+        """False if directions are missing or have other shapes, or depend on what the derivative is by.
+
+        Derivatives of several numbers that are of one, values of other shapes, and doubled inputs make none.
+        """
+        d, own = self.derivative, set(self.derivative.wrt)
+        one = len(d.function) == 1 and all(n == 1 for n in d.function[0].shape)
+        of = d.wrt if d.kind == "curvature" else d.function
+        pairs = list(zip(d.wrt, d.v, strict=True)) if d.v else []
+        pairs += zip(of, d.w, strict=True) if d.w else ()
+        pairs += zip(d.function, self.outputs, strict=True) if d.kind == "value" else ()
+        usual = "v" * bool(d.v) + "w" * bool(d.w) in KINDS[d.kind] and len(own) == len(d.wrt)
+        usual = usual and (one or d.kind in PLAIN or (bool(d.w) and d.kind != "curvature"))
+        apart = own.isdisjoint(topological([*d.v, *d.w]))
+        return usual and apart and all(same_shape(a.shape, b.shape) for a, b in pairs)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes, arguments first, in the order in which proofs number them."""
+        d = self.derivative
+        return topological([*d.function, *d.wrt, *d.v, *d.w, *self.outputs])
+
 
 @dataclass(frozen=True)
 class Proof:
     """Steps for some goals, as plain data that JSON can hold; ``digest`` is a checksum that others use.
 
     ``claims`` are the numbers of the claims that are written out, in order. ``steps`` are [number of the
-    term, rule, data], or [number of the question, answer] for the way "networks", which is for all sizes;
-    "same" is for one node. Letters after "elements" are directions: "v", "w" forwards, "V", "W" backwards.
+    term, rule, data]; for the way "sums", [number of the question, answer]. For the way "networks", which is
+    for all sizes, they are [sweeps, lemma, ...]. A sweep is [letter, [[number of a node, number of its
+    derivative], ...]], with "v", "w" for directions forwards, "V", "W" backwards, "X" backwards without
+    direction, and "" for nodes that may compute anything. A lemma is [[number of a node that is written out,
+    ...], [[number of a question, answer], ...]].
     """
 
     claims: tuple[int, ...]

@@ -32,7 +32,6 @@ from symad.verification.certificate.certificate import Certificate, Comparison, 
 from symad.verification.depending import depending
 from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
-from symad.verification.proof.whole_proofs import MAX_GOALS_CUT
 from symad.verification.proof.with_proofs import (
     NOT_REPLAYED,
     ONE_GRAPH,
@@ -170,8 +169,6 @@ def _proved_first(
     judge.within(partial(known.whole_arrays, asked), None)
     same = [goal for goal in same if goal not in known.goals]
     left = {k: [goal for goal in part if goal not in known.goals] for k, part in goals.items()}
-    few = [goal for part in left.values() if len(part) <= MAX_GOALS_CUT for goal in part]
-    judge.within(partial(known.long, sorted([*same, *few])), None)
     sides = [(pair.left, pair.right, *pair.function) for pair in pairs]
     extremes = depending((n for part in sides for n in part), lambda node: isinstance(node.op, Extreme))
     chosen = [k for k, part in enumerate(sides) if not extremes.isdisjoint(part)]

@@ -183,12 +183,15 @@ def _comparisons(
 
 def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit) -> list[Claim]:
     """The derivatives that the checker derives for all sizes, entry by entry, without a reference."""
-    if not scalar:
-        claims = [_jacobian_claim(graph, nodes, explicit)]
-    else:
-        claims = [_gradient_claim(graph, nodes, explicit), _hessian_claim(graph, nodes, explicit)]
-    first = [replace(c, made=dict([next(iter(c.made.items()))]), elsewhere={}) for c in claims]
-    return [c for c in first if derived_for_all_sizes(c.derivative, next(iter(c.made.values())))]
+    claims = [_gradient_claim(graph, nodes, explicit)] if scalar else []
+    if len(nodes) == 1:  # others join axes of several inputs
+        claims.append((_hessian_claim if scalar else _jacobian_claim)(graph, nodes, explicit))
+    derived = list[Claim]()
+    for claim in claims:
+        name, made = next(iter(claim.made.items()))
+        if derived_for_all_sizes(claim.derivative, made, name):
+            derived.append(replace(claim, made={name: made}, elsewhere={}))
+    return derived
 
 
 def _symbols(nodes: Sequence[Node]) -> list[sympy.Basic]:
@@ -348,13 +351,14 @@ def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
     references: dict[str, Parts] = {}
     missing, first = [], next(iter(claim.made))
     directed = graph.dims or claim.derivative.kind in DIRECTED
-    derived = claim.derived or (directed and derived_for_all_sizes(claim.derivative, claim.made[first]))
+    made = dict(claim.made)
+    derived = claim.derived or (directed and derived_for_all_sizes(claim.derivative, made[first], first))
     for name, make in ({} if derived else claim.elsewhere).items():
         try:
             references[name] = _made(make, patience)
         except NoReference as problem:
             missing.append(f"{name}: {problem}")
-    assumes, made = trusted(graph), dict(claim.made)
+    assumes = trusted(graph)
     if not references:
         references = {f"the {first}": made[first]}
         if claim.derived:

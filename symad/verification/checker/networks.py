@@ -12,6 +12,7 @@ from itertools import count, product
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import Dim, same_dim
+from symad.core.graph import Node
 from symad.verification.checker import terms as table
 from symad.verification.checker.terms import BOUND, MAX_POWER, Refused, Term, bounded, needed, require
 
@@ -62,10 +63,10 @@ def moved(form: Form, axes: Renaming) -> Form:
 class Networks:
     """The forms of one proof; ``answers`` are the isomorphisms, by the numbers of the questions."""
 
-    def __init__(self, answers: Mapping[int, Any]) -> None:
-        """No form is known yet."""
-        self.answers, self.unused, self.count, self.work = answers, set(answers), 0, 0
-        self.conditions = {DELTA}  # the atoms that are 0 or 1
+    def __init__(self, answers: Iterable[Any], opened: Mapping[Node, Any] | None = None) -> None:
+        """No form is known yet; ``opened`` are the nodes that are replaced by what they compute."""
+        self.answers, self.count, self.work = {number: answer for number, answer in answers}, 0, 0
+        self.opened, self.unused, self.conditions = opened or {}, {*self.answers}, {DELTA}  # 0 or 1
         self.forms, self.fresh, self.atoms = dict[Term, Form](), count(NEW, -2), {DELTA: Atom("delta", None)}
 
     def ask(self, kind: str, *about: Any) -> Any:
@@ -114,7 +115,7 @@ class Networks:
 
     def equal(self, left: Term, right: Term) -> bool:
         """Whether two terms have the same form, index by index."""
-        a, b = [self.expanded(self.form(term)) for term in (left, right)]
+        a, b = self.form(left), self.form(right)
         return self.isomorphic(a, b, self.ask("equal", a, b) or (), {})
 
     def form(self, goal: Term) -> Form:
@@ -131,13 +132,15 @@ class Networks:
         kind, data = term.kind, term.data
         if kind == "number":
             return self.simple(data, [], {})
+        if kind == "variable" and data[0] in self.opened:
+            return self.form(self.opened[data[0]](data[1]))
         if kind in ("variable", "delta"):
             a, at = (DELTA, data) if kind == "delta" else (self.known(Atom("input", data[0]))[0], data[1])
             return self.simple(ONE, [(a, at, 1)], {})
         if kind in ("sum", "power"):
             return self.add(args) if kind == "sum" else self.power(args[0], data)
         if kind in ("product", "total"):
-            return self.times(args, dict(data or ()))
+            return self.times(args, {i: d for i, d in data or () if i})
         require(kind == "call", "a value may be −∞")
         chosen = data == "select" and (not args[0] or term.args[0] in term.table.truths)
         if chosen or (data in table.EVERYWHERE and self.ask("define", data)):
@@ -146,13 +149,12 @@ class Networks:
 
     def matrix(self, form: Form, name: str, i: int, j: int, p: int, q: int, size: Dim) -> Form:
         """An element of a function of the matrix of this size that a form is with indices p and q."""
-        number, order = self.known(Atom(name, size, (moved(self.expanded(form), {p: AXIS, q: AXIS + 1}),)), 2)
+        number, order = self.known(Atom(name, size, (moved(form, {p: AXIS, q: AXIS + 1}),)), 2)
         at = () if name == "det" else (i, j) if order == [0, 1] else (j, i)
         return self.simple(ONE, [(number, at, 1)], {})
 
     def function(self, kind: str, data: Hashable, forms: Sequence[Form], exponent: Number = 1) -> Form:
         """A power of a function of forms, element by element, with the axes that they have."""
-        forms = [self.expanded(form) for form in forms]
         found = {i for form in forms for n in form for _, at, _ in n.factors for i in at if i not in n.sums}
         axes = sorted(i for i in found if i < 0)
         inner = {axis: AXIS + k for k, axis in enumerate(axes)}
@@ -160,10 +162,8 @@ class Networks:
         return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})
 
     def call(self, name: Hashable, x: Sequence[Form]) -> Form:
-        """A function of the table, of −u by that of u; [u = 0] is 0 where u is a sum of squares."""
+        """A function of the table, of −u by that of u."""
         u = x[0] if x else ()
-        if name == "equal" and (() in x) and any(map(self.positive, x)):
-            return ()
         kinds = [(n, [(self.atoms[a].data, e) for a, _, e in n.factors]) for n in u if not n.sums]
         exp = name == "exp" and not self.guarded(u)
         logs = [n for n, factors in kinds if exp and factors == [("log", 1)]]
@@ -186,20 +186,6 @@ class Networks:
         """Whether conditions may hide that other factors have no value."""
         return any(a != DELTA and a in self.conditions for n in form for a, _, _ in n.factors)
 
-    def positive(self, form: Form) -> bool:
-        """Whether a form is a sum, never empty, of squares of real inputs: 0 on no open set; or a power."""
-        full = {size > 0 for n in form for size in n.sums.values()} <= {True}
-        return full and bool(form) and all(n.number > 0 and all(map(self._square, n.factors)) for n in form)
-
-    def _square(self, factor: Factor) -> bool:
-        (kind, data, forms), e = self.atoms[factor[0]], factor[2]
-        if kind == "input":
-            symbol = getattr(data, "symbol", None)  # positions have none
-            known = [getattr(symbol, f"is_{word}", None) for word in ("integer", "zero")]
-            return symbol is not None and e > 0 and e % 2 == 0 and True not in known
-        size = not forms and getattr(data, "is_positive", None) is True
-        return size or data == "exp" or (kind == "sum" and self.positive(forms[0]))
-
     def times(self, forms: Sequence[Form], sums: Mapping[int, Dim] | None = None) -> Form:
         """The product of forms, summed over some of their indices."""
         made: list[Form] = []
@@ -217,7 +203,7 @@ class Networks:
         return self.add(made)
 
     def simple(self, number: Number, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
-        """One network: identity matrices are carried out, equal factors merged, free sums become sizes."""
+        """A product: identity matrices are carried out, equal factors merged, free sums become sizes."""
         todo = [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
         bound = dict(sums)
         while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
@@ -238,19 +224,13 @@ class Networks:
             if self.atoms[a].kind == "root":  # 2^(−1/2) = 1/2 · 2^(1/2)
                 number, merged[a, at] = number * self.atoms[a].data ** (e // 1), e % 1
         made = [(a, at, e) for (a, at), e in merged.items() if e]
+        whole = [f for f in made if self.atoms[f[0]].kind == "sum" and f[2] >= 1]
+        for a, at, e in whole[:1]:  # u^(3/2) = u u^(1/2)
+            rest = [*(f for f in made if f != whole[0]), (a, at, e - 1)]
+            return self.times([(Network(number, tuple(rest), {}),), self.inner(a, at)], bound)
         bounded([number.numerator, number.denominator])
         require(len(made) <= MAX_FACTORS, f"a product of more than {MAX_FACTORS} factors")
         return (Network(number, tuple(made), bound),) if number else ()
-
-    def expanded(self, form: Form) -> Form:
-        """The form without sums among its factors: u^(3/2) = u · u^(1/2)."""
-        made: list[Form] = [(n,) for n in form]
-        for i, n in enumerate(form):
-            whole = [f for f in n.factors if self.atoms[f[0]].kind == "sum" and f[2] >= 1]
-            for a, at, e in whole[:1]:
-                rest = self.simple(n.number, [*(f for f in n.factors if f != whole[0]), (a, at, e - 1)], {})
-                made[i] = self.expanded(self.times([rest, self.inner(a, at)], n.sums))
-        return form if made == [(n,) for n in form] else self.add(made)
 
     def power(self, form: Form, exponent: Number) -> Form:
         """A power of each element; (g h)^k = g^k h^k for an integer k and what all networks share."""

@@ -4,82 +4,121 @@ Outputs of graphs are claimed to be derivatives of a function. These are not tak
 table of `terms` and the chain rule (backwards: Speelpenning 1980) make of the function.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import isqrt, prod
 from operator import mul
 from typing import Any, TypeAlias
 
-from symad.core.claims import KINDS, Claim, Derivative, Goal, Proof
+from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.dims import same_shape
-from symad.core.graph import Node, topological
+from symad.core.graph import Node
 from symad.ops.basic.sources import Input
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.verification.checker import terms as table
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed, require, slope_of_matrix
-from symad.verification.checker.writing_out import Writing
+from symad.verification.checker.writing_out import STRICT, WHOLE, Element, Index, Writing
 
 Sides: TypeAlias = tuple[Term, Term]  # of a goal
-PLAIN = ("value", "jacobian", "pushforward")  # of any number of numbers; others are of one
+Seeds: TypeAlias = dict[Any, Element | None]  # what inputs (by their ops) and nodes move by, if they do
+Sweeps: TypeAlias = Sequence[tuple[str, Mapping[Node, Node]]]  # letters, nodes with their derivatives
+HELD, EACH = FREE // 2, FREE // 4  # index symbols: of nodes times their cotangents, of nodes of pairs
+MISFIT = "a claim has other shapes, too many numbers, missing directions, or such as depend on its inputs"
 
 
-def fits(claim: Derivative) -> None:
-    """Refuse directions that are missing, have other shapes, or depend on what the derivative is by."""
-    v, w, own = claim.v, claim.w, {a.op for a in claim.wrt if isinstance(a.op, Input)}
-    pairs = list(zip(claim.wrt, v, strict=True)) if v else []
-    pairs += zip(claim.wrt if claim.kind == "curvature" else claim.function, w, strict=True) if w else ()
-    usual = "v" * bool(v) + "w" * bool(w) in KINDS[claim.kind] and len(own) == len(claim.wrt)
-    apart = own.isdisjoint(n.op for n in topological([*v, *w]))
-    if not usual or not apart or not all(same_shape(a.shape, b.shape) for a, b in pairs):
-        raise Refused("a direction is missing, depends on what the derivative is by, or inputs are doubled")
+class ForAllSizes(Writing):
+    """Claims for all sizes, written out with index symbols: one element for all."""
+
+    symbolic = True
+
+    def lemmas(self, claim: Claim, k: int, sweeps: Sweeps) -> list[Sides]:
+        """What shows output k of a claim: that nodes of pairs are derivatives, as in `Proof`; and the output.
+
+        These nodes may have any values here, so they must have one where the function and the output have.
+        """
+        require(claim.is_whole and all(isinstance(a.op, Input) for a in claim.derivative.wrt), MISFIT)
+        self.cut, found = frozenset(n for _, d in sweeps for n in (*d, *d.values())), list[Sides]()
+        require(self.cut <= sure(claim, k), "a node of a pair may have no value")
+        term, made, ways = self.stated(claim.derivative, claim.outputs[k], k)
+        for letter, pairs in [s for s in sweeps if s[0]] or [(s, {}) for s, _ in ways]:
+            require(all(same_shape(a.shape, b.shape) for a, b in pairs.items()), "a pair of other shapes")
+            _, seeds = ways.pop([s for s, _ in ways].index(letter.upper() if letter in "vw" else letter))
+            pull = letter.isupper()
+            rates: Seeds = {a: None if pull else partial(self.element, b) for a, b in pairs.items()}
+            held = [(a, self.symbols(a, HELD), b) for a, b in pairs.items() if pull]
+            bars = [(self.opened(a, i), self.element(b, i), [i, a.shape]) for a, i, b in held]
+            for a, i, b in [(a, self.symbols(a, EACH), b) for a, b in pairs.items()]:
+                by = rates | {a: self.unit(i)} if pull else seeds | rates
+                left = self.moved(term, by, bars) if pull else self.moved(self.opened(a, i), by)
+                found.append((left, self.element(b, i)))
+            term = self.moved(term, seeds | rates, bars)
+        require(not ways, "a sweep is missing")
+        return [*found, (term, made)]
+
+    def stated(self, claim: Derivative, output: Node, k: int) -> tuple[Term, Term, list[tuple[str, Seeds]]]:
+        """One element of the function, and of output k; seeds by directions ("V", "W") and axes ("X")."""
+        kind, wrt, twice = claim.kind, claim.wrt, claim.kind == "curvature"
+        y = claim.function[k : k + 1] if kind in ("value", "pushforward") else claim.function
+        x = [wrt[k] for _ in range({"value": 0, "hessian": 2}.get(kind, not claim.v))]
+        weights, along, at = claim.w * (not twice), claim.w * twice, self.symbols(output, FREE)
+        shapes = [() if weights else y[0].shape, *[a.shape for a in x]]
+        axes, rest = [d for s in shapes for d in s if d != 1], iter([i for i in at if i])
+        joins = kind in ("jacobian", "hessian") and len(wrt) + len(y) > 2
+        joins = joins or not same_shape(axes, [d for d in output.shape if d != 1])
+        require(not joins, f"a {kind} joins axes of functions or inputs")
+        place, *places = [tuple(0 if d == 1 else next(rest) for d in shape) for shape in shapes]
+        ways: list[tuple[str, Seeds]] = [("X", {a.op: self.unit(i)}) for a, i in zip(x, places, strict=True)]
+        ways += [(letter, {a.op: partial(self.element, b) for a, b in zip(wrt, d, strict=True)})
+            for letter, d in (("V", claim.v), ("W", along)) if d]  # fmt: skip
+        parts = [self.total(f.shape, lambda *i, f=f, c=c: self.element(c, i) * self.element(f, i))
+            for f, c in zip(y, weights, strict=bool(weights))]  # fmt: skip
+        return self.terms.sum(parts) if weights else self.element(y[0], place), self.element(output, at), ways
+
+    def moved(self, term: Term, seeds: Seeds, bars: Iterable[tuple[Term, Term, Any]] = ()) -> Term:
+        """The tangent of a term, and of Σ node · bar where bars stay; nodes without seed are written out."""
+        self.terms.spend(1)
+        rates, zero = dict[Term, Term](), self.terms.term(0)
+        for t in needed([term]):
+            n, at = t.data if t.kind == "variable" else (None, ())
+            if n in seeds:
+                rates[t] = zero if (seed := seeds[n]) is None else seed(at)
+            elif isinstance(n, Node):
+                rates[t] = self.moved(self.opened(n, at), seeds)
+            else:
+                moving = [contribution(t, k, rates[a]) for k, a in enumerate(t.args) if rates[a] is not zero]
+                rates[t] = self.terms.sum(moving) if moving else zero
+        met = [(zip(*at, strict=True), b * r) for a, b, at in bars if (r := self.moved(a, seeds)) is not zero]
+        return self.terms.sum([rates[term], *[self.terms.made("total", tuple(axes), t) for axes, t in met]])
+
+    def symbols(self, node: Node, first: int) -> Index:
+        """Index symbols of the axes of a node, or 0 for axes of length 1."""
+        return tuple(0 if d == 1 else first + i for i, d in enumerate(node.shape))
+
+    def unit(self, place: Index) -> Element:
+        """The array that is 1 at one place, and 0 elsewhere."""
+        return lambda at: self.terms.product(map(self.terms.delta, place, at))
 
 
-def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing, sweeps: str = "") -> list[Sides]:
-    """The elements of the derivative, and those of the outputs, in order; ``sweeps`` as `Proof` has them."""
-    kind, terms, groups = claim.kind, writing.terms, (outputs, claim.function, claim.wrt, claim.v, claim.w)
-    made, y, x, v, w = map(writing.elements, groups)
-    fits(claim)
-    if w and kind != "curvature":
-        y = [terms.sum(map(terms.product, zip(w, y, strict=True)))]
-    require(len(y) == 1 or kind in PLAIN, f"a {kind} is of one number")
-    usual = "V" * bool(v) + "W" * (kind == "curvature")
-    sweeps = "".join(s for s in sweeps if s.upper() in usual or s not in "vwVW") or usual
-    others = kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]
-    require(not others and sorted(sweeps.upper()) == [*usual], f"a {kind} has other shapes or directions")
-    if (claim, sweeps) not in writing.kept:
-        for sweep in sweeps:
-            d = dict(zip(x, v if sweep in "vV" else w, strict=True))
-            along = list(d.values()) if sweep.isupper() else []
-            y = [terms.sum(map(mul, gradient(e, x), along)) if along else tangent(e, d) for e in y]
-        for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
-            y = [e for row in y for e in gradient(row, x)]
-    return list(zip(writing.kept.setdefault((claim, sweeps), y), made, strict=True))
-
-
-def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> Sides:
-    """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
-    made, kind, wrt, twice = outputs[k], claim.kind, claim.wrt, claim.kind == "curvature"
-    fits(claim)
-    y = claim.function[k : k + 1] if kind in ("value", "pushforward") else claim.function
-    x = [wrt[k] for _ in range({"value": 0, "hessian": 2}.get(kind, not claim.v))]
-    weights, along = () if twice else claim.w, [claim.v] * bool(claim.v) + [claim.w] * twice
-    shapes = [() if weights else y[0].shape, *[a.shape for a in x]]
-    at = tuple(0 if d == 1 else FREE + i for i, d in enumerate(made.shape))
-    axes, rest = [d for shape in shapes for d in shape if d != 1], iter([i for i in at if i])
-    joins = (len(y) > 1 and not weights) or (len(wrt) > 1 and kind in ("jacobian", "hessian"))
-    joins = joins or (kind not in PLAIN and any(d != 1 for d in shapes[0]))
-    joins = joins or not same_shape(axes, [d for d in made.shape if d != 1])
-    require(not joins, f"a {kind} is not of one number, or joins axes of functions or inputs")
-    place, *places = [tuple(0 if d == 1 else next(rest) for d in shape) for shape in shapes]
-    seeds: list[Any] = [{a.op: partial(map, w.terms.delta, to)} for a, to in zip(x, places, strict=True)]
-    seeds += [{a.op: lambda i, b=b: [w.element(b, i)] for a, b in zip(wrt, d, strict=True)} for d in along]
-    term = w.terms.sum([w.total(f.shape, lambda *i, f=f, c=c: w.element(c, i) * w.element(f, i))
-        for f, c in zip(y, weights, strict=True)]) if weights else w.element(y[0], place)  # fmt: skip
-    for seed in seeds:
-        met = [t for t in needed([term]) if t.kind == "variable" and t.data[0] in seed]
-        term = tangent(term, {t: w.terms.product(seed[t.data[0]](t.data[1])) for t in met})
-    return term, w.element(made, at)
+def sure(claim: Claim, k: int) -> set[Node]:
+    """Nodes with values wherever the function and output k have them: what these use, and what follows."""
+    found, nodes, value = {*claim.derivative.function, claim.outputs[k]}, claim.nodes, dict[Node, Any]()
+    for n in nodes:  # constants, and what is computed of positive ones
+        made = hasattr(n.op, "powers") or isinstance(n.op, Pow)
+        value[n] = getattr(n.op, "value", made and all(value[a] > 0 for a in n.args))
+    for n in reversed(nodes):
+        used = n in found and (type(n.op) in STRICT or isinstance(n.op, (Apply, Pow)))
+        found.update(n.args if used else ())
+    div = {n: [a for a, p in zip(n.args, getattr(n.op, "powers", ()), strict=False) if p < 0] for n in nodes}
+    over = {n for n in nodes if value[n] != 0}.union(*map(div.__getitem__, found))
+    for n in nodes:
+        whole = isinstance(n.op, Apply) and table.HEADS.get(n.op.head) in table.TOTAL
+        whole = whole or value[n] or (isinstance(n.op, Pow) and value[n.args[1]] in range(1, 9))
+        whole = whole or (type(n.op) in WHOLE and over.issuperset(div[n]))
+        found.update([n] if whole and found.issuperset(n.args) else ())
+    return found
 
 
 def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
@@ -94,15 +133,6 @@ def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
                 if arg in active and (part := contribution(term, k, sent[term][0])).number != 0:
                     sent.setdefault(arg, []).append(part)
     return [terms.sum(sent.get(v, [])) for v in variables]
-
-
-def tangent(output: Term, seeds: Mapping[Term, Term]) -> Term:
-    """Σ ∂output/∂v seed of v over the variables that have one, by the chain rule forwards."""
-    tangents = dict(seeds)
-    for term in [term for term in needed([output]) if term not in seeds]:
-        moving = [(k, tangents[a]) for k, a in enumerate(term.args) if tangents[a].number != 0]
-        tangents[term] = output.table.sum([contribution(term, k, part) for k, part in moving])
-    return tangents[output]
 
 
 def contribution(term: Term, k: int, bar: Term) -> Term:
@@ -124,44 +154,50 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
         case _, "select":  # the branch that is not taken gets nothing
             return terms.select(args[0], *((0, bar) if k == 2 else (bar, 0))) if k else terms.term(0)
     slope = table.DERIVATIVES[term.data](*args)[k] if term.data in table.DERIVATIVES else None
-    if slope is None:
-        raise Refused(f"the derivative of {term.data} by argument {k + 1} is not in the table")
-    return bar * slope
+    require(slope is not None, f"the derivative of {term.data} by argument {k + 1} is not in the table")
+    return bar * slope  # type: ignore[operator]  # not None, as is required
 
 
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 
-def written(claims: Sequence[Claim], chosen: Sequence[int], sweeps: str) -> tuple[Writing, dict[Goal, Sides]]:
-    """Some claims written out, and the two sides of each goal."""
-    writing, goals = Writing(Terms()), dict[Goal, Sides]()
+def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, dict[Goal, Sides]]:
+    """Some claims written out, and the two sides of each goal: of the derivative, and of the output."""
+    terms, goals = Terms(), dict[Goal, Sides]()
+    writing, known = Writing(terms), dict[Derivative, list[Term]]()
     for k in chosen:
-        places = ((k, o, e) for o, node in enumerate(claims[k].outputs) for e in range(prod(node.shape)))
-        goals |= zip(places, sides(*claims[k], writing, sweeps), strict=True)
+        claim, outputs = claims[k]
+        kind, groups = claim.kind, (outputs, claim.function, claim.wrt, claim.v, claim.w)
+        made, y, x, v, w = map(writing.elements, groups)
+        require(claims[k].is_whole and all(t.kind == "variable" for t in x), MISFIT)
+        if w and kind != "curvature":
+            y = [terms.sum(map(terms.product, zip(w, y, strict=True)))]
+        if claim not in known:
+            for along in [v] * bool(v) + [w] * (kind == "curvature"):
+                y = [terms.sum(map(mul, gradient(e, x), along)) for e in y]
+            for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
+                y = [e for row in y for e in gradient(row, x)]
+        places = ((k, o, e) for o, node in enumerate(outputs) for e in range(prod(node.shape)))
+        goals |= zip(places, zip(known.setdefault(claim, y), made, strict=True), strict=True)
     return writing, goals
 
 
 def replay(claims: Sequence[Claim], proof: Proof) -> int:
     """How many steps prove the goals of a proof; `Refused` if one is wrong, missing or unused."""
     try:
-        machine: Values | Networks
-        if proof.way == "same":  # one node is itself, whatever it computes
-            both = [(claims[k].derivative, claims[k].outputs[o], o) for k, o, _ in proof.goals]
-            if proof.steps or not all(d.kind == "value" and d.function[o] is n for d, n, o in both):
-                raise Refused("two sides are not one node")
-            return len(both)
+        machines: list[tuple[Values | Networks, list[Sides]]] = []
         if proof.way == "networks":
-            machine, ((k, o),) = Networks(dict(proof.steps)), {goal[:2] for goal in proof.goals}
-            pairs = [sides_for_all_sizes(*claims[k], o, Writing(Terms(), symbolic=True))]
+            ((k, o),), (plan, *parts) = {goal[:2] for goal in proof.goals}, proof.steps
+            w, n = ForAllSizes(Terms()), claims[k].nodes
+            sweeps = [(letter, {n[i]: n[j] for i, j in pairs}) for letter, pairs in plan]
+            for pair, (opened, answers) in zip(w.lemmas(claims[k], o, sweeps), parts, strict=True):
+                machines.append((Networks(answers, {n[i]: partial(w.opened, n[i]) for i in opened}), [pair]))
         else:
-            steps: dict[int, list[Any]] = {}
-            for number, rule, data in proof.steps:
-                steps.setdefault(number, []).append((rule, data))
-            (_, goals), machine = written(claims, proof.claims, proof.way[9:]), Values(steps)
-            pairs = [goals[goal] for goal in proof.goals]
-        held = min(map(min, proof.goals)) >= 0 and all(machine.equal(*pair) for pair in pairs)
-        require(held, "a goal does not follow")
-        require(not machine.unused, f"step {min(machine.unused, default=0)} is used nowhere")
-        return machine.count + len(proof.goals)
+            goals, machine = written(claims, proof.claims)[1], Networks if proof.way == "sums" else Values
+            machines = [(machine(proof.steps), [goals[goal] for goal in proof.goals])]
+        held = [m.equal(*pair) for m, pairs in machines for pair in pairs]
+        require(all(held) and min(map(min, proof.goals)) >= 0, "a goal does not follow")
+        require(not any(m.unused for m, _ in machines), "a step is used nowhere")
+        return sum(m.count for m, _ in machines) + len(proof.goals)
     except DAMAGE as problem:
         raise Refused(f"the proof is damaged: {problem}") from None

@@ -1,9 +1,9 @@
 """Polynomials with integer coefficients in generators, and their quotients, modulo relations.
 
 A polynomial has its coefficients other than 0 by monomials, sorted tuples of generators. A generator stands
-for a real function: an element of an input, a function of a value, or a value with a name. A quotient is
-N/(d Π f^m) with an integer d > 0; what is divided by is kept in factors, so that common ones are seen. Two
-are equal where both are defined if the numerator of their difference is 0 modulo the relations g^L = p.
+for a real function: an element of an input, or a function of a value. A quotient is N/(d Π f^m) with an
+integer d > 0; what is divided by is kept in factors, so that common ones are seen. Two are equal where both
+are defined if the numerator of their difference is 0 modulo the relations g^L = p.
 """
 
 from bisect import insort
@@ -36,8 +36,8 @@ def convolved(*pairs: tuple[Poly, Poly]) -> Poly:
                 both = (m + n if m[-1] <= n[0] else tuple(sorted(m + n))) if m and n else m or n
                 total[both] = total.get(both, 0) + c * d
     bounded(total.values())
-    if total and (len(total) > MAX_TERMS or max(map(len, total)) > MAX_DEGREE):
-        raise Refused(f"a polynomial has more than {MAX_TERMS} terms, or a degree above {MAX_DEGREE}")
+    short = len(total) <= MAX_TERMS and max(map(len, total), default=0) <= MAX_DEGREE
+    require(short, f"a polynomial has more than {MAX_TERMS} terms, or a degree above {MAX_DEGREE}")
     return total if all(total.values()) else {m: c for m, c in total.items() if c}
 
 
@@ -142,8 +142,7 @@ class Quotients:
         """p q^k, by repeated squaring, counted as work."""
         while k:
             self.work += len(p) * len(q)
-            if self.work > MAX_WORK:
-                raise Refused(f"more than {MAX_WORK} products of terms")
+            require(self.work <= MAX_WORK, "too many products of terms")
             p = (q if p is ONE else convolved((p, q))) if k & 1 else p
             k, q = k >> 1, convolved((q, q)) if k > 1 else q
         return p
@@ -190,10 +189,6 @@ class Quotients:
         both = [*a.under, *b.under] if a.under and b.under else ()
         under = {f: a.under.get(f, 0) + b.under.get(f, 0) for f in both} or a.under or b.under
         return self.simple(self.product(a.over, b.over), a.scale * b.scale, under)
-
-    def times(self, a: Quotient, number: Fraction | int) -> Quotient:
-        """A rational multiple."""
-        return self.multiply(a, self.number(number))
 
     def inverse(self, a: Quotient) -> Quotient:
         """1/a, where a is not 0: its numerator is split in a number, generators and the rest."""

@@ -5,15 +5,14 @@ Sums, products, integer powers and equal arguments of one function need no step.
     define    a function is replaced by its definition in the table
     sum       of exp, sin, cos: the argument is Σ k a with integers k; addition theorems; exp(log u) = u
     factors   of log, roots, abs: the argument is Π f^e, integers e, signs that allow it; log(exp a) = a
-    name      last or alone: a generator stands for the value, or an earlier one that is equal (without names)
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
 each rule is a true statement about these values. Inverses, Cholesky factors and log det A have values only
-where A⁻¹ has. Branches that are not taken, and other goals, have none: parts and earlier values are used only
-where they are seen to `exist`, and `select` is arithmetic only if both branches have values everywhere.
+where A⁻¹ has. Branches that are not taken, and other goals, have none: parts need no more than the argument,
+and `select` is arithmetic only if both branches have values everywhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 from operator import or_
@@ -31,11 +30,10 @@ MAX_ROOT_ORDER = 64  # larger multiples of angles, and roots of higher order, ar
 class Values:
     """The values of the terms of one proof; each is established once."""
 
-    def __init__(self, steps: Mapping[int, Sequence[Any]]) -> None:
-        """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
-        self._steps, self.unused, self.count, self.partial = steps, set(steps), 0, 0
-        self.field, self.values, self.names = Quotients(), dict[Term, Quotient](), dict[int, Quotient]()
-        self.numbered = dict[int, Quotient]()  # by the numbers of terms
+    def __init__(self, steps: Iterable[Any]) -> None:
+        """``steps`` are numbers of terms, each with a rule and its data; ``count`` says how many."""
+        self._steps, self.count, self.partial = {number: step for number, *step in steps}, 0, 0
+        self.field, self.values, self.unused = Quotients(), dict[Term, Quotient](), {*self._steps}
         self.exponents, self.logarithms = dict[int, Quotient](), dict[int, Quotient]()  # a of exp, u of log
         self.atoms, self.divisors = dict[tuple[Any, ...], Quotient](), dict[poly.Factor, int]()  # see `needs`
 
@@ -49,18 +47,15 @@ class Values:
         whole = {goal, *(a for term in order if term.kind != "sum" for a in term.args)}
         for term in order:  # products that only sums need are added up there
             if term not in self.values and (term.kind != "product" or term in whole):
-                self.values[term] = self.numbered[term.index] = self.established(term)
+                self.values[term] = self.established(term)
         return self.values[goal]
 
     def established(self, term: Term) -> Quotient:
         """The value of a term by the steps that the proof has for it."""
-        steps = self._steps.get(term.index, ())
+        rule, data = self._steps.get(term.index, ("", None))
         self.unused.discard(term.index)
-        self.count += 1 + len(steps)
-        named = bool(steps) and steps[-1][0] == "name"
-        ((rule, data),) = steps[: len(steps) - named] or [("", None)]
-        value = self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
-        return self.named(value, *steps[-1][1] or ()) if named else value
+        self.count += 1 + bool(rule)
+        return self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
 
     def atom(self, name: Any, args: Sequence[Quotient], sign: str = "", zeros: Poly = poly.ZERO) -> Quotient:
         """The generator of a function of values, one for equal arguments; it is 0 only where ``zeros`` is."""
@@ -69,8 +64,8 @@ class Values:
             choice, sure, g = name == "select", sign == "positive", self.field.generators
             bits = reduce(or_, map(self.needs, args), 0) & ~(self.partial * choice)  # `needs` comes first
             whole = name == "log" and self.field.sign(args[0]) == "positive"
-            partial = choice or not (sure or whole or name in {"name", *table.TOTAL})
-            own = partial << 2 * len(g)  # see `exists`
+            partial = choice or not (sure or whole or name in table.TOTAL)
+            own = partial << 2 * len(g)  # see `checked`
             smooth = name in ("max", "min") and all(a.generator >= 0 and g[a.generator].smooth for a in args)
             made = Generator(own | bits, sign, smooth, poly.ONE if sure else zeros)
             self.partial, self.atoms[key] = self.partial | own, self.field.generator(made)
@@ -84,27 +79,6 @@ class Values:
         used = {k for p in (a.over, *map(dict, a.under)) for m in p for k in m}
         parts = [self.field.generators[k].inputs for k in used]
         return reduce(or_, [*parts, *[self.divisors[f] for f in a.under]], 0)
-
-    def exists(self, a: Quotient, where: Quotient) -> bool:
-        """Whether a value is seen to exist where another one does."""
-        return not self.needs(a) & self.partial & ~self.needs(where)
-
-    def named(self, value: Quotient, term: int | None = None, *hidden: int) -> Quotient:
-        """A generator that stands for a value, or that of an earlier term if it is equal, without names."""
-        if term is None:
-            made = self.atom("name", [value], self.field.sign(value), value.over)
-            self.names[made.generator] = value
-            return made
-        first = self.numbered[term]
-        gap = reduce(self.without, hidden, self.field.gap(self.names.get(first.generator, first), value))
-        same = not gap and self.exists(first, value)
-        require(same, "what a step calls the same is not, or may not be there")
-        return first
-
-    def without(self, p: Poly, name: int) -> Poly:
-        """The numerator of p, where what a name stands for is put in."""
-        value, parts = self.names[int(name)], poly.by_powers(p, int(name)).items()
-        return self.field.inner([[Quotient(part), *[value] * e] for e, part in parts]).over
 
     def plain(self, term: Term, rule: str, parts: Parts) -> Quotient:
         """The value of a term from those of its arguments, by a rule that says the parts of the argument."""
@@ -148,12 +122,12 @@ class Values:
             # [x < y] = 1 − [y < x] where x ≠ y
             return Quotient(self.field.gap(self.field.number(1), self.function(name, args[::-1])))
         turned = name in table.ODD | table.EVEN and poly.content(args[0].over) < 0
-        args = [self.field.times(args[0], -1)] if turned else args
+        args = [self.field.multiply(args[0], self.field.number(-1))] if turned else args
         sign = "positive" if name in table.POSITIVE else "nonnegative" if name in table.INDICATORS else ""
         value = self.atom(name, args, sign)
         if name in table.INDICATORS:
             self.field.relations[value.generator] = (2, value.over)
-        return self.field.times(value, -1) if turned and name in table.ODD else value
+        return self.field.multiply(value, self.field.number(-1)) if turned and name in table.ODD else value
 
     def defined(self, term: Term, args: list[Quotient]) -> Quotient:
         """A function by its definition, where its condition holds."""
@@ -162,8 +136,8 @@ class Values:
             if top.data in ("max", "min") and (smaller := self.smaller(a, top, top.data)):
                 return self.value(term.table.product([1 - less for less in smaller]))
         jumps = name in ("sign", "less", "equal")  # at 0, which must be no open set's value
-        if jumps and not self.field.never_zero(args[0].over if len(args) == 1 else self.field.gap(*args)):
-            raise Refused(f"the argument of {name} may be 0 on an open set")
+        gap = (args[0].over if len(args) == 1 else self.field.gap(*args)) if jumps else poly.ONE
+        require(not jumps or self.field.never_zero(gap), f"the argument of {name} may be 0 on an open set")
         based = name != "pow" or self.field.sign(args[0]) == "positive"
         require(based, "the base of a power may be negative")
         untrue = name == "select" and self.field.gap(self.field.multiply(args[0], args[0]), args[0])
@@ -184,8 +158,9 @@ class Values:
         """The argument as Σ k a, or as Π f^k, where the parts have values."""
         total = self.field.number(product)
         for k, f in parts:
-            power = self.field.power(f, k) if product else self.field.times(f, k)
-            require(self.exists(f, argument) and self.exists(power, argument), "a part may have no value")
+            power = self.field.power(f, k) if product else self.field.multiply(f, self.field.number(k))
+            needed = self.needs(f) | self.needs(power)  # before what is partial is asked
+            require(not needed & self.partial & ~self.needs(argument), "a part may have no value")
             total = self.field.multiply(total, power) if product else self.field.inner([[total], [power]])
         require(not self.field.gap(total, argument), "the argument is not what the step says")
         return parts
@@ -200,8 +175,8 @@ class Values:
         """The factors of a product that is not negative, none of them negative; f^e is |f|^e if e is even."""
         parts = [(e, f if e % 2 or self.field.sign(f) else self.size(f)) for e, f in parts]
         signs = [self.field.sign(f) for _, f in parts]  # one may be unknown, if all others are positive
-        if "" in signs and sorted(signs)[1:] != ["positive"] * (len(signs) - 1):
-            raise Refused("the signs of factors under a root or a logarithm are not known")
+        known = "" not in signs or sorted(signs)[1:] == ["positive"] * (len(signs) - 1)
+        require(known, "the signs of factors under a root or a logarithm are not known")
         return parts
 
     def exponential(self, parts: Parts) -> Quotient:
@@ -215,10 +190,10 @@ class Values:
 
     def rotation(self, parts: Parts) -> tuple[Quotient, Quotient]:
         """(cos, sin) of Σ k a, by the addition theorems."""
-        inner, (c, s, minus) = self.field.inner, map(self.field.number, (1, 0, -1))
+        inner, (c, s, one, minus) = self.field.inner, map(self.field.number, (1, 0, 1, -1))
         for k, a in parts:
             require(abs(k) <= MAX_ROOT_ORDER, f"{k} times an angle")
-            cosine, sine = map(self.field.times, self.turn(a), (1, 1 if k > 0 else -1))
+            cosine, sine = map(self.field.multiply, self.turn(a), [one, one if k > 0 else minus])
             for _ in range(abs(k)):
                 c, s = inner([[c, cosine], [minus, s, sine]]), inner([[s, cosine], [c, sine]])
         return c, s
@@ -226,7 +201,7 @@ class Values:
     def turn(self, a: Quotient) -> tuple[Quotient, Quotient]:
         """(cos a, sin a) with sin² = 1 − cos²; the angles 0 and π/2 are known."""
         pi = self.atoms.get(("pi",))
-        right = pi is not None and a == self.field.times(pi, Fraction(1, 2))
+        right = pi is not None and a == self.field.multiply(pi, self.field.number(Fraction(1, 2)))
         if right or not a.over:
             return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
@@ -262,7 +237,7 @@ class Values:
 
     def size(self, f: Quotient) -> Quotient:
         """|f|: f or −f if its sign is known, else a generator with the square f²."""
-        minus = self.field.times(f, -1)
+        minus = self.field.multiply(f, self.field.number(-1))
         if self.field.sign(f) or self.field.sign(minus):
             return f if self.field.sign(f) else minus
         require(f.scale == 1 and not f.under, "the absolute value of a quotient is taken by its factors")

@@ -37,8 +37,7 @@ def require(true: object, why: str) -> None:
 
 def bounded(numbers: Collection[int]) -> None:
     """Refuse integers that are too long."""
-    if numbers and max(map(int.bit_length, numbers)) > MAX_BITS:
-        raise Refused(f"a number of more than {MAX_BITS} bits")
+    require(max(map(int.bit_length, numbers), default=0) <= MAX_BITS, "a number has too many bits")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,8 +84,7 @@ class Terms:
     def spend(self, work: int) -> None:
         """Count work, and refuse more than is allowed."""
         self.work += work
-        if self.work > MAX_WORK:
-            raise Refused("writing the claim out takes too long")
+        require(self.work <= MAX_WORK, "writing the claim out takes too long")
 
     def made(self, kind: str, data: object, *args: Term) -> Term:
         """The term; it is made if there is none."""
@@ -266,5 +264,5 @@ EVERYWHERE = {"tanh", "asinh", "logcosh", "softplus", "sigmoid"}  # their defini
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
 TURNED = dict.fromkeys(ODD, (0, -1, 1)) | {"exp": (0, 1, -1), "sigmoid": (1, -1, 1)}  # a + b f(u)^k is f(−u)
 POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "equal", "real"}  # these are 0 or 1
-TOTAL = {*DERIVATIVES, "pi", "select"} - {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
-# these have a value for all real arguments
+TOTAL = {*DERIVATIVES, "pi", "select", "erfc", "silu", "gelu", "relu"} - {  # values for all arguments
+    "log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}  # fmt: skip

@@ -25,7 +25,6 @@ from symad.verification.checker.terms import ALWAYS, BOUND, HEADS, Refused, Term
 
 Index: TypeAlias = tuple[int, ...]
 Element: TypeAlias = Callable[[Index], Term]
-Given: TypeAlias = Mapping[Node, Element] | None
 Rule: TypeAlias = Callable[["Writing", Any, list[Element], Index], Term]
 MAX_ELEMENTS = 4096  # larger arrays are not written out
 
@@ -33,9 +32,11 @@ MAX_ELEMENTS = 4096  # larger arrays are not written out
 class Writing:
     """Graphs as terms, where the elements of some nodes are given, and sizes are numbers or symbols."""
 
-    def __init__(self, terms: Terms, given: Given = None, symbolic: bool = False) -> None:
+    symbolic, cut = False, frozenset[Node]()  # whether sizes are symbols; nodes whose elements are variables
+
+    def __init__(self, terms: Terms, given: Mapping[Node, Element] | None = None) -> None:
         """Nothing is written yet."""
-        self.terms, self.given, self.symbolic, self.fresh = terms, given or {}, symbolic, count(BOUND, -2)
+        self.terms, self.given, self.fresh = terms, given or {}, count(BOUND, -2)
         self.made, self.kept = dict[tuple[Node, Index], Term](), dict[Any, Any]()  # what is needed again
 
     def elements(self, outputs: Iterable[Node]) -> list[Term]:
@@ -46,27 +47,38 @@ class Writing:
                 raise Refused(f"sizes are symbols, or an array has more than {MAX_ELEMENTS} elements")
             for at in product(*map(range, node.shape)):
                 self.element(node, at)
-        return [self.made[node, at] for node in wanted for at in product(*map(range, node.shape))]
+        return [self.element(node, at) for node in wanted for at in product(*map(range, node.shape))]
 
     def element(self, node: Node, at: Index) -> Term:
         """One element."""
+        if node in self.cut:
+            return self.terms.made("variable", (node, at))
+        return self.given[node](at) if node in self.given else self.opened(node, at)
+
+    def opened(self, node: Node, at: Index) -> Term:
+        """One element by those of the arguments."""
         if (made := self.made.get(key := (node, at))) is None:
-            kind, given, rule = type(node.op), self.given.get(node), RULES.get(type(node.op))
-            if not given and (rule is None or (kind not in FOR_ALL_SIZES and any(i < 0 for i in at))):
-                raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (rule is not None))
             self.terms.spend(1)
+            require((kind := type(node.op)) in RULES, f"the op {kind.__name__} has no rule")
             if (args := self.kept.get(node)) is None:
                 args = self.kept[node] = [partial(self.element, a) for a in node.args]
-            self.made[key] = made = given(at) if given else rule(self, node, args, at)  # type: ignore[misc]  # refused above
+            alone = kind not in FOR_ALL_SIZES and min(at, default=0) < 0
+            self.made[key] = made = self.spread(node, at) if alone else RULES[kind](self, node, args, at)
         return made
+
+    def spread(self, node: Node, at: Index) -> Term:
+        """One element at index symbols by those at all positions p: Σ_p [at = p] x_p."""
+        require({*map(type, node.shape)} <= {int}, f"{type(node.op).__name__} has no rule for all sizes")
+        places, t = [(p, self.opened(node, p)) for p in product(*map(range, node.shape))], self.terms
+        return t.sum([t.product([x, *map(t.delta, at, p)]) for p, x in places])
 
     def total(self, sizes: Sequence[Dim], body: Callable[..., Term]) -> Term:
         """Σ body over the positions along axes of these sizes, or over as many new index symbols."""
         if not self.symbolic:
             return self.terms.sum([body(*at) for at in product(*map(range, sizes))])
         bound = [0 if d == 1 else next(self.fresh) for d in sizes]
-        symbols = tuple((i, d) for i, d in zip(bound, sizes, strict=True) if i)
-        return self.terms.made("total", symbols, body(*bound)) if symbols else body(*bound)
+        axes = tuple(zip(bound, sizes, strict=True))
+        return self.terms.made("total", axes, body(*bound)) if any(bound) else body(*bound)
 
 
 def exact(value: Any, terms: Terms) -> Term:
@@ -167,7 +179,8 @@ def reshaped(w: Writing, node: Node, x: list[Element], at: Index) -> Term:
     if same_shape([d for d in old if d != 1], [d for d in new if d != 1]):
         rest = iter([i for i, d in zip(at, new, strict=True) if d != 1])
         return x[0](tuple(0 if d == 1 else next(rest) for d in old))
-    require(min(at, default=0) >= 0 and prod(old) == prod(new), "a reshape joins or splits axes")
+    if min(at, default=0) < 0:  # it joins or splits axes
+        return w.spread(node, at)
     return x[0](tuple(map(int, np.unravel_index(np.ravel_multi_index(at, new), old))))
 
 
@@ -238,6 +251,9 @@ def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     return t.call("log", made) if isinstance(node.op, solve_det.LogDeterminant) else made
 
 
+STRICT = {arithmetic.Add, arithmetic.Mul, contraction.Einsum, shaping.Broadcast, shaping.Reshape}  # use all
+WHOLE = STRICT | {softmax.Softmax, softmax.LogSumExp, softmax.SoftmaxTangent, selection.Compare,
+    selection.Select, sources.Input, sources.Constant, sources.Dimension, sources.Iota}  # fmt: skip
 FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
     sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),

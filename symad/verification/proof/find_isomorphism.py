@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import islice, permutations
 from typing import Any
 
-from symad.core.claims import Claim, Goal, Proof
 from symad.core.dims import Dim, same_dim
+from symad.core.graph import Node
 from symad.verification.checker.networks import AXIS, Atom, Factor, Form, Network, Networks
-from symad.verification.checker.proofs import DAMAGE, replay, sides_for_all_sizes
-from symad.verification.checker.terms import Refused, Terms
-from symad.verification.checker.writing_out import Writing
-from symad.verification.proof.checksum import digest_of
+from symad.verification.checker.terms import Refused
+from symad.verification.checker.writing_out import Element
 from symad.verification.proof.find_proof import EXHAUSTED, Json
-from symad.verification.proof.whole_proofs import Found
 
 MAX_PAIRS_TRIED, MAX_AXIS_ORDERS = 20_000, 24
 """The maximum numbers of pairs of factors tried in one search, and of orders of an atom's axes."""
 
-MAX_NETWORKS_MADE, MAX_MATCHES, MAX_TERM_STEPS = 20_000, 20_000, 25_000
-"""The maximum numbers of networks made, of pairs compared, and of steps of writing, for one output."""
-
-
-class BriefTerms(Terms):
-    """Terms of a claim that is short enough to have a proof here."""
-
-    def spend(self, work: int) -> None:
-        """Count work; the finder gives up where there is too much."""
-        super().spend(work)
-        if self.work > MAX_TERM_STEPS:
-            raise Refused(EXHAUSTED)
+MAX_NETWORKS_MADE, MAX_MATCHES = 20_000, 20_000
+"""The maximum numbers of networks made, and of pairs compared, for one identity."""
 
 
 class IsomorphismFinder(Networks):
     """The checker's machine for all sizes, with its questions answered by search."""
 
-    def __init__(self, define: bool = False) -> None:
-        """Nothing is asked yet; ``define`` says whether functions are replaced by their definitions."""
-        super().__init__({})
-        self.define = define
+    def __init__(
+        self,
+        define: bool = False,
+        opened: Mapping[Node, Element] | None = None,
+        most: int = MAX_NETWORKS_MADE,
+    ) -> None:
+        """Nothing is asked yet; ``define`` says whether functions are replaced by their definitions.
+
+        ``most`` networks may be made.
+        """
+        super().__init__((), opened)
+        self.define, self.most = define, most
         self.found: list[tuple[int, Json]] = []
+        self.compared: Sequence[Form] = ()
+        self.definable = False
         self.tried = self.made = self.matches = 0
 
     def simple(self, number: Fraction | int, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
         """One network; the finder gives up where there are too many."""
         self.made += 1
-        if self.made > MAX_NETWORKS_MADE:
+        if self.made > self.most:
             raise Refused(EXHAUSTED)
         return super().simple(number, factors, sums)
 
@@ -56,12 +53,33 @@ class IsomorphismFinder(Networks):
         """The answer to a question, written down if there is one."""
         self.count += 1
         number = self.count
+        if kind == "equal":
+            self.compared = about
+        self.definable |= kind == "define"
         answers: Any = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}
         # a condition is one name unless functions are written out
         answer = answers[kind](*about) if kind in answers else self.define == (kind == "define")
         if answer is not False and answer is not None and (answer != [] or kind == "equal"):
             self.found.append((number, answer))
         return answer
+
+    def odd_nodes(self) -> tuple[int, set[Node], set[Node]]:
+        """How many networks one side has and the other lacks; the nodes in those of each side."""
+        counts = [Counter((n.number, _signature(n)) for n in form) for form in self.compared]
+        found, count = [], 0
+        for form, own, other in zip(self.compared, counts, reversed(counts), strict=True):
+            left = own - other
+            count += left.total()
+            found.append({node for n in form if left[n.number, _signature(n)] for node in self._nodes_in(n)})
+        return max(count, 1), found[0], found[1]
+
+    def _nodes_in(self, n: Network) -> set[Node]:
+        """The nodes that the atoms of a network are about."""
+        found = set[Node]()
+        for kind, data, forms in (self.atoms[a] for a, _, _ in n.factors):
+            found |= {data} if kind == "input" and isinstance(data, Node) else set()
+            found |= {node for form in forms for m in form for node in self._nodes_in(m)}
+        return found
 
     def _merge(self, form: Sequence[Network]) -> list[Json]:
         """Each network with an earlier one that it equals."""
@@ -168,55 +186,3 @@ def _unified(
         else:
             made[i] = j
     return made
-
-
-def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found:
-    """A proof for each goal for which there is one, accepted by the checker."""
-    proofs, count, reasons = [], 0, []
-    outputs: dict[tuple[int, int], list[Goal]] = {}
-    for goal in wanted:
-        outputs.setdefault(goal[:2], []).append(goal)
-    for (k, o), goals in outputs.items():
-        steps, problem = known_steps(claims[k], o)
-        if problem:
-            reasons.append(problem)
-            continue
-        proof = Proof((k,), tuple(goals), steps, digest_of(goals, steps), "networks")
-        try:
-            count += replay(claims, proof)
-        except Refused as refused:
-            reasons.append(str(refused))
-        else:
-            proofs.append(proof)
-    return Found(tuple(proofs), count, tuple(reasons))
-
-
-@lru_cache(64)
-def known_steps(claim: Claim, o: int) -> tuple[tuple[Any, ...], str]:
-    """Steps for output o of a claim, or why none are found."""
-    first = ""
-    for define in (False, True):
-        try:
-            return _found(claim, o, define), ""
-        except Refused as problem:
-            first = first or str(problem)
-            if str(problem) == EXHAUSTED:
-                break  # with definitions written out it is longer
-    return (), first
-
-
-def _found(claim: Claim, o: int, define: bool) -> tuple[Any, ...]:
-    """The steps of a proof for one output.
-
-    Raises:
-        Refused: the search ends without one.
-    """
-    finder = IsomorphismFinder(define)
-    try:
-        writing = Writing(BriefTerms(), symbolic=True)
-        if not finder.equal(*sides_for_all_sizes(claim.derivative, claim.outputs, o, writing)):
-            raise Refused("the contraction networks differ")
-    except DAMAGE:  # networks do not state this kind of claim
-        kind = claim.derivative.kind
-        raise Refused(f"the checker has no rule for all sizes for a claim of the kind {kind!r}") from None
-    return tuple([number, answer] for number, answer in finder.found)

@@ -21,7 +21,6 @@ from symad.verification.checker.proofs import DAMAGE
 from symad.verification.checker.quotients import Monomial, Poly, Quotient
 from symad.verification.checker.rules import MAX_ROOT_ORDER, Parts, Values
 from symad.verification.checker.terms import DEFINITIONS, Refused, Term
-from symad.verification.proof.cut_points import Cuts
 
 MAX_SUMMANDS = 24
 """The maximum number of summands of an argument of exp, sin or cos that is taken apart."""
@@ -42,19 +41,13 @@ class SmallerUnit(Exception):
 
 @dataclass(frozen=True)
 class Strategy:
-    """How to go about it: whether functions are expanded, and which values get names."""
+    """How to go about it, and how much work it may take."""
 
     expand: bool
-    names: int
-    """Values of candidates with more terms than this get a name; 0 for none."""
+    """Whether functions are replaced by their definitions."""
     work: int
-    cut: bool = False
-    """Whether values that both sides go through get names."""
     factor: bool = False
     """Whether polynomials under logarithms and roots are factored."""
-    divisors: bool = False
-    """Whether the candidates are the sums that are divided by, of which common denominators are products
-    then, or the values of the function itself."""
 
 
 @dataclass(frozen=True)
@@ -69,23 +62,15 @@ class Finder(Values):
     """The machine of the checker with decisions made on the way."""
 
     def __init__(
-        self,
-        strategy: Strategy,
-        named: set[Term],
-        limits: Limits,
-        units: dict[tuple[str, Monomial], Fraction],
-        cuts: Cuts | None,
+        self, strategy: Strategy, limits: Limits, units: dict[tuple[str, Monomial], Fraction]
     ) -> None:
-        """``named`` are terms that may get names; ``units`` are kept from one start to the next."""
-        super().__init__({})
-        self.strategy, self.candidates, self.limits = strategy, named, limits
+        """``units`` are kept from one start to the next."""
+        super().__init__(())
+        self.strategy, self.limits, self.units = strategy, limits, units
         self.failed: dict[Term, str] = {}
         self.steps: list[Any] = []
-        self.units, self.cuts = units, cuts
         self.allowed = min(strategy.work, limits.work)
         """The work after which no term is established any more."""
-        if cuts:
-            cuts.start()
 
     def established(self, term: Term) -> Quotient:
         """The value of a term, with the steps that led to it written down."""
@@ -115,19 +100,8 @@ class Finder(Values):
         value, steps = self._tried(term)
         if len(value.over) > self.limits.terms:
             raise Refused(f"a polynomial of {len(value.over)} terms (allowed: {self.limits.terms})")
-        if self.cuts:
-            value, named = self.cuts.value_of(term, value, self)
-        elif self._wants_name(term, value):
-            value, named = self.named(value), [("name", None)]
-        else:
-            named = []
-        if steps or named:
-            self.steps += [[term.index, rule, written_data(data)] for rule, data in [*steps, *named]]
+        self.steps += [[term.index, rule, written_data(data)] for rule, data in steps]
         return value
-
-    def _wants_name(self, term: Term, value: Quotient) -> bool:
-        size = len(value.over) + sum(map(len, value.under))
-        return 0 < self.strategy.names < size and term in self.candidates and term.kind != "number"
 
     def _tried(self, term: Term) -> tuple[Quotient, list[Step]]:
         """The value by the steps that seem best, or by none."""
@@ -171,7 +145,7 @@ class Finder(Values):
         """Integer multiples of monomials in common units; nothing if the argument is one of them."""
         if argument.under or len(argument.over) > MAX_SUMMANDS:
             if argument.over and poly.content(argument.over) < 0:
-                return [(-1, self.field.times(argument, -1))]
+                return [(-1, self.field.multiply(argument, self.field.number(-1)))]
             return []
         parts = []
         for m, c in argument.over.items():
@@ -279,9 +253,8 @@ def written_value(a: Quotient) -> Json:
 
 
 def written_data(data: Any) -> Json:
-    """The data of a step as JSON: a name, or parts."""
-    plain = data is None or isinstance(data, int) or all(isinstance(k, int) for k in data)
-    return data if plain else [[k, written_value(a)] for k, a in data]
+    """The data of a step as JSON: parts, if there are some."""
+    return None if data is None else [[k, written_value(a)] for k, a in data]
 
 
 def _common_monomial(p: poly.Poly) -> poly.Monomial:

@@ -18,10 +18,10 @@ from symad.verification.checker.terms import Refused
 from symad.verification.checker.writing_out import RULES
 from symad.verification.depending import depending
 from symad.verification.proof.checksum import digest_of
-from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
+from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.readings import read
-from symad.verification.proof.whole_proofs import Found, find, find_long
+from symad.verification.proof.whole_proofs import Found, find
 
 REPLAYED = "equal by a proof that the checker replays"
 
@@ -62,8 +62,11 @@ SWEEPS = {
 
 def sweeps_of(comparison: Comparison) -> str:
     """How a product with directions was probably made; nothing for backwards alone."""
-    pushed = comparison.derivative is not None and comparison.derivative.kind == "pushforward"
-    return "v" if pushed else SWEEPS.get(comparison.right_name, "")
+    return _letters(comparison.derivative, comparison.right_name) if comparison.derivative else ""
+
+
+def _letters(derivative: Derivative, name: str) -> str:
+    return "v" if derivative.kind == "pushforward" else SWEEPS.get(name, "")
 
 
 class Meanings(dict[Node, "Node | None"]):
@@ -146,8 +149,6 @@ class Replayed:
     covered: set[int] = field(default_factory=set)
     """The derivatives for which the checker has all rules: without its proof they are not proved."""
     goals: set[Goal] = field(default_factory=set)
-    before: Found = NOTHING
-    """What was found of claims that are cut."""
     asked: set[Goal] = field(default_factory=set)
     """Elements of arrays whose sizes are numbers that the checker was asked about."""
     tried: set[Goal] = field(default_factory=set)
@@ -170,12 +171,6 @@ class Replayed:
         """How the claims were made."""
         return {k: how for k, c in enumerate(self.comparisons) if (how := sweeps_of(c))}
 
-    def long(self, wanted: Sequence[Goal]) -> None:
-        """Find proofs for claims of few elements and many terms: these are found sooner than a test."""
-        if wanted and self.limits.work:
-            self.before = find_long(self.claims, wanted, self.limits, self.sweeps)
-            self._keep(self.before, 0)
-
     def elements(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for elements of arrays whose sizes are numbers."""
         left = [goal for goal in wanted if goal not in self.asked]
@@ -183,7 +178,7 @@ class Replayed:
         if not self.limits.work:  # to write claims out would take most of the time
             self.reasons.append(EXHAUSTED)
             return
-        self._ask(left, lambda goals: find(self.claims, goals, self.limits, self.sweeps, self.before))
+        self._ask(left, lambda goals: find(self.claims, goals, self.limits))
 
     def whole_arrays(self, wanted: Sequence[Goal]) -> None:
         """Find proofs by relations between whole arrays: of functions of matrices, and along directions.
@@ -195,10 +190,11 @@ class Replayed:
         sides = [(*c.outputs, *c.derivative.function) for c in self.claims[: len(self.comparisons)]]
         matrices = with_matrices(sides)
         chosen = [goal for goal in wanted if not matrices.isdisjoint(sides[goal[0]])]
-        self._ask(chosen, lambda goals: find_for_all_sizes(self.claims, goals))
+        self._ask(chosen, lambda goals: find_for_all_sizes(self.claims, goals, self.sweeps))
         along = [k for k, c in enumerate(self.comparisons) if c.derivative and c.derivative.kind in DIRECTED]
         for k in along:
-            found = find_for_all_sizes(self.claims, [g for g in wanted if g[0] == k and g not in self.goals])
+            left = [goal for goal in wanted if goal[0] == k and goal not in self.goals]
+            found = find_for_all_sizes(self.claims, left, self.sweeps)
             self._keep(found, 0)
             if EXHAUSTED in found.reasons:
                 break  # the others are as long
@@ -208,19 +204,22 @@ class Replayed:
         """Find proofs for outputs with symbolic sizes."""
         left = [goal for goal in wanted if goal not in self.tried]
         self.tried.update(left)
-        self._ask(left, lambda goals: find_for_all_sizes(self.claims, goals))
+        self._ask(left, lambda goals: find_for_all_sizes(self.claims, goals, self.sweeps))
 
     def proves_for_all_sizes(self, place: tuple[int, int]) -> bool:
         """Whether the checker accepts a proof for an output with symbolic sizes."""
-        self.for_all_sizes([(*place, 0)])
+        k, _ = place
+        self.for_all_sizes([(k, o, 0) for o in range(len(self.comparisons[k].names))])
         return (*place, 0) in self.goals
 
     def identical(self, wanted: Sequence[Goal]) -> None:
         """Have the checker see of outputs that both sides are one node."""
         count = len(self.comparisons)
         for k, o, e in wanted:
-            goals = ((k + count, o, e),)
-            proof = Proof((k + count,), goals, (), digest_of(goals, ()), "same")
+            claim, goals = self.claims[k + count], ((k + count, o, e),)
+            node = claim.nodes.index(claim.outputs[o])
+            steps = [["", [[node, node]]]], [[], [[1, [[0, []]]]]]
+            proof = Proof((k + count,), goals, steps, digest_of(goals, steps), "networks")
             self._keep(accepted_proof(self.claims, proof), count)
 
     def _ask(self, wanted: Sequence[Goal], search: Callable[[Sequence[Goal]], Found]) -> None:
@@ -336,7 +335,8 @@ def replayed_claim(comparison: Comparison) -> str:
     return f"{REPLAYED}, for all {', '.join(dims)}" if dims else REPLAYED
 
 
-def derived_for_all_sizes(derivative: Derivative, outputs: tuple[Node, ...]) -> bool:
-    """Whether the checker accepts that some outputs are a derivative, for all sizes."""
-    claims = _defined([Claim(derivative, outputs)])
-    return all(find_for_all_sizes(claims, [(0, o, 0)]).goals for o in range(len(outputs)))
+def derived_for_all_sizes(derivative: Derivative, outputs: tuple[Node, ...], name: str) -> bool:
+    """Whether the checker accepts that outputs are a derivative, for all sizes; ``name`` says how made."""
+    claims, letters = _defined([Claim(derivative, outputs)]), {0: _letters(derivative, name)}
+    goals = [(0, o, 0) for o in range(len(outputs))]
+    return len(find_for_all_sizes(claims, goals, letters).goals) == len(goals)
