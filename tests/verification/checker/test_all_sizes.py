@@ -10,7 +10,7 @@ import symad
 from symad.core.claims import Claim, Derivative
 from symad.models.sequences import ar
 from symad.verification.equality import with_inputs_of
-from symad.verification.proof.find_isomorphism import find_for_all_sizes
+from symad.verification.proof.node_proofs import find_for_all_sizes
 
 n, d, k = sp.symbols("n d k", integer=True, positive=True)
 

@@ -13,12 +13,11 @@ from symad.core.claims import Claim, Derivative
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.contraction import inner
 from symad.ops.basic.sources import constant, input_node
-from symad.verification.checker.proofs import sides_for_all_sizes
+from symad.verification.checker.proofs import ForAllSizes
 from symad.verification.checker.terms import Refused, Terms
-from symad.verification.checker.writing_out import Writing
 from symad.verification.equality import with_inputs_of
 from symad.verification.measuring.directional import curvatures, directions, slope_reverse
-from symad.verification.proof.find_isomorphism import find_for_all_sizes
+from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.with_proofs import _defined as claims_defined
 from symad.verification.proof.with_proofs import derived_for_all_sizes
 
@@ -98,13 +97,13 @@ def test_mutants_are_not_derived(name):
         more = inner(x, v) if x.shape else mul(x, v)
         millionth = constant(1 + Fraction(1, 10**6))
         for wrong in (mul(constant(-1), right), mul(millionth, right), add(right, more), add(right, right)):
-            assert not derived_for_all_sizes(derivative, (wrong,))
-        assert derived_for_all_sizes(derivative, (right,))
+            assert not derived_for_all_sizes(derivative, (wrong,), "")
+        assert derived_for_all_sizes(derivative, (right,), "")
 
 
 def refused(derivative, *outputs, k=0):
     with pytest.raises((Refused, IndexError)):
-        sides_for_all_sizes(derivative, outputs, k, Writing(Terms(), symbolic=True))
+        ForAllSizes(Terms()).lemmas(Claim(derivative, outputs), k, ())
     return True
 
 

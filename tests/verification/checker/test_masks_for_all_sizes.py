@@ -20,12 +20,12 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import Select
 from symad.verification.checker.networks import AXIS, DELTA
-from symad.verification.checker.proofs import replay
+from symad.verification.checker.proofs import ForAllSizes, replay
 from symad.verification.checker.terms import FREE, Refused, Terms
-from symad.verification.checker.writing_out import Writing
 from symad.verification.equality import with_inputs_of
-from symad.verification.proof.find_isomorphism import IsomorphismFinder, find_for_all_sizes
+from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.find_proof import Limits
+from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.whole_proofs import find
 
 n, d = sp.symbols("n d", integer=True, positive=True)
@@ -268,8 +268,9 @@ def test_steps_of_other_claims_prove_nothing():
         (f, right), (_, wrong) = EQUAL[name], DIFFERENT[name]
         (proof,) = find_for_all_sizes([claim_of(f, right)], [GOAL]).proofs
         assert replay([claim_of(f, right)], proof) > 0
-        for k in range(len(proof.steps) + 1):
-            forged = Proof((0,), (GOAL,), proof.steps[:k], 0, "networks")
+        plan, (opened, steps) = proof.steps
+        for k in range(len(steps) + 1):
+            forged = Proof((0,), (GOAL,), (plan, (opened, steps[:k])), 0, "networks")
             with pytest.raises(Refused):
                 replay([claim_of(f, wrong)], forged)
 
@@ -356,8 +357,7 @@ def test_forms_are_what_numpy_computes():
     for name, f in WRITTEN:
         graph, machine = symad.trace(f, shapes_of(f)), IsomorphismFinder()
         try:
-            term = Writing(Terms(), symbolic=True).element(graph.output_nodes[0], (FREE,))
-            form = machine.expanded(machine.form(term))
+            form = machine.form(ForAllSizes(Terms()).element(graph.output_nodes[0], (FREE,)))
         except Refused:
             assert name == "twice a mask"  # −∞ is no factor
             continue

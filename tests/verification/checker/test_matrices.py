@@ -11,12 +11,11 @@ import sympy as sp
 import symad
 from symad.core.claims import Claim, Derivative, Proof
 from symad.models.generative import gaussian_process, kernels
-from symad.verification.checker.proofs import replay, tangent
-from symad.verification.checker.terms import FREE, Refused, Terms, needed, of_matrix, slope_of_matrix
-from symad.verification.checker.writing_out import Writing
+from symad.verification.checker.proofs import ForAllSizes, replay
+from symad.verification.checker.terms import FREE, Refused, Terms, of_matrix, slope_of_matrix
 from symad.verification.coq.checker_rules import MATRICES_NOT_IN_COQ
 from symad.verification.proof.checksum import digest_of
-from symad.verification.proof.find_isomorphism import find_for_all_sizes
+from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.with_proofs import claims_of
 
 n = sp.Symbol("n", integer=True, positive=True)
@@ -106,13 +105,11 @@ def test_derivatives_at_index_symbols_are_those_of_values(name, order):
     f = symad.trace(WHOLE[name], [(n, n)])
     (y,) = f.output_nodes
     places = [FREE + k for k in range(len(y.shape) + 2 * order)]  # of the value, and of what it is by
-    writing, position = Writing(Terms(), symbolic=True), iter(places)
+    writing, position = ForAllSizes(Terms()), iter(places)
     term = writing.element(y, tuple(next(position) for _ in y.shape))
     for _ in range(order):
         by = (next(position), next(position))
-        met = [t for t in needed([term]) if t.kind == "variable"]
-        deltas = {t: writing.terms.product(map(writing.terms.delta, t.data[1], by)) for t in met}
-        term = tangent(term, deltas)
+        term = writing.moved(term, {node.op: writing.unit(by) for node in f.input_nodes})
     rng, size = Random(2), 3
     with mpmath.workdps(30):
         start = mpmath.matrix([[rng.uniform(-1, 1) + 3 * (i == j) for j in range(size)] for i in range(size)])
@@ -307,16 +304,18 @@ def test_changed_answers_about_matrices_are_refused():
     certificate, refused = symad.verify(f, gradient=found, seed=1), 0
     claims = claims_of(certificate.comparisons)
     for proof in certificate.proofs:
-        for k, (number, answer) in enumerate(proof.steps):
-            if not isinstance(answer[0], int):
-                continue  # about sums
-            atom, order, maps = answer
-            others = [[atom + 1, order, maps], [-atom, order, maps], [atom - 1, order, maps]]
-            for other in others:
-                steps = (*proof.steps[:k], [number, other], *proof.steps[k + 1 :])
-                with pytest.raises(Refused):
-                    replay(claims, replace(proof, steps=steps, digest=digest_of(proof.goals, steps)))
-                refused += 1
+        plan, *parts = proof.steps
+        for place, (opened, answers) in enumerate(parts):
+            for k, (number, answer) in enumerate(answers):
+                if not (answer and isinstance(answer[0], int)):
+                    continue  # about sums
+                atom, order, maps = answer
+                for other in ([atom + 1, order, maps], [-atom, order, maps], [atom - 1, order, maps]):
+                    changed = (opened, [*answers[:k], [number, other], *answers[k + 1 :]])
+                    steps = (plan, *parts[:place], changed, *parts[place + 1 :])
+                    with pytest.raises(Refused):
+                        replay(claims, replace(proof, steps=steps, digest=digest_of(proof.goals, steps)))
+                    refused += 1
     assert refused
 
 
@@ -330,4 +329,4 @@ def test_symmetry_is_shown_and_not_said():
         for atom in range(-4, 0):
             step = [number, [atom, [1, 0], [[[0, []]]]]]
             with pytest.raises(Refused):
-                replay([claim], Proof((0,), ((0, 0, 0),), (step,), 0, "networks"))
+                replay([claim], Proof((0,), ((0, 0, 0),), ((), ((), (step,))), 0, "networks"))

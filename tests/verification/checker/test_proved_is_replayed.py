@@ -24,7 +24,7 @@ def without_proofs(monkeypatch):
     def refuse(*_):
         raise Refused("nothing is accepted")
 
-    for module in ("whole_proofs", "find_isomorphism", "with_proofs"):
+    for module in ("whole_proofs", "node_proofs", "with_proofs"):
         monkeypatch.setattr(f"symad.verification.proof.{module}.replay", refuse)
 
 
@@ -62,15 +62,21 @@ def test_one_node_is_itself_whatever_it_computes():
 
 
 def test_two_nodes_are_not_one():
+    """One node is itself, though the checker has no rule for what it computes; its derivative is not."""
     graphs = [symad.trace(f, [(3, 3)]) for f in (np.linalg.eigvalsh, lambda a: np.linalg.eigvalsh(a.T))]
     (u, v) = (graph.output_nodes for graph in graphs)
-    same = Proof((0,), ((0, 0, 0),), (), 0, "same")
-    assert replay([Claim(Derivative("value", u), u)], same) == 1
+    whole = Claim(Derivative("value", u), u)
+    node = whole.nodes.index(u[0])
+    lemma = [[], [[1, [[0, []]]]]]
+    same = Proof((0,), ((0, 0, 0),), ([["", [[node, node]]]], lemma), 0, "networks")
+    assert replay([whole], same) > 0
     gradient = Derivative("gradient", u, graphs[0].input_nodes)
     for claim, proof in (
         (Claim(Derivative("value", u), v), same),
         (Claim(gradient, u), same),
-        (Claim(Derivative("value", u), u), replace(same, steps=((1, "name", None),))),
+        (whole, replace(same, steps=([["", [[0, 0]]]], lemma))),
+        (whole, replace(same, steps=([], lemma))),
+        (Claim(gradient, u), replace(same, steps=([["", [[node, node]]], ["X", []]], lemma))),
         (Claim(Derivative("value", u), u), replace(same, goals=((0, 1, 0),))),
     ):
         with pytest.raises(Refused):

@@ -45,7 +45,7 @@ def goals(count):
 
 def test_a_proof_without_steps_is_written_by_the_first_start(starts):
     asked = claims(RIGHT, WRONG, RIGHT)
-    attempt = Attempt(asked, Strategy(False, 0, 60_000), LIMITS, None)
+    attempt = Attempt(asked, Strategy(False, 60_000), LIMITS, None)
     proof = attempt.proof(goals(3))
     assert proof.goals == ((0, 0, 0), (2, 0, 0)) and proof.claims == (0, 2) and not proof.steps
     assert replay(asked, proof) and attempt.why == [DIFFER]
@@ -55,14 +55,14 @@ def test_a_proof_without_steps_is_written_by_the_first_start(starts):
 def test_a_proof_with_steps_has_only_those_of_its_goals(starts):
     product = UnevaluatedExpr(exp(x)) * UnevaluatedExpr(exp(y)) ** 2
     asked = claims((exp(x + 2 * y), product), (exp(x + 3 * y), product))
-    proof = Attempt(asked, Strategy(False, 0, 60_000), LIMITS, None).proof(goals(2))
+    proof = Attempt(asked, Strategy(False, 60_000), LIMITS, None).proof(goals(2))
     assert proof.goals == ((0, 0, 0),) and proof.steps and replay(asked, proof)
     assert [k for _, k in starts] == [[0, 1], [0]]
 
 
 def test_what_failed_for_good_is_not_tried_again_in_parts(starts, monkeypatch):
     monkeypatch.setattr(whole_proofs, "MIN_PART", 1)
-    attempt = Attempt(claims(WRONG, LONG), Strategy(False, 0, 500), LIMITS, None)
+    attempt = Attempt(claims(WRONG, LONG), Strategy(False, 500), LIMITS, None)
     attempt.proof(goals(2))
     assert attempt.why[:2] == [DIFFER, EXHAUSTED]
     assert (Sharing.PARTS, [1]) in starts and (Sharing.PARTS, [0, 1]) not in starts
