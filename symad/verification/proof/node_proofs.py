@@ -122,9 +122,7 @@ def known_steps(claim: Claim, letters: str, outputs: tuple[int, ...]) -> dict[in
     return made
 
 
-def _steps_of(
-    claim: Claim, o: int, sweeps: Sweeps, opened: dict[Any, list[Node]]
-) -> tuple[Any, ...]:
+def _steps_of(claim: Claim, o: int, sweeps: Sweeps, opened: dict[Any, list[Node]]) -> tuple[Any, ...]:
     """Steps for one output by the pairs that it depends on; none if none are found."""
     there = sure(claim, o)
     sweeps = tuple((s, {a: b for a, b in pairs.items() if {a, b} <= there}) for s, pairs in sweeps)

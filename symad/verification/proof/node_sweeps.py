@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,8 +27,10 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Logic
 from symad.transforms.cotangents import fresh_seed, transpose_linear
 from symad.transforms.tangents import dense, push
+from symad.verification.checker.proofs import DAMAGE
 from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.values.find_values import large_points
 from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.values.points import points
 from symad.verification.values.scouting import as_floats
@@ -42,12 +45,23 @@ CLOSE = 1e-9
 POINTS, TRIED = 3, 12
 """At how many points nodes are compared, and how many are tried until all values are finite."""
 
+MOST_EXACT, MOST = 200, 5_000_000
+"""Elements of inputs beyond which points are floats from the start, and of all nodes beyond which nothing is
+compared."""
+
 SMALL = 0.25
 """The factor of the points tried first: at large scores a softmax has hardly a derivative."""
 
 
 def guessed(claim: Claim, letters: str) -> Sweeps:
-    """Sweeps with the pairs that have equal values at some points; without pairs if there is no point."""
+    """Sweeps with the pairs that have equal values at some points; without pairs if none can be compared."""
+    try:
+        return _guessed(claim, letters)
+    except (SymadError, *DAMAGE):  # an op has no derivative, or the candidate no values
+        return ()
+
+
+def _guessed(claim: Claim, letters: str) -> Sweeps:
     derivative, outputs = claim
     wrt, along, given = derivative.wrt, {"V": derivative.v, "W": derivative.w}, topological(outputs)
     values, order = Values(claim), topological(derivative.function)
@@ -106,12 +120,13 @@ class Values:
         graph = Graph(tuple(n for n in nodes if isinstance(n.op, Input)), tuple(nodes))
         self.sizes = {s: numbers[0] for s, numbers in sizes_of(graph, graph)}
         self.points = list[dict[Node, Any]]()
-        self.known = dict[Node, np.ndarray]()
         outputs = graph.at(self.sizes).output_nodes
         inputs = [n for n in topological(outputs) if isinstance(n.op, Input)]
         self.infinite = _may_be_infinite(nodes)
-        whole = integer_inputs(outputs)
-        for k, point in enumerate(points(inputs, whole, TRIED)):
+        whole, count = integer_inputs(outputs), sum(prod(n.shape) for n in topological(outputs))
+        large = sum(prod(n.shape) for n in inputs) > MOST_EXACT
+        tried = large_points(inputs, whole) if large else points(inputs, whole, TRIED)
+        for k, point in enumerate(tried if count <= MOST else ()):
             scale = SMALL if k < TRIED // 2 else 1
             self.points.append({n: as_floats(v) * (1 if n in whole else scale) for n, v in point.items()})
             if not self._at_last_point(outputs):
@@ -139,7 +154,8 @@ class Values:
 
     def alike(self, own: Sequence[Node], given: Sequence[Node]) -> dict[Node, Node]:
         """For each node of ours itself, or the first one of the candidate that has its values."""
-        made = {a: a for a in own if a in set(given)}
+        there = set(given)
+        made = {a: a for a in own if a in there}
         own = [a for a in own if a not in made]
         found, others = self.of(own), self.of(given)
         for a, u in zip(own, found, strict=False):

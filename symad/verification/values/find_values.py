@@ -247,7 +247,7 @@ def places(outputs: Sequence[Node]) -> Iterator[Place]:
     if is_too_large(outputs):
         raise TooLarge(f"graphs of more than {MOST_ELEMENTS} elements are not evaluated")
     if sum(size(n.shape) for n in inputs) > MOST_INPUTS:
-        yield from (Place(point, False) for point in _large_points(inputs, integers))
+        yield from (Place(point, False) for point in large_points(inputs, integers))
         return
     tried = []
     for point in points(inputs, integers, ORDINARY):
@@ -269,7 +269,7 @@ def _moved_a_little(point: Mapping[Node, Any], integers: Mapping[Node, Any]) -> 
     return {n: v if n in integers or _is_whole(n) else each(v) for n, v in point.items()}
 
 
-def _large_points(
+def large_points(
     inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]
 ) -> Iterator[dict[Node, Any]]:
     """Points in floats between −2 and 2, every third one of positive numbers."""
