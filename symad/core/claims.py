@@ -36,6 +36,10 @@ class Derivative:
     v: tuple[Node, ...] = ()
     w: tuple[Node, ...] = ()
 
+    def about(self, k: int) -> tuple[Node, ...]:
+        """The functions whose derivative output k is claimed to be."""
+        return self.function[k : k + 1] if self.kind in ("value", "pushforward") else self.function
+
 
 class Claim(NamedTuple):
     """Outputs of a graph, and the derivative that they are claimed to be."""

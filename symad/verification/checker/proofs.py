@@ -61,7 +61,7 @@ class ForAllSizes(Writing):
     def stated(self, claim: Derivative, output: Node, k: int) -> tuple[Term, Term, list[tuple[str, Seeds]]]:
         """One element of the function, and of output k; seeds by directions ("V", "W") and axes ("X")."""
         kind, wrt, twice = claim.kind, claim.wrt, claim.kind == "curvature"
-        y = claim.function[k : k + 1] if kind in ("value", "pushforward") else claim.function
+        y = claim.about(k)
         x = [wrt[k] for _ in range({"value": 0, "hessian": 2}.get(kind, not claim.v))]
         weights, along, at = claim.w * (not twice), claim.w * twice, self.symbols(output, FREE)
         shapes = [() if weights else y[0].shape, *[a.shape for a in x]]
@@ -104,7 +104,7 @@ class ForAllSizes(Writing):
 
 def sure(claim: Claim, k: int) -> set[Node]:
     """Nodes with values wherever the function and output k have them: what these use, and what follows."""
-    found, nodes, value = {*claim.derivative.function, claim.outputs[k]}, claim.nodes, dict[Node, Any]()
+    found, nodes, value = {*claim.derivative.about(k), claim.outputs[k]}, claim.nodes, dict[Node, Any]()
     for n in nodes:  # constants, and what is computed of positive ones
         made = hasattr(n.op, "powers") or isinstance(n.op, Pow)
         value[n] = getattr(n.op, "value", made and all(value[a] > 0 for a in n.args))

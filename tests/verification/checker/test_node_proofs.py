@@ -100,6 +100,10 @@ WITHOUT_VALUE = {  # a claim, its sweeps, and the nodes opened for each identity
         pushed(minus(root, bump), x, dx, ZERO, either),
         [("v", {root: either, bump: either}), ("", {p: q})], [[either, q], [either, p, bump], []],
     ),
+    "in another function": (
+        Claim(Derivative("pushforward", (minus(root, bump), either), (x,), (dx,)), (ZERO, ZERO)),
+        [("v", {root: either, bump: either}), ("", {p: q})], [[either, q], [either, p, bump], []],
+    ),
     "on one side of a condition": (  # y > 0 has both values, y < 0 one only: sin x − [y > 0] sin x
         pushed(minus(root, mul(above, root)), x, dx, ZERO, once_more),
         [("v", {root: half_there, mul(above, root): once_more}), ("", {above: inverse})],
