@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.graph import Node
@@ -31,6 +31,15 @@ DIFFER = "the contraction networks differ"
 
 Part: TypeAlias = tuple[Sequence[int], Sequence[Json]]
 """The nodes that are opened for one identity, and the answers to the questions about it."""
+
+Steps: TypeAlias = tuple[Json, ...]
+"""The sweeps of a proof and its parts, as `Proof` has them."""
+
+Key: TypeAlias = "tuple[int, Node, Node] | int"
+"""What an identity is about: a pair with the number of its sweep, or an output."""
+
+Opened: TypeAlias = dict[Key, list[Node]]
+Ranking: TypeAlias = Callable[[Node, Node | None, set[Node]], tuple[bool, bool, bool, int]]
 
 
 class BriefTerms(Terms):
@@ -73,7 +82,7 @@ def find_for_all_sizes(
 
 
 @lru_cache(64)
-def steps_at_once(claim: Claim, o: int) -> tuple[tuple[Any, ...], str]:
+def steps_at_once(claim: Claim, o: int) -> tuple[Steps, str]:
     """Steps for output o of a claim, or why none are found."""
     first = ""
     for define in (False, True):
@@ -86,7 +95,7 @@ def steps_at_once(claim: Claim, o: int) -> tuple[tuple[Any, ...], str]:
     return (), first
 
 
-def _at_once(claim: Claim, o: int, define: bool) -> tuple[Any, ...]:
+def _at_once(claim: Claim, o: int, define: bool) -> Steps:
     """The steps of a proof for one output.
 
     Raises:
@@ -107,12 +116,12 @@ def _at_once(claim: Claim, o: int, define: bool) -> tuple[Any, ...]:
 
 
 @lru_cache(64)
-def known_steps(claim: Claim, letters: str, outputs: tuple[int, ...]) -> dict[int, tuple[Any, ...]]:
+def known_steps(claim: Claim, letters: str, outputs: tuple[int, ...]) -> dict[int, Steps]:
     """Steps for some outputs of a claim node by node, as far as they are found."""
     if claim.derivative.kind in ("value", "hessian"):
         return {}
-    sweeps, made = guessed(claim, sweeps_for(claim.derivative, letters)), dict[int, tuple[Any, ...]]()
-    opened = dict[Any, list[Node]]()
+    sweeps, made = guessed(claim, sweeps_for(claim.derivative, letters)), dict[int, Steps]()
+    opened = Opened()
     for o in outputs:
         found = _steps_of(claim, o, sweeps, opened)
         if found:
@@ -122,7 +131,7 @@ def known_steps(claim: Claim, letters: str, outputs: tuple[int, ...]) -> dict[in
     return made
 
 
-def _steps_of(claim: Claim, o: int, sweeps: Sweeps, opened: dict[Any, list[Node]]) -> tuple[Any, ...]:
+def _steps_of(claim: Claim, o: int, sweeps: Sweeps, opened: Opened) -> Steps:
     """Steps for one output by the pairs that it depends on; none if none are found."""
     there = sure(claim, o)
     sweeps = tuple((s, {a: b for a, b in pairs.items() if {a, b} <= there}) for s, pairs in sweeps)
@@ -152,34 +161,36 @@ def sweeps_for(derivative: Derivative, letters: str) -> str:
 class Search:
     """The search for the steps of all identities of some sweeps."""
 
-    def __init__(self, claim: Claim, o: int, sweeps: Sweeps, found: dict[Any, list[Node]]) -> None:
+    def __init__(self, claim: Claim, o: int, sweeps: Sweeps, found: Opened) -> None:
         """``found`` are the nodes opened for identities of earlier searches."""
         self.claim, self.o, self.sweeps, self.found = claim, o, sweeps, found
         self.order = {n: k for k, n in enumerate(claim.nodes)}
         self.cut = {n for _, pairs in sweeps for n in (*pairs, *pairs.values())}
         self.uses = dict[Node, set[Node]]()
-        self.steps: tuple[Any, ...] = ()
+        self.steps: Steps = ()
 
-    def run(self) -> set[Any]:
+    def run(self) -> set[Key]:
         """The pairs, and the output, for which no steps are found."""
-        keys = [(j, *pair) for j, (_, pairs) in enumerate(self.sweeps) for pair in pairs.items()]
-        parts, tries = self._parts([*keys, self.o])
-        bad = {key for key in [*keys, self.o] if key not in parts}
+        pairs = [(j, *pair) for j, (_, d) in enumerate(self.sweeps) for pair in d.items()]
+        keys: list[Key] = [*pairs, self.o]
+        parts, tries = self._parts(keys)
+        bad = {key for key in keys if key not in parts}
         if tries > len(parts) and not bad:  # what was tried in vain has made terms, which are numbered
-            parts, _ = self._parts([*keys, self.o])
+            parts, _ = self._parts(keys)
         self.steps = numbered(self.claim, self.sweeps), *parts.values()
         if self.o in bad and len(bad) == 1:
             raise Refused(DIFFER)
         return bad
 
-    def _parts(self, keys: Sequence[Any]) -> tuple[dict[Any, Part], int]:
+    def _parts(self, keys: Sequence[Key]) -> tuple[dict[Key, Part], int]:
         """The steps for each pair and the output, as far as they are found, and the number of attempts."""
         writing = ForAllSizes(BriefTerms(MAX_NODE_STEPS))
-        parts, tries = dict[Any, Part](), 0
+        parts, tries = dict[Key, Part](), 0
         for key, sides in zip(keys, writing.lemmas(self.claim, self.o, self.sweeps), strict=True):
             identity = Identity(*sides, writing, self._rank)
             node = None if isinstance(key, int) else key[1]
-            start = self.found.get(key, [] if node is None or sides[0] is sides[1] else [key[2]])
+            made = [] if isinstance(key, int) or sides[0] is sides[1] else [key[2]]
+            start = self.found.get(key, made)
             if (opened := identity.opened(start, node)) is not None:
                 self.found[key] = opened
                 parts[key] = [self.order[n] for n in opened], identity.steps
@@ -202,7 +213,7 @@ class Search:
 class Identity:
     """Two sides that are equal if some nodes are opened: replaced by what they compute."""
 
-    def __init__(self, left: Term, right: Term, writing: Writing, rank: Callable[..., Any]) -> None:
+    def __init__(self, left: Term, right: Term, writing: Writing, rank: Ranking) -> None:
         """``rank`` says which nodes are tried first."""
         self.left, self.right, self.writing, self.rank = left, right, writing, rank
         self.steps: Sequence[Json] = ()

@@ -175,7 +175,6 @@ ALL_SIZES = {
     "sigmoids": symad.trace(lambda B, u: symad.functions.sigmoid(B @ u).sum(), [B, u]),
     "two layers": symad.trace(lambda B, C: np.tanh(np.tanh(B @ C)).sum(), [B, C]),
     "log-sum-exp": symad.trace(lambda B, u: symad.functions.logsumexp((B @ u)[:, 0]), [B, u]),
-    "a norm": symad.trace(lambda u: np.sqrt((u**2).sum()), [u]),
     "a ratio": symad.trace(lambda u, w: (u * w).sum() / (u**2).sum(), [u, sp.MatrixSymbol("w", m, 1)]),
 }
 
