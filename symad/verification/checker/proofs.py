@@ -1,8 +1,4 @@
-"""The replay of the proof of a claim: a number of steps, or a refusal.
-
-Outputs of graphs are claimed to be derivatives of a function. These are not taken from anywhere, but what the
-table of `terms` and the chain rule (backwards: Speelpenning 1980) make of the function.
-"""
+"""The replay of a proof: derivatives are what the table of `terms` and the chain rule make of a function."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -42,6 +38,9 @@ class ForAllSizes(Writing):
         require(claim.is_whole and all(isinstance(a.op, Input) for a in claim.derivative.wrt), MISFIT)
         self.cut, found = frozenset(n for _, d in sweeps for n in (*d, *d.values())), list[Sides]()
         require(self.cut <= sure(claim, k), "a node of a pair may have no value")
+        inner = [n for n in claim.nodes if n in self.cut and n is not claim.outputs[k]]
+        numbers = self.terms.masked.isdisjoint([self.opened(n, self.symbols(n, EACH)) for n in inner])
+        require(numbers, "a node of a pair may be −∞")
         term, made, ways = self.stated(claim.derivative, claim.outputs[k], k)
         for letter, pairs in [s for s in sweeps if s[0]] or [(s, {}) for s, _ in ways]:
             require(all(same_shape(a.shape, b.shape) for a, b in pairs.items()), "a pair of other shapes")
@@ -122,7 +121,7 @@ def sure(claim: Claim, k: int) -> set[Node]:
 
 
 def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
-    """∂output/∂v for all variables v: each term sends to its arguments what it got, times its slopes."""
+    """∂output/∂v for all v: terms send to arguments what they got, times slopes (Speelpenning 1980)."""
     terms, order, active = output.table, needed([output]), set(variables)
     active.update(term for term in order if not active.isdisjoint(term.args))
     sent: dict[Term, list[Term]] = {output: [terms.term(1)]}

@@ -10,9 +10,10 @@ import sympy as sp
 
 from symad.core.claims import Claim, Derivative, Proof
 from symad.core.graph import Node
+from symad.ops.arrays.softmax import softmax
 from symad.ops.basic.arithmetic import Add, Mul, add, mul
 from symad.ops.basic.contraction import diagonal_matrix, einsum, inner, sum_axes
-from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import Select, compare, select
@@ -80,6 +81,11 @@ roots = apply(sp.sin, u)
 vector_nowhere = times(TWO, roots, vector_p, vector_q)
 hidden = Node.of(Select(), (never, nowhere, square))
 
+# A softmax over one score is 1, and has no value where the score is −∞, which is no number to go on with.
+score = select(compare("<", ZERO, y), y, constant(-float("inf")))
+alone = reshape(softmax(reshape(score, (1,)), (0,)), ())
+weighted = times(TWO, root, alone)
+
 WITHOUT_VALUE = {  # a claim, its sweeps, and the nodes opened for each identity
     "in another output": (
         gradient(square, x, ZERO, nowhere),
@@ -99,6 +105,10 @@ WITHOUT_VALUE = {  # a claim, its sweeps, and the nodes opened for each identity
     "forwards, one for two tangents": (
         pushed(minus(root, bump), x, dx, ZERO, either),
         [("v", {root: either, bump: either}), ("", {p: q})], [[either, q], [either, p, bump], []],
+    ),
+    "a softmax of −∞": (
+        gradient(square, x, select(compare("<", ZERO, y), mul(weighted, apply(sp.cos, x)), ZERO)),
+        [("X", {root: weighted}), ("", {score: score})], [[weighted], [weighted]],
     ),
     "in another function": (
         Claim(Derivative("pushforward", (minus(root, bump), either), (x,), (dx,)), (ZERO, ZERO)),
