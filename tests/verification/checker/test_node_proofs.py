@@ -202,6 +202,10 @@ DISHONEST = {  # wrong claims; sweeps that may only be refused
               (inner(mul(TWO, mul(a, cos), du), dw),)),
         [("v", {a: dots[a]}), ("w", {a: dots[a]})],
     ),
+    "the index of an element of the function for that of a node": (
+        Claim(Derivative("jacobian", (mul(a, a),), (u,)), (einsum("i,j->ij", flat, mul(TWO, mul(a, cos))),)),
+        [("X", {a: mul(TWO, a)})],
+    ),
     "a row for a column": (
         Claim(Derivative("jacobian", (mul(u, inner(u, v)),), (u,)),
               (add(einsum("i,j->ij", v, u), mul(diagonal_matrix(flat), inner(u, v))),)),
