@@ -6,7 +6,6 @@ the same if one is the other with its bound indices renamed; how, is asked of th
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, product
 from typing import Any, NamedTuple, TypeAlias
@@ -24,8 +23,7 @@ ONE, DELTA, AXIS, NEW = 1, 0, -20_000, BOUND - 1  # [i = j]; atoms' axes; what p
 MAX_NETWORKS, MAX_FACTORS, MAX_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
 
-@dataclass(frozen=True)
-class Network:
+class Network(NamedTuple):
     """number · Σ over the bound indices Π factors; ``sums`` has the sizes of the bound indices."""
 
     number: Number
@@ -65,15 +63,14 @@ class Networks:
 
     def __init__(self, answers: Iterable[Any], opened: Mapping[Node, Any] | None = None) -> None:
         """No form is known yet; ``opened`` are the nodes that are replaced by what they compute."""
-        self.answers, self.count, self.work = {number: answer for number, answer in answers}, 0, 0
-        self.opened, self.unused, self.conditions = opened or {}, {*self.answers}, {DELTA}  # 0 or 1
+        self.unused, self.count, self.work = {number: answer for number, answer in answers}, 0, 0
+        self.opened, self.conditions = opened or {}, {DELTA}  # these are 0 or 1
         self.forms, self.fresh, self.atoms = dict[Term, Form](), count(NEW, -2), {DELTA: Atom("delta", None)}
 
     def ask(self, kind: str, *about: Any) -> Any:
         """The answer of the proof to the next question; None if it has none."""
         self.count += 1
-        self.unused.discard(self.count)
-        return self.answers.get(self.count)
+        return self.unused.pop(self.count, None)
 
     def add(self, forms: Sequence[Form]) -> Form:
         """The sum, with equal networks added up: [[i, j, renaming of the bound indices of i], ...]."""

@@ -1,6 +1,6 @@
 """The replay of a proof: derivatives are what the table of `terms` and the chain rule make of a function."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isqrt, prod
 from operator import mul
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.dims import same_shape
 from symad.core.graph import Node
-from symad.ops.basic.sources import Input
+from symad.ops.basic.sources import Dimension, Input
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.verification.checker import terms as table
@@ -30,44 +30,41 @@ class ForAllSizes(Writing):
 
     symbolic = True
 
-    def lemmas(self, claim: Claim, k: int, sweeps: Sweeps) -> list[Sides]:
-        """What shows output k of a claim: that nodes of pairs are derivatives, as in `Proof`; and the output.
-
-        These nodes may have any values here, so they must have one where the function and the output have.
-        """
+    def lemmas(self, claim: Claim, outputs: Sequence[int], sweeps: Sweeps) -> dict[Any, Sides]:
+        """What shows outputs of a claim: pairs as in `Proof`, whose nodes may be any numbers; and outputs."""
         require(claim.is_whole and all(isinstance(a.op, Input) for a in claim.derivative.wrt), MISFIT)
-        self.cut, found = frozenset(n for _, d in sweeps for n in (*d, *d.values())), list[Sides]()
-        require(self.cut <= sure(claim, k), "a node of a pair may have no value")
-        inner = [n for n in claim.nodes if n in self.cut and n is not claim.outputs[k]]
-        numbers = self.terms.masked.isdisjoint([self.opened(n, self.symbols(n, EACH)) for n in inner])
-        require(numbers, "a node of a pair may be −∞")
-        term, made, ways = self.stated(claim.derivative, claim.outputs[k], k)
-        for letter, pairs in [s for s in sweeps if s[0]] or [(s, {}) for s, _ in ways]:
-            require(all(same_shape(a.shape, b.shape) for a, b in pairs.items()), "a pair of other shapes")
-            _, seeds = ways.pop([s for s, _ in ways].index(letter.upper() if letter in "vw" else letter))
-            pull = letter.isupper()
-            rates: Seeds = {a: None if pull else partial(self.element, b) for a, b in pairs.items()}
-            held = [(a, self.symbols(a, HELD), b) for a, b in pairs.items() if pull]
-            bars = [(self.opened(a, i), self.element(b, i), [i, a.shape]) for a, i, b in held]
-            for a, i, b in [(a, self.symbols(a, EACH), b) for a, b in pairs.items()]:
-                by = rates | {a: self.unit(i)} if pull else seeds | rates
-                left = self.moved(term, by, bars) if pull else self.moved(self.opened(a, i), by)
-                found.append((left, self.element(b, i)))
-            term = self.moved(term, seeds | rates, bars)
-        require(not ways, "a sweep is missing")
-        return [*found, (term, made)]
+        self.cut, found = frozenset(n for _, d in sweeps for n in (*d, *d.values())), dict[Any, Sides]()
+        require(all(self.cut <= sure(claim, k) for k in outputs), "a node of a pair may have no value")
+        inner = [n for n in claim.nodes if n in self.cut and {n} != {claim.outputs[k] for k in outputs}]
+        inside = [self.opened(n, self.symbols(n, EACH)) for n in inner]
+        require(self.terms.masked.isdisjoint(inside), "a node of a pair may be −∞")
+        for k in outputs:
+            term, made, ways = self.stated(claim.derivative, claim.outputs[k], k)
+            for j, (letter, pairs) in enumerate([s for s in sweeps if s[0]] or [(s, {}) for s, _ in ways]):
+                require(all(same_shape(a.shape, b.shape) for a, b in pairs.items()), "a pair of other shapes")
+                _, seeds = ways.pop([s for s, _ in ways].index(letter.upper() if letter in "vw" else letter))
+                pull = letter.isupper()
+                rates: Any = {a: None if pull else partial(self.element, b) for a, b in pairs.items()}
+                for a, b in pairs.items():  # the same for all outputs that are about this term
+                    i, key = self.symbols(a, EACH), (j, a, term)
+                    goal, by = (term, {a: self.unit(i)}) if pull else (self.opened(a, i), seeds)
+                    if key not in found:
+                        found[key] = self.pulled(goal, rates | by, pairs if pull else {}), self.element(b, i)
+                term = self.pulled(term, seeds | rates, pairs if pull else {})
+            require(not ways, "a sweep is missing")
+            found[k] = (term, made)
+        return found
 
     def stated(self, claim: Derivative, output: Node, k: int) -> tuple[Term, Term, list[tuple[str, Seeds]]]:
         """One element of the function, and of output k; seeds by directions ("V", "W") and axes ("X")."""
-        kind, wrt, twice = claim.kind, claim.wrt, claim.kind == "curvature"
-        y = claim.about(k)
+        kind, wrt, y, at = claim.kind, claim.wrt, claim.about(k), self.symbols(output, FREE)
         x = [wrt[k] for _ in range({"value": 0, "hessian": 2}.get(kind, not claim.v))]
-        weights, along, at = claim.w * (not twice), claim.w * twice, self.symbols(output, FREE)
+        weights, along = ((), claim.w) if kind == "curvature" else (claim.w, ())
         shapes = [() if weights else y[0].shape, *[a.shape for a in x]]
         axes, rest = [d for s in shapes for d in s if d != 1], iter([i for i in at if i])
         joins = kind in ("jacobian", "hessian") and len(wrt) + len(y) > 2
-        joins = joins or not same_shape(axes, [d for d in output.shape if d != 1])
-        require(not joins, f"a {kind} joins axes of functions or inputs")
+        alike = same_shape(axes, [d for d in output.shape if d != 1])
+        require(alike and not joins, f"a {kind} joins axes of functions or inputs")
         place, *places = [tuple(0 if d == 1 else next(rest) for d in shape) for shape in shapes]
         ways: list[tuple[str, Seeds]] = [("X", {a.op: self.unit(i)}) for a, i in zip(x, places, strict=True)]
         ways += [(letter, {a.op: partial(self.element, b) for a, b in zip(wrt, d, strict=True)})
@@ -76,21 +73,29 @@ class ForAllSizes(Writing):
             for f, c in zip(y, weights, strict=bool(weights))]  # fmt: skip
         return self.terms.sum(parts) if weights else self.element(y[0], place), self.element(output, at), ways
 
-    def moved(self, term: Term, seeds: Seeds, bars: Iterable[tuple[Term, Term, Any]] = ()) -> Term:
-        """The tangent of a term, and of Σ node · bar where bars stay; nodes without seed are written out."""
+    def pulled(self, term: Term, seeds: Seeds, held: Mapping[Node, Node]) -> Term:
+        """The tangent of a term, and of Σ node · cotangent where the cotangents stay."""
+        rates, places = dict[Term, Term](), [(n, bar, self.symbols(n, HELD)) for n, bar in held.items()]
+        met = [(tuple(zip(at, n.shape, strict=True)), self.element(bar, at), self.opened(n, at))
+            for n, bar, at in places]  # fmt: skip
+        parts = [(axes, b * self.moved(a, seeds, rates)) for axes, b, a in met]
+        sums = [self.terms.made("total", axes, part) for axes, part in parts if part.number != 0]
+        return self.terms.sum([self.moved(term, seeds, rates), *sums])
+
+    def moved(self, term: Term, seeds: Seeds, rates: dict[Term, Term]) -> Term:
+        """The tangent of a term, with those that are known; nodes without seed are written out."""
         self.terms.spend(1)
-        rates, zero = dict[Term, Term](), self.terms.term(0)
-        for t in needed([term]):
+        zero = self.terms.term(0)
+        for t in needed([term], rates):
             n, at = t.data if t.kind == "variable" else (None, ())
             if n in seeds:
                 rates[t] = zero if (seed := seeds[n]) is None else seed(at)
             elif isinstance(n, Node):
-                rates[t] = self.moved(self.opened(n, at), seeds)
+                rates[t] = self.moved(self.opened(n, at), seeds, rates)
             else:
                 moving = [contribution(t, k, rates[a]) for k, a in enumerate(t.args) if rates[a] is not zero]
                 rates[t] = self.terms.sum(moving) if moving else zero
-        met = [(zip(*at, strict=True), b * r) for a, b, at in bars if (r := self.moved(a, seeds)) is not zero]
-        return self.terms.sum([rates[term], *[self.terms.made("total", tuple(axes), t) for axes, t in met]])
+        return rates[term]
 
     def symbols(self, node: Node, first: int) -> Index:
         """Index symbols of the axes of a node, or 0 for axes of length 1."""
@@ -104,17 +109,17 @@ class ForAllSizes(Writing):
 def sure(claim: Claim, k: int) -> set[Node]:
     """Nodes with values wherever the function and output k have them: what these use, and what follows."""
     found, nodes, value = {*claim.derivative.about(k), claim.outputs[k]}, claim.nodes, dict[Node, Any]()
-    for n in nodes:  # constants, and what is computed of positive ones
-        made = hasattr(n.op, "powers") or isinstance(n.op, Pow)
-        value[n] = getattr(n.op, "value", made and all(value[a] > 0 for a in n.args))
-    for n in reversed(nodes):
-        used = n in found and (type(n.op) in STRICT or isinstance(n.op, (Apply, Pow)))
-        found.update(n.args if used else ())
+    for n in nodes:  # numbers, or True for what is computed of positive ones
+        made = (hasattr(n.op, "powers") or isinstance(n.op, Pow)) and all(value[a] > 0 for a in n.args)
+        made = made or (isinstance(n.op, Dimension) and (n.op.expression > 0) in (True,))
+        value[n] = getattr(n.op, "value", made)
+    for n in [n for n in reversed(nodes) if type(n.op) in STRICT or isinstance(n.op, (Apply, Pow))]:
+        found.update(n.args if n in found else ())
     div = {n: [a for a, p in zip(n.args, getattr(n.op, "powers", ()), strict=False) if p < 0] for n in nodes}
     over = {n for n in nodes if value[n] != 0}.union(*map(div.__getitem__, found))
     for n in nodes:
         whole = isinstance(n.op, Apply) and table.HEADS.get(n.op.head) in table.TOTAL
-        whole = whole or value[n] or (isinstance(n.op, Pow) and value[n.args[1]] in range(1, 9))
+        whole = whole or value[n] or (isinstance(n.op, Pow) and value[n.args[1]] in range(2, 9))
         whole = whole or (type(n.op) in WHOLE and over.issuperset(div[n]))
         found.update([n] if whole and found.issuperset(n.args) else ())
     return found
@@ -166,15 +171,14 @@ def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, di
     writing, known = Writing(terms), dict[Derivative, list[Term]]()
     for k in chosen:
         claim, outputs = claims[k]
-        kind, groups = claim.kind, (outputs, claim.function, claim.wrt, claim.v, claim.w)
-        made, y, x, v, w = map(writing.elements, groups)
+        made, y, x, v, w = map(writing.elements, (outputs, claim.function, claim.wrt, claim.v, claim.w))
         require(claims[k].is_whole and all(t.kind == "variable" for t in x), MISFIT)
-        if w and kind != "curvature":
+        if w and claim.kind != "curvature":
             y = [terms.sum(map(terms.product, zip(w, y, strict=True)))]
         if claim not in known:
-            for along in [v] * bool(v) + [w] * (kind == "curvature"):
+            for along in [v] * bool(v) + [w] * (claim.kind == "curvature"):
                 y = [terms.sum(map(mul, gradient(e, x), along)) for e in y]
-            for _ in range({"value": 0, "hessian": 2}.get(kind, not v)):
+            for _ in range({"value": 0, "hessian": 2}.get(claim.kind, not v)):
                 y = [e for row in y for e in gradient(row, x)]
         places = ((k, o, e) for o, node in enumerate(outputs) for e in range(prod(node.shape)))
         goals |= zip(places, zip(known.setdefault(claim, y), made, strict=True), strict=True)
@@ -184,13 +188,13 @@ def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, di
 def replay(claims: Sequence[Claim], proof: Proof) -> int:
     """How many steps prove the goals of a proof; `Refused` if one is wrong, missing or unused."""
     try:
-        machines: list[tuple[Values | Networks, list[Sides]]] = []
+        machines: list[tuple[Values | Networks, list[Sides]]]
         if proof.way == "networks":
-            ((k, o),), (plan, *parts) = {goal[:2] for goal in proof.goals}, proof.steps
-            w, n = ForAllSizes(Terms()), claims[k].nodes
+            (k,), (plan, *parts) = {k for k, _, _ in proof.goals}, proof.steps
+            w, n, outputs = ForAllSizes(Terms()), claims[k].nodes, dict.fromkeys(o for _, o, _ in proof.goals)
             sweeps = [(letter, {n[i]: n[j] for i, j in pairs}) for letter, pairs in plan]
-            for pair, (opened, answers) in zip(w.lemmas(claims[k], o, sweeps), parts, strict=True):
-                machines.append((Networks(answers, {n[i]: partial(w.opened, n[i]) for i in opened}), [pair]))
+            made = zip(w.lemmas(claims[k], [*outputs], sweeps).values(), parts, strict=True)
+            machines = [(Networks(a, {n[i]: partial(w.opened, n[i]) for i in o}), [p]) for p, (o, a) in made]
         else:
             goals, machine = written(claims, proof.claims)[1], Networks if proof.way == "sums" else Values
             machines = [(machine(proof.steps), [goals[goal] for goal in proof.goals])]

@@ -32,8 +32,8 @@ class Values:
 
     def __init__(self, steps: Iterable[Any]) -> None:
         """``steps`` are numbers of terms, each with a rule and its data; ``count`` says how many."""
-        self._steps, self.count, self.partial = {number: step for number, *step in steps}, 0, 0
-        self.field, self.values, self.unused = Quotients(), dict[Term, Quotient](), {*self._steps}
+        self.unused, self.count, self.partial = {number: step for number, *step in steps}, 0, 0
+        self.field, self.values = Quotients(), dict[Term, Quotient]()
         self.exponents, self.logarithms = dict[int, Quotient](), dict[int, Quotient]()  # a of exp, u of log
         self.atoms, self.divisors = dict[tuple[Any, ...], Quotient](), dict[poly.Factor, int]()  # see `needs`
 
@@ -52,8 +52,7 @@ class Values:
 
     def established(self, term: Term) -> Quotient:
         """The value of a term by the steps that the proof has for it."""
-        rule, data = self._steps.get(term.index, ("", None))
-        self.unused.discard(term.index)
+        rule, data = self.unused.pop(term.index, ("", None))
         self.count += 1 + bool(rule)
         return self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
 

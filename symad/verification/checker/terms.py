@@ -169,11 +169,11 @@ class Terms:
         return self.call("select", condition, a, b)
 
 
-def needed(goals: Sequence[Term]) -> list[Term]:
-    """All terms that some terms need, arguments first."""
-    seen, stack = set(goals), list(goals)
+def needed(goals: Sequence[Term], known: Collection[Term] = ()) -> list[Term]:
+    """All terms that some terms need, arguments first, without those that are known."""
+    stack = [*(seen := set(goals).difference(known))]
     while stack:
-        new = [arg for arg in stack.pop().args if arg not in seen]
+        new = [arg for arg in stack.pop().args if arg not in seen and arg not in known]
         seen.update(new)
         stack.extend(new)
     return sorted(seen, key=lambda term: term.index)

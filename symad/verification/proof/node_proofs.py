@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.graph import Node
 from symad.verification.checker.proofs import DAMAGE, ForAllSizes, replay, sure
 from symad.verification.checker.terms import Refused, Term, Terms
-from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.find_proof import EXHAUSTED, Json
@@ -35,10 +36,11 @@ Part: TypeAlias = tuple[Sequence[int], Sequence[Json]]
 Steps: TypeAlias = tuple[Json, ...]
 """The sweeps of a proof and its parts, as `Proof` has them."""
 
-Key: TypeAlias = "tuple[int, Node, Node] | int"
-"""What an identity is about: a pair with the number of its sweep, or an output."""
+Key: TypeAlias = "tuple[int, Node, Term] | int"
+"""What an identity is about: a node of the function, with the number of its sweep; or an output."""
 
-Opened: TypeAlias = dict[Key, list[Node]]
+Opened: TypeAlias = dict[Any, list[Node]]
+"""The nodes opened for identities, by the number of the sweep and the node, or by the number of the output."""
 Ranking: TypeAlias = Callable[[Node, Node | None, set[Node]], tuple[bool, bool, bool, int]]
 
 
@@ -62,94 +64,103 @@ def find_for_all_sizes(
 ) -> Found:
     """Proofs of the goals for which there are some, accepted by the checker."""
     proofs, count, reasons = list[Proof](), 0, list[str]()
-    asked: dict[int, dict[int, list[Goal]]] = {}
+    asked: dict[int, list[Goal]] = {}
     for goal in wanted:
-        asked.setdefault(goal[0], {}).setdefault(goal[1], []).append(goal)
+        asked.setdefault(goal[0], []).append((0, *goal[1:]))
     for k, goals in asked.items():
-        known = known_steps(claims[k], (letters or {}).get(k, ""), tuple(goals))
-        for o, met in goals.items():
-            steps, problem = (known[o], "") if o in known else steps_at_once(claims[k], o)
-            if problem:
-                reasons.append(problem)
-                continue
-            proof = Proof((k,), tuple(met), steps, digest_of(met, steps), "networks")
-            try:
-                count += replay(claims, proof)
-                proofs.append(proof)
-            except Refused as refused:
-                reasons.append(str(refused))
+        found = proofs_of(claims[k], (letters or {}).get(k, ""), tuple(goals))
+        for proof in found.proofs:
+            moved = tuple((k, *goal[1:]) for goal in proof.goals)
+            proofs.append(replace(proof, claims=(k,), goals=moved, digest=digest_of(moved, proof.steps)))
+        count += found.steps
+        reasons += found.reasons
     return Found(tuple(proofs), count, tuple(reasons))
 
 
 @lru_cache(64)
-def steps_at_once(claim: Claim, o: int) -> tuple[Steps, str]:
-    """Steps for output o of a claim, or why none are found."""
+def proofs_of(claim: Claim, letters: str, goals: tuple[Goal, ...]) -> Found:
+    """Proofs of goals of one claim that the checker accepts; outputs with the same lemmas have one proof."""
+    proofs, count, reasons = list[Proof](), 0, list[str]()
+    outputs = list(dict.fromkeys(o for _, o, _ in goals))
+    made = _node_by_node(claim, letters, outputs)
+    for o in outputs:
+        if not any(o in group for group in made):
+            steps, problem = _at_once(claim, o)
+            made |= {(o,): steps} if steps else {}
+            reasons += [problem] if problem else []
+    for group, steps in made.items():
+        met = tuple(goal for goal in goals if goal[1] in group)
+        proof = Proof((0,), met, steps, digest_of(met, steps), "networks")
+        try:
+            count += replay([claim], proof)
+            proofs.append(proof)
+        except Refused as refused:
+            reasons.append(str(refused))
+    return Found(tuple(proofs), count, tuple(reasons))
+
+
+def _at_once(claim: Claim, o: int) -> tuple[Steps, str]:
+    """Steps for output o of a claim without pairs of nodes, or why none are found."""
     first = ""
     for define in (False, True):
+        finder = IsomorphismFinder(define)
         try:
-            return _at_once(claim, o, define), ""
-        except Refused as problem:
-            first = first or str(problem)
-            if str(problem) == EXHAUSTED:
-                break  # with definitions written out it is longer
+            ((left, right),) = ForAllSizes(BriefTerms(MAX_TERM_STEPS)).lemmas(claim, [o], ()).values()
+            if finder.equal(left, right):
+                return ((), ((), tuple(map(list, finder.found)))), ""
+            problem = DIFFER
+        except Refused as refused:
+            problem = str(refused)
+        except DAMAGE:
+            kind = claim.derivative.kind
+            return (), f"the checker has no rule for all sizes for a claim of the kind {kind!r}"
+        first = first or problem
+        if problem == EXHAUSTED:
+            break  # with definitions written out it is longer
     return (), first
-
-
-def _at_once(claim: Claim, o: int, define: bool) -> Steps:
-    """The steps of a proof for one output.
-
-    Raises:
-        Refused: the search ends without one.
-    """
-    finder = IsomorphismFinder(define)
-    try:
-        ((left, right),) = ForAllSizes(BriefTerms(MAX_TERM_STEPS)).lemmas(claim, o, ())
-        if not finder.equal(left, right):
-            raise Refused(DIFFER)
-    except DAMAGE:  # networks do not state this kind of claim
-        kind = claim.derivative.kind
-        raise Refused(f"the checker has no rule for all sizes for a claim of the kind {kind!r}") from None
-    return (), ((), tuple(map(list, finder.found)))
 
 
 # ---- node by node ------------------------------------------------------------------------------------
 
 
-@lru_cache(64)
-def known_steps(claim: Claim, letters: str, outputs: tuple[int, ...]) -> dict[int, Steps]:
-    """Steps for some outputs of a claim node by node, as far as they are found."""
+def _node_by_node(claim: Claim, letters: str, outputs: Sequence[int]) -> dict[tuple[int, ...], Steps]:
+    """Steps for groups of outputs of a claim, as far as they are found; outputs share what they can."""
     if claim.derivative.kind in ("value", "hessian"):
         return {}
-    sweeps, made = guessed(claim, sweeps_for(claim.derivative, letters)), dict[int, Steps]()
-    opened = Opened()
-    for o in outputs:
-        found = _steps_of(claim, o, sweeps, opened)
-        if found:
-            made[o] = found
-        elif o == outputs[0]:
-            break  # the others have the same pairs
+    sweeps, opened = guessed(claim, sweeps_for(claim.derivative, letters)), Opened()
+    there = {o: sure(claim, o) for o in outputs}
+    groups, made = dict[object, tuple[Sweeps, list[int]]](), dict[tuple[int, ...], Steps]()
+    for o in outputs:  # with the pairs that have values there
+        own = tuple((s, {a: b for a, b in d.items() if {a, b} <= there[o]}) for s, d in sweeps)
+        groups.setdefault(tuple((s, *d.items()) for s, d in own), (own, []))[1].append(o)
+    for own, group in groups.values():
+        done, steps = _steps_of(claim, group, own, opened)
+        made |= {done: steps} if done else {}
     return made
 
 
-def _steps_of(claim: Claim, o: int, sweeps: Sweeps, opened: Opened) -> Steps:
-    """Steps for one output by the pairs that it depends on; none if none are found."""
-    there = sure(claim, o)
-    sweeps = tuple((s, {a: b for a, b in pairs.items() if {a, b} <= there}) for s, pairs in sweeps)
+def _steps_of(
+    claim: Claim, outputs: Sequence[int], sweeps: Sweeps, opened: Opened
+) -> tuple[tuple[int, ...], Steps]:  # fmt: skip
+    """Steps for as many outputs as possible by the pairs of some sweeps; and these outputs."""
     for _ in range(MAX_RESTARTS):
-        if not any(pairs for _, pairs in sweeps):
+        if not outputs or not any(pairs for _, pairs in sweeps):
             break  # at once is the same
-        search = Search(claim, o, sweeps, opened)
+        search = Search(claim, outputs, sweeps, opened)
         try:
             bad = search.run()
         except (Refused, *DAMAGE):
             break
         if not bad:
-            return search.steps
+            return tuple(outputs), search.steps
+        pairs = {key[:2] for key in bad if not isinstance(key, int)}
         sweeps = tuple(
-            (letter, {a: b for a, b in pairs.items() if (j, a, b) not in bad})
-            for j, (letter, pairs) in enumerate(sweeps)
+            (letter, {a: b for a, b in rest.items() if (j, a) not in pairs})
+            for j, (letter, rest) in enumerate(sweeps)
         )
-    return ()
+        if not pairs:
+            outputs = [o for o in outputs if o not in bad]
+    return (), ()
 
 
 def sweeps_for(derivative: Derivative, letters: str) -> str:
@@ -158,44 +169,66 @@ def sweeps_for(derivative: Derivative, letters: str) -> str:
     return letters if sorted(letters.upper()) == sorted(usual.upper()) else usual
 
 
+class Draft(ForAllSizes):
+    """Claims written out, where what was tried in vain is taken back: proofs number what is made."""
+
+    def __init__(self, most: int) -> None:
+        """``most`` steps are allowed."""
+        super().__init__(BriefTerms(most))
+
+    def place(self) -> tuple[int, int, int]:
+        """How much is made."""
+        bound = next(self.fresh)
+        self.fresh = itertools.count(bound, -2)
+        return len(self.terms.known), len(self.made), bound
+
+    def back(self, place: tuple[int, int, int]) -> None:
+        """Take back what is made since a place."""
+        terms, made, bound = place
+        known = self.terms.known
+        late = {known.popitem()[1] for _ in range(len(known) - terms)}
+        for _ in range(len(self.made) - made):
+            self.made.popitem()
+        for number in [n for n, term in self.terms.numbers.items() if term in late]:
+            del self.terms.numbers[number]
+        self.terms.truths -= late
+        self.terms.masked -= late
+        self.fresh = itertools.count(bound, -2)
+
+
 class Search:
     """The search for the steps of all identities of some sweeps."""
 
-    def __init__(self, claim: Claim, o: int, sweeps: Sweeps, found: Opened) -> None:
+    def __init__(self, claim: Claim, outputs: Sequence[int], sweeps: Sweeps, found: Opened) -> None:
         """``found`` are the nodes opened for identities of earlier searches."""
-        self.claim, self.o, self.sweeps, self.found = claim, o, sweeps, found
+        self.claim, self.outputs, self.sweeps, self.found = claim, outputs, sweeps, found
         self.order = {n: k for k, n in enumerate(claim.nodes)}
         self.cut = {n for _, pairs in sweeps for n in (*pairs, *pairs.values())}
         self.uses = dict[Node, set[Node]]()
         self.steps: Steps = ()
+        self.helped: list[list[Node]] = []  # nodes opened besides the derivative, last ones first
 
     def run(self) -> set[Key]:
-        """The pairs, and the output, for which no steps are found."""
-        pairs = [(j, *pair) for j, (_, d) in enumerate(self.sweeps) for pair in d.items()]
-        keys: list[Key] = [*pairs, self.o]
-        parts, tries = self._parts(keys)
-        bad = {key for key in keys if key not in parts}
-        if tries > len(parts) and not bad:  # what was tried in vain has made terms, which are numbered
-            parts, _ = self._parts(keys)
-        self.steps = numbered(self.claim, self.sweeps), *parts.values()
-        if self.o in bad and len(bad) == 1:
+        """The pairs, and the outputs, for which no steps are found."""
+        writing = Draft(MAX_NODE_STEPS)
+        parts, bad = list[Part](), set[Key]()
+        for key, sides in writing.lemmas(self.claim, self.outputs, self.sweeps).items():
+            identity = Identity(*sides, writing, self._rank, self.helped[:MAX_TRIED])
+            place, node, start = key, None, list[Node]()
+            if not isinstance(key, int):
+                place, node = key[:2], key[1]
+                start = [self.sweeps[key[0]][1][node]] if sides[0] is not sides[1] else []
+            if (opened := identity.opened(self.found.get(place, start), node)) is None:
+                bad.add(key)
+                continue
+            self.found[place] = opened
+            if len(more := [n for n in opened if n not in start]) > 1:
+                self.helped = [more, *(nodes for nodes in self.helped if nodes != more)]
+            parts.append(([self.order[n] for n in opened], identity.steps))
+        self.steps = numbered(self.claim, self.sweeps), *parts
+        if bad.issuperset(self.outputs) and len(bad) == len(self.outputs):
             raise Refused(DIFFER)
         return bad
-
-    def _parts(self, keys: Sequence[Key]) -> tuple[dict[Key, Part], int]:
-        """The steps for each pair and the output, as far as they are found, and the number of attempts."""
-        writing = ForAllSizes(BriefTerms(MAX_NODE_STEPS))
-        parts, tries = dict[Key, Part](), 0
-        for key, sides in zip(keys, writing.lemmas(self.claim, self.o, self.sweeps), strict=True):
-            identity = Identity(*sides, writing, self._rank)
-            node = None if isinstance(key, int) else key[1]
-            made = [] if isinstance(key, int) or sides[0] is sides[1] else [key[2]]
-            start = self.found.get(key, made)
-            if (opened := identity.opened(start, node)) is not None:
-                self.found[key] = opened
-                parts[key] = [self.order[n] for n in opened], identity.steps
-            tries += identity.tries
-        return parts, tries
 
     def _rank(self, n: Node, node: Node | None, odd: set[Node]) -> tuple[bool, bool, bool, int]:
         """Nodes by which an identity for a node may come true: first those that are computed by the node."""
@@ -213,15 +246,19 @@ class Search:
 class Identity:
     """Two sides that are equal if some nodes are opened: replaced by what they compute."""
 
-    def __init__(self, left: Term, right: Term, writing: Writing, rank: Ranking) -> None:
-        """``rank`` says which nodes are tried first."""
-        self.left, self.right, self.writing, self.rank = left, right, writing, rank
+    def __init__(
+        self, left: Term, right: Term, writing: Draft, rank: Ranking, helped: Sequence[list[Node]]
+    ) -> None:
+        """``rank`` says which nodes are tried first; ``helped`` are those opened for similar identities."""
+        self.left, self.right, self.writing, self.rank, self.helped = left, right, writing, rank, helped
         self.steps: Sequence[Json] = ()
-        self.tries = 0
 
     def opened(self, nodes: list[Node], node: Node | None) -> list[Node] | None:
         """The nodes opened so that both sides are equal, beginning with some; None if none are found."""
         count, first, second = self._gap(nodes)
+        for more in self.helped if count else ():
+            if more[0] in first | second and not self._gap(both := list(dict.fromkeys([*nodes, *more])))[0]:
+                return both
         for _ in range(MAX_OPENED):
             if not count:
                 return nodes
@@ -240,19 +277,21 @@ class Identity:
 
     def _gap(self, opened: list[Node]) -> tuple[int, set[Node], set[Node]]:
         """How many networks are on one side only, and the nodes in those of each; 0 if both are equal."""
+        start = self.writing.place()
         for define in (False, True):
-            self.tries += 1
             finder = IsomorphismFinder(define, {n: partial(self.writing.opened, n) for n in opened})
             try:
                 equal = finder.equal(self.left, self.right)
             except Refused as problem:
                 if str(problem) == EXHAUSTED:
                     raise
-                return LONG, set(), set()
-            if equal:
-                self.steps = tuple(map(list, finder.found))
-                return 0, set(), set()
-            gap = finder.odd_nodes()
-            if not finder.definable:
+                gap = LONG, set[Node](), set[Node]()
+            else:
+                if equal:
+                    self.steps = tuple(map(list, finder.found))
+                    return 0, set(), set()
+                gap = finder.odd_nodes()
+            self.writing.back(start)
+            if gap[0] == LONG or not finder.definable:
                 break
         return gap

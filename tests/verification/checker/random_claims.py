@@ -161,16 +161,17 @@ def answered(left, right, writing, opened):
     return None
 
 
-def forged(claim: Claim, output: int, sweeps, choices) -> tuple[Proof, int]:
-    """A proof of an output by any sweeps, and how many identities are left without an answer.
+def forged(claim: Claim, outputs: int | list[int], sweeps, choices) -> tuple[Proof, int]:
+    """A proof of one or more outputs by any sweeps, and how many identities are left without an answer.
 
     ``choices`` says for each identity, by its number and its node, which sets of nodes to open.
     """
     place, parts, left = {node: k for k, node in enumerate(claim.nodes)}, [], 0
     nodes = [b for letter, pairs in sweeps if letter for b in pairs.values()]
+    outputs = [outputs] if isinstance(outputs, int) else outputs
     writing = ForAllSizes(BriefTerms(100_000))
     try:
-        sides = writing.lemmas(claim, output, sweeps)
+        sides = writing.lemmas(claim, outputs, sweeps).values()
     except (Refused, *DAMAGE):
         sides, left, parts = [], len(nodes) + 1, [[[], []]] * (len(nodes) + 1)
     for k, pair in enumerate(sides):
@@ -182,7 +183,8 @@ def forged(claim: Claim, output: int, sweeps, choices) -> tuple[Proof, int]:
         if found is None:
             left += 1
             parts.append([[], []])
-    return Proof((0,), ((0, output, 0),), (numbered(claim, sweeps), *parts), 0, "networks"), left
+    goals = tuple((0, o, 0) for o in outputs)
+    return Proof((0,), goals, (numbered(claim, sweeps), *parts), 0, "networks"), left
 
 
 def any_opened(rng, sweeps):

@@ -103,7 +103,7 @@ def test_mutants_are_not_derived(name):
 
 def refused(derivative, *outputs, k=0):
     with pytest.raises((Refused, IndexError)):
-        ForAllSizes(Terms()).lemmas(Claim(derivative, outputs), k, ())
+        ForAllSizes(Terms()).lemmas(Claim(derivative, outputs), [k], ())
     return True
 
 

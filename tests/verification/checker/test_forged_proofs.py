@@ -235,7 +235,7 @@ def vectors():
 def questions(claim):
     """What the machine for all sizes asks about a claim, and what an honest finder answers."""
     finder = IsomorphismFinder()
-    ((left, right),) = ForAllSizes(Terms()).lemmas(claim, 0, ())
+    ((left, right),) = ForAllSizes(Terms()).lemmas(claim, [0], ()).values()
     finder.equal(left, right)
     return finder.count, [list(step) for step in finder.found]
 

@@ -101,7 +101,7 @@ def curvature_of_a_product():
 def replayed(claim, letters):
     """The steps that a plan without pairs of nodes takes, with honest answers."""
     finder, plan = IsomorphismFinder(), [[letter, []] for letter in letters]
-    ((left, right),) = ForAllSizes(Terms()).lemmas(claim, 0, [(letter, {}) for letter in letters])
+    ((left, right),) = ForAllSizes(Terms()).lemmas(claim, [0], [(letter, {}) for letter in letters]).values()
     assert finder.equal(left, right)
     answers = [list(step) for step in finder.found]
     return replay([claim], Proof((0,), ((0, 0, 0),), (plan, ([], answers)), 0, "networks"))
@@ -133,4 +133,4 @@ def test_a_derivative_by_what_is_no_input_or_by_one_twice_is_refused():
         with pytest.raises(Refused, match="inputs"):
             written([wrong], (0,))
         with pytest.raises(Refused, match="inputs"):
-            ForAllSizes(Terms()).lemmas(wrong, 0, ())
+            ForAllSizes(Terms()).lemmas(wrong, [0], ())

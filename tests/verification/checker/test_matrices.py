@@ -109,7 +109,7 @@ def test_derivatives_at_index_symbols_are_those_of_values(name, order):
     term = writing.element(y, tuple(next(position) for _ in y.shape))
     for _ in range(order):
         by = (next(position), next(position))
-        term = writing.moved(term, {node.op: writing.unit(by) for node in f.input_nodes})
+        term = writing.moved(term, {node.op: writing.unit(by) for node in f.input_nodes}, {})
     rng, size = Random(2), 3
     with mpmath.workdps(30):
         start = mpmath.matrix([[rng.uniform(-1, 1) + 3 * (i == j) for j in range(size)] for i in range(size)])
