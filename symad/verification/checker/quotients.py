@@ -41,19 +41,15 @@ def convolved(*pairs: tuple[Poly, Poly]) -> Poly:
     return total if all(total.values()) else {m: c for m, c in total.items() if c}
 
 
-def leading(p: Poly) -> Monomial:
-    """The monomial of highest degree, and among these the last; products keep this order."""
-    return max(p, key=lambda m: (len(m), m))
-
-
 def content(p: Poly) -> int:
     """The greatest common divisor of the coefficients, with the sign of the leading one; 1 for 0."""
-    return gcd(*p.values()) * (1 if p[leading(p)] > 0 else -1) if p else 1
+    return gcd(*p.values()) * (1 if p[max(p, key=lambda m: (len(m), m))] > 0 else -1) if p else 1
 
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None."""
-    lead, places = leading(q), p if len(q) == 1 else [set[int]().union(*p)]
+    # the leading monomial has the highest degree, and is the last of these: products keep this order
+    lead, places = max(q, key=lambda m: (len(m), m)), p if len(q) == 1 else [set[int]().union(*p)]
     if len(p) == 1 < len(q) or not all([k in m for m in places for n in q for k in n]):
         return None
     rest, found, order = dict(p), dict[Monomial, int](), sorted((len(m), m) for m in p)

@@ -4,7 +4,7 @@ There is one rule for each op: a function of the node, of its arguments' element
 symbols for all sizes: these are negative (0 for axes of length 1), and only `FOR_ALL_SIZES` may get them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import count, product
@@ -39,15 +39,14 @@ class Writing:
         self.terms, self.given, self.fresh = terms, given or {}, count(BOUND, -2)
         self.made, self.kept = dict[tuple[Node, Index], Term](), dict[Any, Any]()  # what is needed again
 
-    def elements(self, outputs: Iterable[Node]) -> list[Term]:
+    def elements(self, outputs: Sequence[Node]) -> list[Term]:
         """The elements of some nodes, in order."""
-        wanted = list(outputs)
-        for node in topological(wanted):
+        for node in topological(outputs):
             if not all(isinstance(d, int) for d in node.shape) or prod(node.shape) > MAX_ELEMENTS:
                 raise Refused(f"sizes are symbols, or an array has more than {MAX_ELEMENTS} elements")
             for at in product(*map(range, node.shape)):
                 self.element(node, at)
-        return [self.element(node, at) for node in wanted for at in product(*map(range, node.shape))]
+        return [self.element(node, at) for node in outputs for at in product(*map(range, node.shape))]
 
     def element(self, node: Node, at: Index) -> Term:
         """One element."""

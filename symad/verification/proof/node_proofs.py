@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
@@ -13,13 +13,17 @@ from symad.core.graph import Node
 from symad.verification.checker.proofs import DAMAGE, ForAllSizes, replay, sure
 from symad.verification.checker.terms import Refused, Term, Terms
 from symad.verification.proof.checksum import digest_of
-from symad.verification.proof.find_isomorphism import IsomorphismFinder
+from symad.verification.proof.find_isomorphism import MAX_NETWORKS_MADE, IsomorphismFinder
 from symad.verification.proof.find_proof import EXHAUSTED, Json
 from symad.verification.proof.node_sweeps import Sweeps, guessed, numbered
 from symad.verification.proof.whole_proofs import Found
 
 MAX_TERM_STEPS, MAX_NODE_STEPS = 25_000, 400_000
 """The maximum number of steps of writing, for one output at once, and for a claim node by node."""
+
+NETWORKS = {True: (10_000, 40), False: (8_000, 15)}
+"""How many networks may be made for a group of outputs, and for each node more: for symbols as sizes, and for
+numbers, where elements can be compared instead."""
 
 MAX_RESTARTS, MAX_OPENED, MAX_TRIED = 4, 6, 6
 """The maximum numbers of times that pairs are left out, of nodes opened for one identity, and of nodes tried
@@ -40,8 +44,7 @@ Key: TypeAlias = "tuple[int, Node, Term] | int"
 """What an identity is about: a node of the function, with the number of its sweep; or an output."""
 
 Opened: TypeAlias = dict[Any, list[Node]]
-"""The nodes opened for identities, by the number of the sweep and the node, or by the number of the output."""
-Ranking: TypeAlias = Callable[[Node, Node | None, set[Node]], tuple[bool, bool, bool, int]]
+"""The nodes opened for identities, by the number of the sweep and the node, or by that of the output."""
 
 
 class BriefTerms(Terms):
@@ -82,10 +85,10 @@ def proofs_of(claim: Claim, letters: str, goals: tuple[Goal, ...]) -> Found:
     """Proofs of goals of one claim that the checker accepts; outputs with the same lemmas have one proof."""
     proofs, count, reasons = list[Proof](), 0, list[str]()
     outputs = list(dict.fromkeys(o for _, o, _ in goals))
-    made = _node_by_node(claim, letters, outputs)
+    made, failed = _node_by_node(claim, letters, outputs)
     for o in outputs:
         if not any(o in group for group in made):
-            steps, problem = _at_once(claim, o)
+            steps, problem = ((), failed[o]) if o in failed else _at_once(claim, o)
             made |= {(o,): steps} if steps else {}
             reasons += [problem] if problem else []
     for group, steps in made.items():
@@ -123,36 +126,49 @@ def _at_once(claim: Claim, o: int) -> tuple[Steps, str]:
 # ---- node by node ------------------------------------------------------------------------------------
 
 
-def _node_by_node(claim: Claim, letters: str, outputs: Sequence[int]) -> dict[tuple[int, ...], Steps]:
-    """Steps for groups of outputs of a claim, as far as they are found; outputs share what they can."""
+def _node_by_node(
+    claim: Claim, letters: str, outputs: Sequence[int]
+) -> tuple[dict[tuple[int, ...], Steps], dict[int, str]]:
+    """Steps for groups of outputs, which share what they can; and outputs for which no others are tried."""
     if claim.derivative.kind in ("value", "hessian"):
-        return {}
-    sweeps, opened = guessed(claim, sweeps_for(claim.derivative, letters)), Opened()
-    there = {o: sure(claim, o) for o in outputs}
+        return {}, {}
+    sweeps, wrong = guessed(claim, sweeps_for(claim.derivative, letters))
+    opened, there = Opened(), {o: sure(claim, o) for o in outputs if o not in wrong}
     groups, made = dict[object, tuple[Sweeps, list[int]]](), dict[tuple[int, ...], Steps]()
-    for o in outputs:  # with the pairs that have values there
+    for o in there:  # with the pairs that have values there
         own = tuple((s, {a: b for a, b in d.items() if {a, b} <= there[o]}) for s, d in sweeps)
         groups.setdefault(tuple((s, *d.items()) for s, d in own), (own, []))[1].append(o)
+    failed = {o: DIFFER for o in outputs if o in wrong}
     for own, group in groups.values():
         done, steps = _steps_of(claim, group, own, opened)
         made |= {done: steps} if done else {}
-    return made
+        if any(pairs for _, pairs in own) and not _is_symbolic(claim):
+            failed |= {o: EXHAUSTED for o in group if o not in done}
+    return made, failed
+
+
+def _is_symbolic(claim: Claim) -> bool:
+    """Whether a size is no number."""
+    return not all(isinstance(d, int) for n in claim.nodes for d in n.shape)
 
 
 def _steps_of(
     claim: Claim, outputs: Sequence[int], sweeps: Sweeps, opened: Opened
 ) -> tuple[tuple[int, ...], Steps]:  # fmt: skip
     """Steps for as many outputs as possible by the pairs of some sweeps; and these outputs."""
+    most, more = NETWORKS[_is_symbolic(claim)]
+    left = most + more * len(claim.nodes)
     for _ in range(MAX_RESTARTS):
         if not outputs or not any(pairs for _, pairs in sweeps):
             break  # at once is the same
-        search = Search(claim, outputs, sweeps, opened)
+        search = Search(claim, outputs, sweeps, opened, left)
         try:
             bad = search.run()
         except (Refused, *DAMAGE):
             break
         if not bad:
             return tuple(outputs), search.steps
+        left = search.left
         pairs = {key[:2] for key in bad if not isinstance(key, int)}
         sweeps = tuple(
             (letter, {a: b for a, b in rest.items() if (j, a) not in pairs})
@@ -199,8 +215,11 @@ class Draft(ForAllSizes):
 class Search:
     """The search for the steps of all identities of some sweeps."""
 
-    def __init__(self, claim: Claim, outputs: Sequence[int], sweeps: Sweeps, found: Opened) -> None:
-        """``found`` are the nodes opened for identities of earlier searches."""
+    def __init__(
+        self, claim: Claim, outputs: Sequence[int], sweeps: Sweeps, found: Opened, left: int
+    ) -> None:
+        """``found`` are the nodes opened in earlier searches; ``left`` networks may be made."""
+        self.left = left
         self.claim, self.outputs, self.sweeps, self.found = claim, outputs, sweeps, found
         self.order = {n: k for k, n in enumerate(claim.nodes)}
         self.cut = {n for _, pairs in sweeps for n in (*pairs, *pairs.values())}
@@ -213,7 +232,7 @@ class Search:
         writing = Draft(MAX_NODE_STEPS)
         parts, bad = list[Part](), set[Key]()
         for key, sides in writing.lemmas(self.claim, self.outputs, self.sweeps).items():
-            identity = Identity(*sides, writing, self._rank, self.helped[:MAX_TRIED])
+            identity = Identity(*sides, self, writing)
             place, node, start = key, None, list[Node]()
             if not isinstance(key, int):
                 place, node = key[:2], key[1]
@@ -230,7 +249,7 @@ class Search:
             raise Refused(DIFFER)
         return bad
 
-    def _rank(self, n: Node, node: Node | None, odd: set[Node]) -> tuple[bool, bool, bool, int]:
+    def rank(self, n: Node, node: Node | None, odd: set[Node]) -> tuple[bool, bool, bool, int]:
         """Nodes by which an identity for a node may come true: first those that are computed by the node."""
         uses = self._used(n)
         return n is not node and node not in uses, odd.isdisjoint(uses), n not in odd, -self.order[n]
@@ -246,24 +265,22 @@ class Search:
 class Identity:
     """Two sides that are equal if some nodes are opened: replaced by what they compute."""
 
-    def __init__(
-        self, left: Term, right: Term, writing: Draft, rank: Ranking, helped: Sequence[list[Node]]
-    ) -> None:
-        """``rank`` says which nodes are tried first; ``helped`` are those opened for similar identities."""
-        self.left, self.right, self.writing, self.rank, self.helped = left, right, writing, rank, helped
+    def __init__(self, left: Term, right: Term, search: Search, writing: Draft) -> None:
+        """The search says which nodes are tried first."""
+        self.left, self.right, self.search, self.writing = left, right, search, writing
         self.steps: Sequence[Json] = ()
 
     def opened(self, nodes: list[Node], node: Node | None) -> list[Node] | None:
         """The nodes opened so that both sides are equal, beginning with some; None if none are found."""
         count, first, second = self._gap(nodes)
-        for more in self.helped if count else ():
+        for more in self.search.helped[:MAX_TRIED] if count else ():
             if more[0] in first | second and not self._gap(both := list(dict.fromkeys([*nodes, *more])))[0]:
                 return both
         for _ in range(MAX_OPENED):
             if not count:
                 return nodes
             odd = first ^ second or first | second
-            left = sorted((first | second).difference(nodes), key=lambda n: self.rank(n, node, odd))
+            left = sorted((first | second).difference(nodes), key=lambda n: self.search.rank(n, node, odd))
             best = None
             for n in left[:MAX_TRIED]:
                 found = self._gap(more := [*nodes, n])
@@ -279,7 +296,8 @@ class Identity:
         """How many networks are on one side only, and the nodes in those of each; 0 if both are equal."""
         start = self.writing.place()
         for define in (False, True):
-            finder = IsomorphismFinder(define, {n: partial(self.writing.opened, n) for n in opened})
+            most = min(self.search.left, MAX_NETWORKS_MADE)
+            finder = IsomorphismFinder(define, {n: partial(self.writing.opened, n) for n in opened}, most)
             try:
                 equal = finder.equal(self.left, self.right)
             except Refused as problem:
@@ -291,6 +309,8 @@ class Identity:
                     self.steps = tuple(map(list, finder.found))
                     return 0, set(), set()
                 gap = finder.odd_nodes()
+            finally:
+                self.search.left -= finder.made
             self.writing.back(start)
             if gap[0] == LONG or not finder.definable:
                 break

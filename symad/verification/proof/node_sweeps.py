@@ -39,8 +39,8 @@ Pairs: TypeAlias = list[tuple[Node, Node]]
 Sweeps: TypeAlias = tuple[tuple[str, dict[Node, Node]], ...]
 """Letters as in `Proof`, each with pairs of nodes: the second is the tangent, or cotangent, of the first."""
 
-CLOSE = 1e-9
-"""The relative difference of values that are taken for equal."""
+CLOSE, FAR = 1e-9, 1e-4
+"""The relative differences of values that are taken for equal, and of those that are certainly not."""
 
 POINTS, TRIED = 3, 12
 """At how many points nodes are compared, and how many are tried until all values are finite."""
@@ -53,15 +53,18 @@ SMALL = 0.25
 """The factor of the points tried first: at large scores a softmax has hardly a derivative."""
 
 
-def guessed(claim: Claim, letters: str) -> Sweeps:
-    """Sweeps with the pairs that have equal values at some points; without pairs if none can be compared."""
+def guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
+    """Sweeps with the pairs that have equal values at some points; and the outputs that have wrong values.
+
+    There are no pairs if none can be compared.
+    """
     try:
         return _guessed(claim, letters)
     except (SymadError, *DAMAGE):  # an op has no derivative, or the candidate no values
-        return ()
+        return (), set()
 
 
-def _guessed(claim: Claim, letters: str) -> Sweeps:
+def _guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
     derivative, outputs = claim
     wrt, along, given = derivative.wrt, {"V": derivative.v, "W": derivative.w}, topological(outputs)
     values, order = Values(claim), topological(derivative.function)
@@ -81,7 +84,8 @@ def _guessed(claim: Claim, letters: str) -> Sweeps:
         last = list(rebuild(last, meant))
         bars = zip(last, seeds.values(), strict=False)
         value = last[0] if letter.islower() else add(*[inner(bar, d) for bar, d in bars]) if seeds else value
-    return tuple(sweeps)
+        last = [value] if seeds else last
+    return tuple(sweeps), values.wrong(last, outputs) if len(derivative.function) == 1 else set()
 
 
 def _scalar(claim: Claim) -> Node:
@@ -166,6 +170,15 @@ class Values:
                     made[a] = b
                     break
         return made
+
+    def wrong(self, own: Sequence[Node], given: Sequence[Node]) -> set[int]:
+        """The numbers of the nodes of the candidate that have other values than ours."""
+        found, there = set[int](), bool(self.points) and len(own) == len(given)
+        for k, (u, v) in enumerate(zip(self.of(own), self.of(given), strict=True) if there else ()):
+            size = max(np.abs(u).max(initial=0), np.abs(v).max(initial=0))
+            if u.shape == v.shape and 0 < size < np.inf and np.abs(u - v).max() > FAR * size:
+                found.add(k)
+        return found
 
 
 FINITE = (Softmax, LogSumExp, Compare)

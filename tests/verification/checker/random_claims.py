@@ -136,7 +136,7 @@ def wrong_claim(rng, claim):
 
 def dishonest_sweeps(rng, right, wrong, m, new):
     """Sweeps near to those of a right claim, with pairs missing, and pairs of any nodes of one shape."""
-    sweeps = guessed(right, rng.choice(LETTERS.get(right.derivative.kind, ["X"])))
+    sweeps, _ = guessed(right, rng.choice(LETTERS.get(right.derivative.kind, ["X"])))
     old = topological(right.outputs)
     image, there, made = dict(zip(old, rebuild(old, {m: new}), strict=True)), set(wrong.nodes), []
     for letter, pairs in [*sweeps, ("", {})]:

@@ -141,17 +141,48 @@ def test_a_score_that_may_be_minus_infinity_is_no_number_of_a_pair():
         ForAllSizes(Terms()).lemmas(claim, [0], [("X", {root: weighted}), ("", {score: score})])
 
 
+HALF = constant(Fraction(1, 2))
+MATRIX = variable("M", (n, n))
+
+
+def power(base, exponent):
+    return Node.of(POW, (base, exponent))
+
+
+def shown(node, shape=()):
+    """Whether a root of a node is known to have a value wherever a claim that does not use it holds."""
+    root = power(node, broadcast_to(HALF, shape) if shape else HALF)
+    return root in sure(gradient(square, x, ZERO, root), 0)
+
+
 def test_what_has_a_value_for_all_arguments():
     """Integer powers do, roots do not, however their exponents are written; what is divided by is not 0."""
-    half = constant(Fraction(1, 2))
-    root_of_y = Node.of(POW, (y, times(half, ONE)))
-    of_three, of_size = Node.of(POW, (constant(3), half)), Node.of(POW, (Node.of(Dimension(n)), half))
-    outputs = (cube := Node.of(POW, (y, constant(3))), root_of_y, of_three, of_size)
-    claim = gradient(square, x, ZERO, *outputs)
-    assert {cube, of_three, of_size} <= sure(claim, 0)
-    assert root_of_y not in sure(claim, 0)
-    maybe_empty = Node.of(POW, (Node.of(Dimension(n - 1)), constant(Fraction(-1, 2))))
-    assert maybe_empty not in sure(gradient(square, x, ZERO, maybe_empty), 0)
+    odd_way = times(HALF, ONE)  # no small integer, though it is computed of positive numbers
+    cube, root_of_y = power(y, constant(3)), power(y, odd_way)
+    inverse = Node.of(Mul((-1,)), (Node.of(Dimension(n)),))
+    maybe_empty = Node.of(Mul((-1,)), (Node.of(Dimension(n - 1)),))
+    found = sure(gradient(square, x, ZERO, cube, root_of_y, inverse, maybe_empty), 0)
+    assert {cube, inverse} <= found
+    assert found.isdisjoint({root_of_y, maybe_empty})
+
+
+def test_roots_of_what_is_not_negative_have_values():
+    squares, other = inner(w, w), inner(w, v)
+    for node in (squares, times(y, y), add(squares, ONE), times(squares, HALF), Node.of(Dimension(n)),
+                 Node.of(Mul((1, -1)), (squares, add(squares, ONE)))):  # fmt: skip
+        assert shown(node)
+    for node in (other, y, add(y, y), Node.of(Add((1, 1)), (y, y)), Node.of(Add((1, -1)), (squares, ONE)),
+                 add(other, ONE), times(squares, y), times(constant(-2), squares), power(y, y),
+                 einsum("ij,ji->", MATRIX, MATRIX), Node.of(Dimension(n - 2))):  # fmt: skip
+        assert not shown(node)
+
+
+def test_what_is_divided_by_is_not_0():
+    """1/Σ u² has no value where all u are 0, or where there are none; 1/(1 + Σ u²) has."""
+    ones = sum_axes(broadcast_to(ONE, (n,)), (0,))
+    for node, whole in ((add(inner(w, w), ONE), True), (inner(w, w), False), (ones, False)):
+        made = Node.of(Mul((-1,)), (node,))
+        assert (made in sure(gradient(square, x, ZERO, made), 0)) is whole
 
 
 def test_the_steps_of_such_a_proof_are_refused():
