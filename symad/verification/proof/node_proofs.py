@@ -140,10 +140,11 @@ def _node_by_node(
         groups.setdefault(tuple((s, *d.items()) for s, d in own), (own, []))[1].append(o)
     failed = {o: DIFFER for o in outputs if o in wrong}
     for own, group in groups.values():
-        done, steps = _steps_of(claim, group, own, opened)
-        made |= {done: steps} if done else {}
-        if any(pairs for _, pairs in own) and not _is_symbolic(claim):
-            failed |= {o: EXHAUSTED for o in group if o not in done}
+        try:
+            done, steps = _steps_of(claim, group, own, opened)
+            made |= {done: steps} if done else {}
+        except Refused as problem:  # it takes too long, and the elements of known sizes can be compared
+            failed |= {} if _is_symbolic(claim) else dict.fromkeys(group, str(problem))
     return made, failed
 
 
@@ -155,7 +156,11 @@ def _is_symbolic(claim: Claim) -> bool:
 def _steps_of(
     claim: Claim, outputs: Sequence[int], sweeps: Sweeps, opened: Opened
 ) -> tuple[tuple[int, ...], Steps]:  # fmt: skip
-    """Steps for as many outputs as possible by the pairs of some sweeps; and these outputs."""
+    """Steps for as many outputs as possible by the pairs of some sweeps; and these outputs.
+
+    Raises:
+        Refused: there is more to do than is allowed.
+    """
     most, more = NETWORKS[_is_symbolic(claim)]
     left = most + more * len(claim.nodes)
     for _ in range(MAX_RESTARTS):
@@ -164,7 +169,9 @@ def _steps_of(
         search = Search(claim, outputs, sweeps, opened, left)
         try:
             bad = search.run()
-        except (Refused, *DAMAGE):
+        except (Refused, *DAMAGE) as problem:
+            if str(problem) == EXHAUSTED:
+                raise
             break
         if not bad:
             return tuple(outputs), search.steps

@@ -93,13 +93,17 @@ class Regions:
         ]
         for truth, target in ((True, column), (False, self.field.neg(column))):
             for a, above in signed:
-                if any(self._exceeds(target, a, scale) for scale in SCALES):
-                    _set(known, positive, above, truth)
+                where = above & ~known
+                if where.any() and any(self._exceeds(target, a, scale) for scale in SCALES):
+                    _set(known, positive, where, truth)
             for scale, k, other, j in self._sums(target, signed):
                 (a, above), (b, also) = signed[k], signed[j]
+                where = above & also & ~known
+                if not where.any():  # as of a and −a, of which one is positive
+                    continue
                 rest = self.field.sub(target, self._scaled(scale, a))
                 if self.field.is_zero(self.field.sub(rest, self._scaled(other, b))).all():
-                    _set(known, positive, above & also, truth)
+                    _set(known, positive, where, truth)
         return known, positive
 
     def _sums(

@@ -373,8 +373,8 @@ def search(seeds):
             if (changed := wrong_claim(rng, claim)) is None:
                 continue
             sweeps = dishonest_sweeps(rng, claim, *changed)
-            each = [[o] for o in range(len(claim.outputs))]
-            for some in [*each, sum(each, [])] if len(each) > 1 else each:  # and all with the same lemmas
+            all_outputs = list(range(len(claim.outputs)))
+            for some in [*([o] for o in all_outputs), all_outputs]:  # and all with the same lemmas
                 proof, left = forged(changed[0], some, sweeps, any_opened(rng, sweeps))
                 wrong += 1
                 try:

@@ -11,7 +11,7 @@ from symad.core.claims import Claim, Derivative, Proof
 from symad.verification import decide as deciding
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
-from symad.verification.proof import with_proofs
+from symad.verification.proof import node_proofs, with_proofs
 
 n = sp.symbols("n", integer=True, positive=True)
 x, y = sp.symbols("x y", real=True)
@@ -26,6 +26,7 @@ def without_proofs(monkeypatch):
 
     for module in ("whole_proofs", "node_proofs", "with_proofs"):
         monkeypatch.setattr(f"symad.verification.proof.{module}.replay", refuse)
+    node_proofs.proofs_of.cache_clear()  # what the checker has accepted before
 
 
 def test_normal_forms_that_err_prove_nothing(monkeypatch):
