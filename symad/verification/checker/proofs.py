@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.dims import same_shape
 from symad.core.graph import Node
-from symad.ops.basic.sources import Input
+from symad.ops.basic.sources import Constant, Dimension, Input
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.verification.checker import terms as table
@@ -109,22 +109,23 @@ class ForAllSizes(Writing):
 def sure(claim: Claim, k: int) -> set[Node]:
     """Nodes with values wherever the function and output k have them: what these use, and what follows."""
     found, nodes, sign = {*claim.derivative.about(k), claim.outputs[k]}, claim.nodes, dict[Node, int]()
+    number = {n: n.op.value for n in nodes if isinstance(n.op, Constant)}
     for n in nodes:  # 1 if it is positive, 0 if it is not negative, −1 if neither is seen
-        value, adds = getattr(n.op, "value", getattr(n.op, "expression", 0)), getattr(n.op, "signs", ())
-        parts, strict = [sign[a] for a in n.args] or [-1], type(n.op) in STRICT and -1 not in adds
-        twice = strict and n.args[1:] == n.args[:1] and len({*getattr(n.op, "inputs", ())}) < 2
-        least = max(parts) if adds and min(parts) >= 0 else max(min(parts), (twice and not adds) - 1)
-        least = min(least, not hasattr(n.op, "inputs"))  # sums may have no terms
-        sign[n] = 1 if (value > 0) in (True,) else least if strict or isinstance(n.op, Pow) else -1
+        adds, powers, labels = ({*getattr(n.op, a, ())} for a in ("signs", "powers", "inputs"))
+        parts, strict = [sign[a] for a in n.args] or [-1], type(n.op) in STRICT and adds <= {1}
+        twice = strict and n.args[1:] == n.args[:1] and not adds and powers <= {1, -1} and len(labels) < 2
+        least = max(parts) if adds and min(parts) >= 0 else max(min(parts), twice - 1)
+        least = min(least, not labels) if strict or isinstance(n.op, Pow) else -1  # Σ may be over nothing
+        sign[n] = 1 if (number.get(n, type(n.op) is Dimension and n.op.expression) > 0) in (True,) else least
     for n in [n for n in reversed(nodes) if type(n.op) in STRICT or isinstance(n.op, (Apply, Pow))]:
         found.update(n.args if n in found else ())
     div = {n: [a for a, p in zip(n.args, getattr(n.op, "powers", ()), strict=False) if p < 0] for n in nodes}
-    over = {n for n in nodes if sign[n] > 0}.union(*map(div.__getitem__, found))
+    over = {n for n in nodes if sign[n] > 0}.union(*[div[n] for n in found if type(n.op) in STRICT])  # not 0
     for n in nodes:
         whole = isinstance(n.op, Apply) and table.HEADS.get(n.op.head) in table.TOTAL
-        power = getattr(n.args[1].op, "value", None) if isinstance(n.op, Pow) else None
-        whole = whole or power in range(2, 9) or (isinstance(n.op, Pow) and sign[n] >= 0)
-        whole = whole or (type(n.op) in WHOLE and over.issuperset(div[n]))
+        fixed = number.get(n.args[1]) if isinstance(n.op, Pow) else None
+        root = fixed in range(2, 9) or (isinstance(n.op, Pow) and sign[n] >= (fixed is None))
+        whole = whole or root or (type(n.op) in WHOLE and over.issuperset(div[n]))
         found.update([n] if whole and found.issuperset(n.args) else ())
     return found
 

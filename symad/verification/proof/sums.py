@@ -10,7 +10,7 @@ from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.find_proof import UNUSABLE
 
-MIN_DIVISORS, MAX_MADE = 6, 30_000
+MIN_DIVISORS, MAX_MADE = 6, 20_000
 """The minimum number of sums that are divided by: a common denominator of fewer is short. The maximum number
 of products made in one attempt."""
 

@@ -173,7 +173,8 @@ def test_roots_of_what_is_not_negative_have_values():
         assert shown(node)
     for node in (other, y, add(y, y), Node.of(Add((1, 1)), (y, y)), Node.of(Add((1, -1)), (squares, ONE)),
                  add(other, ONE), times(squares, y), times(constant(-2), squares), power(y, y),
-                 einsum("ij,ji->", MATRIX, MATRIX), Node.of(Dimension(n - 2))):  # fmt: skip
+                 einsum("ij,ji->", MATRIX, MATRIX), Node.of(Dimension(n - 2)),
+                 Node.of(Mul((2, 1)), (y, y)), Node.of(Add((1, -2)), (squares, ONE))):  # fmt: skip
         assert not shown(node)
 
 
