@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import count, product
 from typing import Any, NamedTuple, TypeAlias
 
-from symad.core.dims import Dim, same_dim
+from symad.core.dims import Dim, is_below, same_dim
 from symad.core.graph import Node
 from symad.verification.checker import terms as table
 from symad.verification.checker.terms import BOUND, MAX_POWER, Refused, Term, bounded, needed, require
@@ -200,7 +200,7 @@ class Networks:
         return self.add(made)
 
     def simple(self, number: Number, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
-        """A product: identity matrices are carried out, equal factors merged, free sums become sizes."""
+        """A product: identity matrices are carried out, equal factors merged; free sums are sizes, or 0."""
         todo = [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
         bound = dict(sums)
         while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
@@ -215,7 +215,7 @@ class Networks:
             if isinstance(dim := bound.pop(i), int):
                 number *= dim
             else:
-                key = (self.known(Atom("call", dim))[0], ())
+                key = (self.known(Atom("call" if is_below(0, dim) else "size", dim))[0], ())
                 merged[key] = merged.get(key, 0) + 1
         for (a, at), e in merged.items():
             if self.atoms[a].kind == "root":  # 2^(−1/2) = 1/2 · 2^(1/2)

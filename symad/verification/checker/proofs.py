@@ -7,7 +7,7 @@ from operator import mul
 from typing import Any, TypeAlias
 
 from symad.core.claims import Claim, Derivative, Goal, Proof
-from symad.core.dims import same_shape
+from symad.core.dims import is_below, same_shape
 from symad.core.graph import Node
 from symad.ops.basic.sources import Constant, Dimension, Input
 from symad.ops.elementwise.apply import Apply
@@ -38,6 +38,8 @@ class ForAllSizes(Writing):
         inner = [n for n in claim.nodes if n in self.cut and {n} != {claim.outputs[k] for k in outputs}]
         inside = [self.opened(n, self.symbols(n, EACH)) for n in inner]
         require(self.terms.masked.isdisjoint(inside), "a node of a pair may be −∞")
+        sizes = {d for n in claim.nodes for d in n.shape}  # what an empty sum does not use may have no value
+        require(not inner or all(is_below(0, d) for d in sizes), "arrays next to pairs may be empty")
         for k in outputs:
             term, made, ways = self.stated(claim.derivative, claim.outputs[k], k)
             for j, (letter, pairs) in enumerate([s for s in sweeps if s[0]] or [(s, {}) for s, _ in ways]):

@@ -47,8 +47,7 @@ def content(p: Poly) -> int:
 
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
-    """p/q if that is a polynomial with integer coefficients, else None."""
-    # the leading monomial has the highest degree, and is the last of these: products keep this order
+    """p/q if that is a polynomial with integer coefficients, else None; by monomials of highest degree."""
     lead, places = max(q, key=lambda m: (len(m), m)), p if len(q) == 1 else [set[int]().union(*p)]
     if len(p) == 1 < len(q) or not all([k in m for m in places for n in q for k in n]):
         return None

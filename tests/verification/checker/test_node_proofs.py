@@ -199,6 +199,42 @@ def test_the_steps_of_such_a_proof_are_refused():
         replay([claim], Proof((0,), ((0, 0, 0),), steps, 0, "networks"))
 
 
+# ---- arrays that may be empty ---------------------------------------------------------------------------
+#
+# Σ 1/m over m = n − 1 positions is 1 for n > 1, and 0 for n = 1: there, nothing uses 1/m, which has no value.
+
+length = Node.of(Dimension(n - 1))
+each = broadcast_to(Node.of(Mul((-1,)), (length,)), (n - 1,))
+almost_one = sum_axes(each, (0,))
+
+
+def test_a_sum_of_quotients_over_nothing_is_0():
+    for count, whole in ((n, True), (n - 1, False)):
+        size = Node.of(Dimension(count))
+        parts = sum_axes(broadcast_to(Node.of(Mul((-1,)), (size,)), (count,)), (0,))
+        claim = Claim(Derivative("value", (parts,)), (ONE,))
+        proof, left = forged(claim, 0, [], lambda *_: [[]])
+        assert bool(left) is not whole
+        assert bool(find_for_all_sizes([claim], [(0, 0, 0)]).proofs) is whole
+        if not whole:
+            with pytest.raises(Refused):
+                replay([claim], proof)
+
+
+def test_what_an_empty_sum_does_not_use_may_have_no_value():
+    """The function and the output have values for n = 1 as well, where 1/m has none."""
+    of_one = times(Node.of(Mul((-1,)), (length,)), length)
+    wrong = times(TWO, root, of_one)
+    f = add(square, mul(almost_one, y))
+    claim = gradient(f, x, mul(times(TWO, root, almost_one), apply(sp.cos, x)), wrong)
+    pairs, inverse = {root: wrong}, Node.of(Mul((-1,)), (length,))
+    for opened in ([wrong], [wrong, inverse], [wrong, almost_one], [wrong, inverse, almost_one]):
+        for plan in ([("X", pairs)], [("X", pairs), ("", {inverse: almost_one})]):
+            proof, _ = forged(claim, 0, plan, lambda *_, opened=opened: [opened, []])
+            with pytest.raises(Refused):
+                replay([claim], proof)
+
+
 # ---- pairs of nodes that are not derivatives -----------------------------------------------------------
 
 a, b = apply(sp.sin, u), apply(sp.exp, u)
