@@ -200,7 +200,7 @@ class Networks:
         return self.add(made)
 
     def simple(self, number: Number, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
-        """A product: identity matrices are carried out, equal factors merged; free sums are sizes, or 0."""
+        """A product: identity matrices are carried out, equal factors merged; free sums are sizes."""
         todo = [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
         bound = dict(sums)
         while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count, permutations, product
 from typing import TYPE_CHECKING, Any
 
-from symad.core.dims import Dim, Shape
+from symad.core.dims import Dim, Shape, is_below
 from symad.verification.budget import Meter, OutOfBudget
 from symad.verification.proof.same_networks import isomorphic, signature
 
@@ -144,7 +144,9 @@ class Networks:
             if isinstance(dim, int):
                 coefficient *= dim
             else:
-                factors.extend((("dim", base), (), Fraction(int(e))) for base, e in _powers_of(dim))
+                # Σ 1/n of nothing is 0, not 1: what may be 0 is not cancelled with a number that it is
+                kinds = ((("dim" if is_below(0, b) else "size", b), e) for b, e in _powers_of(dim))
+                factors.extend((atom, (), Fraction(int(e))) for atom, e in kinds)
         factors = self._merged(factors)
         if sum(e for atom, _, e in factors if _is_power(atom) and e >= 1) > MAX_SUMS_MULTIPLIED:
             raise OutOfBudget(f"a product of more than {MAX_SUMS_MULTIPLIED} sums")

@@ -10,8 +10,9 @@ from itertools import combinations
 import pytest
 import sympy as sp
 
+import symad
 from symad.core.claims import Claim, Derivative, Proof
-from symad.core.graph import Node
+from symad.core.graph import Graph, Node
 from symad.ops.arrays.softmax import softmax
 from symad.ops.basic.arithmetic import Add, Mul, add, mul
 from symad.ops.basic.contraction import diagonal_matrix, einsum, inner, sum_axes
@@ -209,7 +210,8 @@ almost_one = sum_axes(each, (0,))
 
 
 def test_a_sum_of_quotients_over_nothing_is_0():
-    for count, whole in ((n, True), (n - 1, False)):
+    undeclared = sp.Symbol("m", integer=True)
+    for count, whole in ((n, True), (2 * n - 1, True), (n - 1, False), (undeclared, False)):
         size = Node.of(Dimension(count))
         parts = sum_axes(broadcast_to(Node.of(Mul((-1,)), (size,)), (count,)), (0,))
         claim = Claim(Derivative("value", (parts,)), (ONE,))
@@ -219,6 +221,9 @@ def test_a_sum_of_quotients_over_nothing_is_0():
         if not whole:
             with pytest.raises(Refused):
                 replay([claim], proof)
+        sized = (variable("sized", (count,)),)
+        status = symad.equal(Graph(sized, (parts,)), Graph(sized, (ONE,))).status
+        assert status == ("proved" if whole else "measured")  # at sizes that are not 0
 
 
 def test_what_an_empty_sum_does_not_use_may_have_no_value():
