@@ -12,6 +12,7 @@ from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.graph import Node
 from symad.verification.checker.proofs import DAMAGE, ForAllSizes, replay, sure
 from symad.verification.checker.terms import Refused, Term, Terms
+from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import MAX_NETWORKS_MADE, IsomorphismFinder
 from symad.verification.proof.find_proof import EXHAUSTED, Json
@@ -129,7 +130,7 @@ def _at_once(claim: Claim, o: int) -> tuple[Steps, str]:
 def _node_by_node(
     claim: Claim, letters: str, outputs: Sequence[int]
 ) -> tuple[dict[tuple[int, ...], Steps], dict[int, str]]:
-    """Steps for groups of outputs, which share what they can; and outputs for which no others are tried."""
+    """Steps for groups of outputs with the same lemmas; and why other outputs have no proof at once."""
     if claim.derivative.kind in ("value", "hessian"):
         return {}, {}
     sweeps, wrong = guessed(claim, sweeps_for(claim.derivative, letters))
@@ -199,21 +200,21 @@ class Draft(ForAllSizes):
         """``most`` steps are allowed."""
         super().__init__(BriefTerms(most))
 
-    def place(self) -> tuple[int, int, int]:
+    def place(self) -> tuple[int, int, int, int]:
         """How much is made."""
         bound = next(self.fresh)
         self.fresh = itertools.count(bound, -2)
-        return len(self.terms.known), len(self.made), bound
+        return len(self.terms.known), len(self.made), len(self.kept), bound
 
-    def back(self, place: tuple[int, int, int]) -> None:
+    def back(self, place: tuple[int, int, int, int]) -> None:
         """Take back what is made since a place."""
-        terms, made, bound = place
+        terms, made, kept, bound = place
         known = self.terms.known
         late = {known.popitem()[1] for _ in range(len(known) - terms)}
-        for _ in range(len(self.made) - made):
-            self.made.popitem()
-        for number in [n for n, term in self.terms.numbers.items() if term in late]:
-            del self.terms.numbers[number]
+        self.made = dict(itertools.islice(self.made.items(), made))
+        # bodies of scans keep terms of their own
+        self.kept = {k: v for k, v in itertools.islice(self.kept.items(), kept) if not isinstance(v, Writing)}
+        self.terms.numbers = {n: term for n, term in self.terms.numbers.items() if term not in late}
         self.terms.truths -= late
         self.terms.masked -= late
         self.fresh = itertools.count(bound, -2)
