@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.graph import Node, rebuild, topological
@@ -52,6 +53,9 @@ def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
 
 DIRECTED = ("slope", "curvature")
 """The kinds of claims along directions."""
+
+MANY_ELEMENTS = 64
+"""The number of elements of a gradient from which relations between whole arrays are tried first."""
 
 SWEEPS = {
     "gradient (forward)": "v", "Jacobian (forward)": "v", "Hessian (forward-over-reverse)": "Wv",
@@ -125,6 +129,13 @@ def has_symbolic_sizes(comparison: Comparison) -> bool:
     return bool(comparison.left.dims | comparison.right.dims)
 
 
+def _is_asked_whole(comparison: Comparison) -> bool:
+    """Whether a claim about arrays of known sizes is put to relations between whole arrays first."""
+    kind = comparison.derivative.kind if comparison.derivative is not None else ""
+    sizes = [prod(n.shape) for n in comparison.left.output_nodes] if kind == "gradient" else []
+    return kind in DIRECTED or sum(sizes) >= MANY_ELEMENTS
+
+
 NOTHING = Found((), 0, ())
 
 
@@ -191,8 +202,7 @@ class Replayed:
         matrices = with_matrices(sides)
         chosen = [goal for goal in wanted if not matrices.isdisjoint(sides[goal[0]])]
         self._ask(chosen, lambda goals: find_for_all_sizes(self.claims, goals, self.sweeps))
-        along = [k for k, c in enumerate(self.comparisons) if c.derivative and c.derivative.kind in DIRECTED]
-        for k in along:
+        for k in [k for k, c in enumerate(self.comparisons) if _is_asked_whole(c)]:
             left = [goal for goal in wanted if goal[0] == k and goal not in self.goals]
             found = find_for_all_sizes(self.claims, left, self.sweeps)
             self._keep(found, 0)
