@@ -132,8 +132,9 @@ def has_symbolic_sizes(comparison: Comparison) -> bool:
 def _is_asked_whole(comparison: Comparison) -> bool:
     """Whether a claim about arrays of known sizes is put to relations between whole arrays first."""
     kind = comparison.derivative.kind if comparison.derivative is not None else ""
-    sizes = [prod(n.shape) for n in comparison.left.output_nodes] if kind == "gradient" else []
-    return kind in DIRECTED or sum(sizes) >= MANY_ELEMENTS
+    if kind != "gradient" or has_symbolic_sizes(comparison):
+        return kind in DIRECTED
+    return sum(prod(n.shape) for n in comparison.left.output_nodes) >= MANY_ELEMENTS
 
 
 NOTHING = Found((), 0, ())
