@@ -200,7 +200,7 @@ class Networks:
         return self.add(made)
 
     def simple(self, number: Number, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
-        """A product: identity matrices are carried out, equal factors merged; free sums are sizes."""
+        """A product: identity matrices are carried out, equal factors merged, free sums become sizes."""
         todo = [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
         bound = dict(sums)
         while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
@@ -215,7 +215,7 @@ class Networks:
             if isinstance(dim := bound.pop(i), int):
                 number *= dim
             else:
-                key = (self.known(Atom("call" if is_below(0, dim) else "size", dim))[0], ())
+                key = (self.known(Atom("call" if is_below(0, dim) else "size", dim))[0], ())  # 0/0 is not 1
                 merged[key] = merged.get(key, 0) + 1
         for (a, at), e in merged.items():
             if self.atoms[a].kind == "root":  # 2^(−1/2) = 1/2 · 2^(1/2)

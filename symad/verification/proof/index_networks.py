@@ -144,7 +144,7 @@ class Networks:
             if isinstance(dim, int):
                 coefficient *= dim
             else:
-                # Σ 1/n of nothing is 0, not 1: what may be 0 is not cancelled with a number that it is
+                # Σ 1/n over nothing is 0, not 1: a size that may be 0 is kept apart from the number n
                 kinds = ((("dim" if is_below(0, b) else "size", b), e) for b, e in _powers_of(dim))
                 factors.extend((atom, (), Fraction(int(e))) for atom, e in kinds)
         factors = self._merged(factors)

@@ -130,7 +130,7 @@ def _at_once(claim: Claim, o: int) -> tuple[Steps, str]:
 def _node_by_node(
     claim: Claim, letters: str, outputs: Sequence[int]
 ) -> tuple[dict[tuple[int, ...], Steps], dict[int, str]]:
-    """Steps for groups of outputs with the same lemmas; and why other outputs have no proof at once."""
+    """Steps for groups of outputs with the same lemmas; and outputs for which nothing else is tried."""
     if claim.derivative.kind in ("value", "hessian"):
         return {}, {}
     sweeps, wrong = guessed(claim, sweeps_for(claim.derivative, letters))

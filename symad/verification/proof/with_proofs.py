@@ -193,7 +193,7 @@ class Replayed:
         self._ask(left, lambda goals: find(self.claims, goals, self.limits))
 
     def whole_arrays(self, wanted: Sequence[Goal]) -> None:
-        """Find proofs by relations between whole arrays: of functions of matrices, and along directions.
+        """Find proofs by relations between whole arrays: with matrices, along directions, of long gradients.
 
         They hold for all sizes, and are short, where elements of inverses are quotients of long polynomials,
         and where arrays have many elements.
