@@ -108,10 +108,10 @@ def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
     try:
         if (loaded := _loaded.get((None, key))) is None:
             loaded = _loaded[None, key] = _without_cache(command, flags, source)
-        _warn_once(NOT_KEPT, reasons[0])
+        warn_once(NOT_KEPT, reasons[0])
         return loaded
     except Unusable as error:
-        _warn_once(NOT_COMPILED, "; ".join(dict.fromkeys([*reasons, str(error)])))
+        warn_once(NOT_COMPILED, "; ".join(dict.fromkeys([*reasons, str(error)])))
     return None
 
 
@@ -137,8 +137,8 @@ NOT_COMPILED = "kernels of backend 'c' run in NumPy instead: nothing can be comp
 _said: set[str] = set()
 
 
-def _warn_once(what: str, reason: str = "") -> None:
-    """Warn once per process, however many kernels are affected."""
+def warn_once(what: str, reason: str = "") -> None:
+    """Warn once per process of what is slower than it could be, however many kernels are affected."""
     if what not in _said:
         _said.add(what)
         warnings.warn(f"{what} ({reason})" if reason else what, stacklevel=4)
@@ -171,20 +171,32 @@ def _from_cache(library: Path, command: list[str], flags: list[str], source: str
             keep(made, library)
         except OSError as error:
             raise Unusable(f"{library.parent}: {error.strerror or error}") from None
-    return _load(library)
+        return _load(library, command, scratch)
 
 
 def _without_cache(command: list[str], flags: list[str], source: str) -> ctypes.CDLL:
     """A library for this process only; its file is deleted once it is loaded."""
     with working_folder() as scratch:
-        return _load(_build(command, flags, source, scratch))
+        return _load(_build(command, flags, source, scratch), command, scratch)
 
 
-def _load(library: Path) -> ctypes.CDLL:
+def _load(library: Path, command: list[str], scratch: Path) -> ctypes.CDLL:
+    """The library, loaded.
+
+    Raises:
+        Unusable: no library can be loaded here.
+        LoweringError: this one cannot, as it calls a function that nothing defines.
+    """
     try:
         return ctypes.CDLL(str(library))
     except OSError as error:
-        raise Unusable(f"the compiled library cannot be loaded: {error}") from None
+        told = f"the compiled library cannot be loaded: {error}"
+    try:
+        probe, _ = _compile(command, ["-fPIC", "-shared"], PROBE, scratch)
+        works = probe is not None and ctypes.CDLL(str(probe)) is not None
+    except OSError:
+        works = False
+    raise LoweringError(told) if works else Unusable(told)
 
 
 def _build(command: list[str], flags: list[str], source: str, scratch: Path) -> Path:

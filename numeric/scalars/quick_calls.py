@@ -22,7 +22,7 @@ import numpy as np
 from symad.core.graph import TupleOf
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import MAX_LOCKED, CFunction
-from symad.numeric.compiler.c_compiler import compile_c
+from symad.numeric.compiler.c_compiler import compile_c, warn_once
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.quick_calls_source import SOURCE
@@ -47,30 +47,49 @@ FLOAT, FLOATS, ARRAY = 0, 1, 2
 """The result of a call at one point: a float, a tuple of floats, or the result of `finish` on a vector."""
 
 
+NO_QUICK_CALLS = "each call of a compiled scalar function takes some 10 µs more, for arguments read in Python"
+
+
 @cache
 def _maker() -> Any:
-    """The compiled function that makes calls; None without a compiler or Python's headers."""
-    include = Path(sysconfig.get_paths()["include"])
-    if not (include / "Python.h").exists():
+    """The compiled function that makes calls; None, with one warning, without Python's headers.
+
+    NumPy's headers make it faster by too little for a word where they are missing or of no use.
+    """
+    missing = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    if not missing.exists():
+        warn_once(NO_QUICK_CALLS, f"{missing} is missing; Debian has it in python3-dev")
         return None
-    options = ["-std=c11", f"-I{include}"]
-    options += ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
-    interpreter = sysconfig.get_config_var("EXT_SUFFIX")
-    headers, reader = Path(np.get_include()), BY_BUFFERS
-    if (headers / "numpy" / "ndarraytypes.h").exists():
-        options.append(f"-I{headers}")
-        interpreter += f" and NumPy {np.__version__}"
-        reader = BY_NUMPY
-    try:
-        library = compile_c(SOURCE % (interpreter, MAX_LOCKED, reader), options)
-    except LoweringError:
-        return None
-    if library is None:
+    library = None
+    for reader in (BY_NUMPY, BY_BUFFERS):
+        try:
+            library = _library(reader)
+            break
+        except LoweringError as error:
+            refused = str(error)
+    else:
+        warn_once(NO_QUICK_CALLS, refused[-200:])
+    if library is None:  # no compiler works, which was said
         return None
     maker = ctypes.PyDLL(library._name, handle=library._handle).symad_quick
     maker.argtypes = (ctypes.c_void_p, ctypes.py_object)
     maker.restype = ctypes.py_object
     return maker
+
+
+def _library(reader: str) -> ctypes.CDLL | None:
+    """The library of calls with one of the two readers of arrays; None if nothing can be compiled.
+
+    Raises:
+        LoweringError: the compiler refuses the reader, as it does where NumPy's headers are missing.
+    """
+    options = ["-std=c11", f"-I{sysconfig.get_paths()['include']}"]
+    options += ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+    interpreter = sysconfig.get_config_var("EXT_SUFFIX")
+    if reader is BY_NUMPY:
+        options += [f"-I{np.get_include()}", "-Werror=implicit-function-declaration"]
+        interpreter += f" and NumPy {np.__version__}"
+    return compile_c(SOURCE % (interpreter, MAX_LOCKED, reader), options)
 
 
 @dataclass(frozen=True)

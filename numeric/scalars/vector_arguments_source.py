@@ -2,6 +2,10 @@
 
 With NumPy's headers this takes a few nanoseconds. Without them, Python's buffer protocol gives the same
 information, but NumPy builds a new description of the array for each buffer, which takes 150 ns.
+
+The reader uses only the fields that NumPy 1.x and 2.x have in common. The macro for "aligned, in native byte
+order", ``PyArray_ISBEHAVED_RO``, is none of them: since NumPy 2.5 it calls a function of another header,
+which needs NumPy's table of functions.
 """
 
 VECTOR = """\
@@ -21,7 +25,7 @@ static int read_vector(PyObject *array, Py_buffer *views, Py_ssize_t *held, Vect
     PyArrayObject *a = (PyArrayObject *)array;
     (void)views; (void)held;
     if (PyArray_TYPE(a) != NPY_DOUBLE || PyArray_NDIM(a) > 1) return 0;
-    if (!PyArray_ISBEHAVED_RO(a)) return 0;
+    if (!PyArray_CHKFLAGS(a, NPY_ARRAY_ALIGNED) || PyArray_DESCR(a)->byteorder == NPY_OPPBYTE) return 0;
     v->data = PyArray_BYTES(a);
     v->length = PyArray_NDIM(a) ? (Py_ssize_t)PyArray_DIM(a, 0) : -1;
     v->stride = PyArray_NDIM(a) ? (Py_ssize_t)PyArray_STRIDE(a, 0) : 0;

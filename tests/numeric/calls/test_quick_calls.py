@@ -6,8 +6,10 @@ import gc
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,10 @@ import sympy as sp
 
 import symad
 from symad.numeric import lower
+from symad.numeric.compiler import c_compiler
 from symad.numeric.compiler.c_compiler import compiler
 from symad.numeric.scalars import quick_calls
+from symad.numeric.scalars.vector_arguments_source import BY_NUMPY
 
 pytestmark = pytest.mark.skipif(
     compiler() is None or quick_calls._maker() is None, reason="needs a compiler and Python's headers"
@@ -250,6 +254,52 @@ def test_without_numpys_headers_buffers_tell_the_same(
         assert np.array_equal(found, same) and np.shape(found) == np.shape(same)
     with pytest.raises((TypeError, ValueError)):
         by_buffers(np.zeros(3))
+
+
+@pytest.fixture
+def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing was compiled for calls so far, and no warning was given."""
+    monkeypatch.setattr(c_compiler, "_said", set())
+    quick_calls._maker.cache_clear()
+    yield
+    quick_calls._maker.cache_clear()
+
+
+def test_this_numpys_headers_serve(afresh: None, recwarn: pytest.WarningsRecorder) -> None:
+    """No function of NumPy's is missing when the library is loaded, whatever the version."""
+    assert quick_calls._library(BY_NUMPY) is not None
+    assert lower(x * y, "c")(2.0, 3.0) == 6.0
+    assert not recwarn.list
+
+
+BROKEN = {
+    "a function of another header": BY_NUMPY.replace("PyArray_TYPE", "PyArray_TYPE_OF_ANOTHER_HEADER"),
+    "a field that is gone": BY_NUMPY.replace("byteorder", "order_of_bytes"),
+}
+
+
+@pytest.mark.parametrize("reader", BROKEN.values(), ids=BROKEN)
+def test_where_numpys_headers_are_of_no_use_buffers_serve_without_a_word(
+    reader: str, afresh: None, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr(quick_calls, "BY_NUMPY", reader)
+    found = lower(FORMS["a gradient"], "c")
+    assert quick_calls._maker() is not None
+    for arguments in ARGUMENTS.values():
+        for value, right in zip(found(*arguments), zip(*reference(FORMS["a gradient"], *arguments), strict=True)):
+            np.testing.assert_allclose(np.ravel(value), right, rtol=1e-14)
+    assert not recwarn.list
+
+
+def test_calls_that_go_through_python_say_what_they_cost(
+    afresh: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Once, with the file that is missing; the function itself is compiled."""
+    monkeypatch.setattr(quick_calls.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    with pytest.warns(UserWarning, match=r"call .* takes some 10 µs more.*Python\.h is missing") as told:
+        kernel = lower(x * y + 1, "c")
+        assert (kernel(2.0, 3.0), lower(x * y + 2, "c")(2.0, 3.0)) == (7.0, 8.0)
+    assert len(told) == 1 and kernel.native is not None
 
 
 def test_without_headers_python_reads_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

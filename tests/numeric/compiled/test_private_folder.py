@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def made(cache: Path, source: str) -> Path:
     """A library as another process leaves it: this one has not loaded it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(c_compiler, "_load", lambda library: None)
+        patch.setattr(c_compiler, "_load", lambda *made: None)
         c_compiler.compile_c(source)
     c_compiler._loaded.clear()
     (library,) = cache.glob("*.so")
@@ -298,6 +299,17 @@ def test_a_library_that_does_not_load_is_made_again(cache: Path) -> None:
     assert is_sound(library)
     again = c_compiler.compile_c(SOURCE % 5)
     assert again is not None and again.number() == 5
+
+
+def test_a_library_that_calls_what_nothing_defines_is_the_sources_fault(cache: Path) -> None:
+    """Others can be compiled here, so that it is no reason for kernels to run in NumPy."""
+    with warnings.catch_warnings(), pytest.raises(LoweringError, match="symad_nowhere"):
+        warnings.simplefilter("error")
+        c_compiler.compile_c(
+            "int symad_nowhere(int);\nint number(void) { return symad_nowhere(1); }\n", ["-Wl,-z,now"]
+        )
+    loaded = c_compiler.compile_c(SOURCE % 7)
+    assert loaded is not None and loaded.number() == 7
 
 
 def test_a_process_killed_in_the_middle_leaves_nothing_half(tmp_path: Path) -> None:
