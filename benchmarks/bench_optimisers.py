@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import symad
 from symad.numeric import least_squares, minimize
 from tests.known.more_garbow_hillstrom import PROBLEMS
-from tests.numeric.fitting.test_minimize import reached
+from tests.numeric.fitting.reached import reached
 
 METHODS = ("levenberg-marquardt", "newton", "trust-exact", "newton-cg", "l-bfgs")
 

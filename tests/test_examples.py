@@ -1,50 +1,20 @@
 """Every example runs to its end and prints its results."""
 
-import ast
 import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-OPTIONAL = {"matplotlib", "sklearn", "statsmodels", "torch", "dask", "distributed"}
-EXAMPLES = sorted((ROOT / "examples").rglob("*.py"), key=lambda path: path.name)
+from tests.example_files import EXAMPLES, ROOT, SMALLER, needs
 
-SMALLER = {
-    "04_pendulum": ["--links", "4"],
-    "06_sparse_newton": ["--n", "30"],
-    "07_brusselator": ["--n", "12"],
-    "08_optimal_control": ["--steps", "50"],
-    "11_character_transformer": ["--steps", "40"],
-    "32_convolutional_gan": ["--rounds", "20"],
-}
 # Long trainings to a result that they assert; in small, their models learn in tests/models/.
 LONG = {
     "10_recurrent_forecast", "13_convolutions_and_state_space", "14_alignment", "15_climate_series",
     "16_byte_pairs", "19_low_rank", "20_vae_digits", "21_diffusion", "24_gan", "25_conditional_digits",
     "26_autoencoder", "27_kernels", "29_translation", "35_beyond_one_core",
 }  # fmt: skip
-
-
-def optional_libraries(path):
-    """The libraries of extras that an example imports."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        else:
-            continue
-        yield from OPTIONAL & {name.split(".")[0] for name in names}
-
-
-def needs(path):
-    for library in optional_libraries(path):
-        if importlib.util.find_spec(library) is None:
-            pytest.skip(f"{library} is not installed (extras data, draw, scale; or torch)")
 
 
 def marked(path):

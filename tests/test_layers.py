@@ -190,6 +190,16 @@ def test_no_text_reaches_sympys_parser(package):
     assert loose == []
 
 
+def test_no_test_module_is_imported():
+    """What tests share stands in plain modules: a test module may skip itself when it is imported."""
+    shared = [i for package in ("tests", "benchmarks") for i in imports_of(package)]
+    taken = r"tests\.([\w.]+\.)?test_\w+"
+    assert listed(i for i in shared if re.match(taken, i.name)) == []
+    texts = {path: path.read_text("utf-8") for path in files_of("tests")}
+    inside = rf"(from {taken} import|from tests[\w.]* import .*\btest_|import_module\(.tests.*\btest_)"
+    assert [path.name for path, text in texts.items() if re.search(inside, text)] == []
+
+
 def test_only_audits_use_a_bridge():
     """Audits of users' files verify functions of PyTorch, and load the bridge when they meet one."""
     every = [i for package in ("symad", "numeric", "gpu") for i in imports_of(package)]

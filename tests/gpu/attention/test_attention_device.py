@@ -11,7 +11,8 @@ import pytest
 import sympy as sp
 
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
-from tests.gpu.attention_cases import decode, encode, reference, relative
+from tests.gpu.attention.on_device import device, draw
+from tests.gpu.attention_cases import decode, reference, relative
 
 pytestmark = pytest.mark.gpu
 
@@ -28,16 +29,6 @@ SIZES = [
 ]  # fmt: skip
 
 
-def device(x, name):
-    """A NumPy array as a CuPy array of the dtype; bfloat16 comes as bits."""
-    import cupy as cp
-
-    if name != "bfloat16":
-        return cp.asarray(x)
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    return cp.asarray(x).view(ml_dtypes.bfloat16)
-
-
 def host(x, name):
     import cupy as cp
 
@@ -48,14 +39,6 @@ def bits(x):
     import cupy as cp
 
     return cp.asnumpy(x.view(np.uint8))
-
-
-def draw(name, sizes):
-    batch, heads, groups, n, m, d, dv = sizes
-    rng = np.random.default_rng(0)
-    shapes = [(batch, heads, n, d), (batch, groups, m, d), (batch, groups, m, dv)]
-    shapes.append((batch, heads, n, dv))
-    return [encode(rng.normal(size=s), name) for s in shapes]
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -171,11 +154,12 @@ def test_an_unseen_score_function_is_compiled_and_right():
 def test_tangents_of_the_cotangents(name):
     """Against torch in float64, as on the CPU, with room for the device's approximate instructions."""
     pytest.importorskip("torch")
-    from tests.gpu.attention import test_attention_second as cpu
+    from tests.gpu import attention_calls
+    from tests.gpu.attention import second_order as cpu
 
     sizes = (2, 4, 2, 130, 150, 64, 48)
     groups = cpu.draw(name, sizes)
-    found = cpu.run(name, groups, where="device", causal=True)
+    found = attention_calls.second_order(name, groups, where="device", causal=True)
     visible = np.arange(150) <= np.arange(130)[:, None]
     cpu.check(name, groups, found, 64**-0.5, visible=visible, room=2)
 
@@ -183,18 +167,19 @@ def test_tangents_of_the_cotangents(name):
 SANITIZER = """
 import cupy as cp
 import numpy as np
-from tests.gpu.attention import test_attention_second as cpu
+from tests.gpu import attention_calls
+from tests.gpu.attention import second_order as cpu
 from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 import sympy as sp
 def gaussian(x, y):
     return sp.exp(-(x - y).dot(x - y))
-from tests.gpu.attention.test_attention_device import draw, device
+from tests.gpu.attention.on_device import draw, device
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
 for name in ("bfloat16", "float32", "float64"):
     q, k, v, out_bar = (device(a, name) for a in draw(name, (1, 2, 1, 70, 90, 64, 40)))
     out, lse = attention(q, k, v, causal=True, return_lse=True)
     attention_vjp(q, k, v, out, lse, out_bar, causal=True)
-    cpu.run(name, cpu.draw(name, (1, 2, 1, 70, 90, 64, 40)), where="device", causal=True)
+    attention_calls.second_order(name, cpu.draw(name, (1, 2, 1, 70, 90, 64, 40)), where="device", causal=True)
 x, y, b = (cp.asarray(np.random.default_rng(0).random(s)) for s in ((130, 3), (90, 3), (90,)))
 for reduce in ("sum", "logsumexp", "softmax"):
     out, lse = pairwise(gaussian, x, y, b, reduce=reduce, return_lse=True) if reduce == "softmax" else (

@@ -11,9 +11,10 @@ from symad.errors import ShapeError
 from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.gpu.compile import GpuError
 from symad.numeric.eager.calls import kernel_of
+from tests.gpu.attention.first_order import draw
 from tests.gpu.attention_calls import device, forget
 from tests.gpu.attention_calls import forward_backward as run
-from tests.gpu.attention_cases import NAMES, decode, encode, reference, relative
+from tests.gpu.attention_cases import NAMES, decode, reference, relative
 from tests.gpu.cupy_agreement import library
 from tests.gpu.shim.driver import SCHEDULES, schedule
 
@@ -55,16 +56,6 @@ CASES = [
     Case((1, 1, 1, 60, 60, 160, 256)),
     Case((1, 2, 1, 40, 50, 256, 256), causal=True),
 ]
-
-
-def draw(name, sizes, seed=0):
-    """q, k, v, ō in storage, and a cotangent of L."""
-    batch, heads, groups, n, m, d, dv = sizes
-    rng = np.random.default_rng(seed)
-    shapes = [(batch, heads, n, d), (batch, groups, m, d), (batch, groups, m, dv)]
-    shapes.append((batch, heads, n, dv))
-    arrays = [encode(rng.normal(size=s), name) for s in shapes]
-    return arrays, rng.normal(size=(batch, heads, n)).astype(np.float32)
 
 
 def check(name, arrays, lse_bar, found, scale, score=None, slope=None, visible=None):

@@ -228,7 +228,8 @@ def test_address_sanitizer_sees_one_element_too_far(sanitizer):
 
 
 ATTENTION = """
-from tests.gpu.attention.test_attention_kernels import draw, run
+from tests.gpu.attention.first_order import draw
+from tests.gpu.attention_calls import forward_backward as run
 arrays, lse_bar = draw({name!r}, {sizes})
 run({name!r}, arrays, lse_bar, causal={causal}, **{options})
 print("clean")
@@ -260,7 +261,8 @@ def test_attention_kernels_are_clean_under_sanitizers(sanitizer, name, sizes, ca
 
 
 SECOND = """
-from tests.gpu.attention.test_attention_second import draw, run
+from tests.gpu.attention.second_order import draw
+from tests.gpu.attention_calls import second_order as run
 run({name!r}, draw({name!r}, {sizes}), causal=True)
 print("clean")
 """

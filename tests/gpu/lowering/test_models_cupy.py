@@ -27,6 +27,7 @@ from symad.models.transformers.encoder_decoder_transformer import EncoderDecoder
 from symad.models.transformers.encoder_only import Encoder
 from symad.models.transformers.transformer import Transformer
 from tests.gpu.cupy_agreement import WHERE, agree
+from tests.gpu.lowering.model_cases import CASES
 
 RNG = np.random.default_rng(11)
 TOKENS, TARGETS = RNG.integers(0, 7, (2, 5)), RNG.integers(0, 7, (2, 5))
@@ -38,7 +39,6 @@ def normal(*shape):
 
 SHORT = symad.trace(lambda a: np.sum(np.tanh(a) * np.exp(-a * a)), [(3,)])
 PAIR, READER, SEQUENCES = Adversaries(4, 1, 2, 3), RNN(2, 3, 2), RNG.normal(size=(4, 3, 2))
-CASES = {}
 
 
 def case(name, model, loss, *data):

@@ -9,7 +9,7 @@ from symad.functions import fold_in, key, rand, randn, split
 from symad.numeric import lower
 from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import WHERE, agree, library
-from tests.gpu.kernels.test_lowered_compile import cuda_text, kernels_of
+from tests.gpu.kernels.kernel_texts import cuda_text, kernels_of
 
 KEYS = [key(0), key(2**64 - 1), key(0x0123456789ABCDEF)]
 UNIFORM = symad.trace(lambda k: rand(k, (3, 5)), [(4,)])

@@ -16,7 +16,7 @@ from symad.numeric import lower
 from tests.gpu.attention_calls import device
 from tests.gpu.cupy_agreement import WHERE, leaves, library, on_device
 from tests.gpu.cupy_standin import cuda
-from tests.gpu.lowering.test_recurrences import layer
+from tests.gpu.lowering.layers_of_states import layer
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 RNG = np.random.default_rng(11)

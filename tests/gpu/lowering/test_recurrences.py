@@ -26,27 +26,10 @@ from symad.ops.basic.sources import Input
 from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import WHERE, agree, leaves, library, on_device
 from tests.gpu.cupy_standin import cuda
+from tests.gpu.lowering.layers_of_states import RNG, layer, normal  # noqa: F401  (the numbers of each test are its own)
 from tests.gpu.shim.driver import SCHEDULES, schedule
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-RNG = np.random.default_rng(7)
-
-
-def normal(*shape):
-    return RNG.normal(size=shape)
-
-
-def layer(kind, shape=(6, 3, 2), lengths=None, **options):
-    """The sum of the squared outputs and last states of a layer in PyTorch's form."""
-    made = Recurrent(kind, shape[-1], 5, **options)
-
-    def loss(p, x):
-        y, last = made.apply(p, x, lengths=lengths)
-        ends = last if isinstance(last, tuple) else (last,)
-        return (y**2).sum() + sum((e**3).sum() for e in ends)
-
-    values = [0.5 * normal(*s) for s in made.shapes.values()]
-    return trace_model(loss, made.shapes, shape), [*values, normal(*shape)]
 
 
 def model(net, *data):

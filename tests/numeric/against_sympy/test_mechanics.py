@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 
 import symad
 from symad.numeric import lower
+from tests.numeric.against_sympy.mechanics_points import numbers, point_of
 from tests.numeric.against_sympy.mechanics_systems import MORE, SYSTEMS, t
 
 ALL = [*SYSTEMS, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE)]
@@ -19,25 +20,12 @@ def made(name):
     return ({**SYSTEMS, **MORE})[name]()
 
 
-def point_of(system, seed=3):
-    """Numbers with few digits for every input."""
-    rng = np.random.default_rng(seed)
-    symbols = [*system.q, *system.u, *system.others]
-    return {
-        s: sp.Rational(int(v), 64) for s, v in zip(symbols, rng.integers(20, 120, len(symbols)), strict=True)
-    }
-
-
 def exact(expression, point):
     """Derivatives of coordinates first: q(t) occurs in them."""
     order = sorted(point, key=lambda s: -isinstance(s, sp.Derivative))
     for symbol in order:
         expression = expression.subs(symbol, point[symbol])
     return np.array(sp.Matrix(expression).evalf(30).tolist(), dtype=float)
-
-
-def numbers(point, symbols):
-    return np.array([float(point[s]) for s in symbols])
 
 
 @pytest.mark.parametrize("name", ALL)

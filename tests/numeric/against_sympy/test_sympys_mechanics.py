@@ -14,8 +14,8 @@ from sympy.physics import mechanics as me
 
 import symad
 from symad.numeric import lower
+from tests.numeric.against_sympy.mechanics_points import numbers, point_of
 from tests.numeric.against_sympy.mechanics_systems import finished
-from tests.numeric.against_sympy.test_mechanics import numbers, point_of
 
 SYSTEMS = {
     "test_actuator.TestForcedMassSpringDamperModel.test_force_acuator": 1,

@@ -16,7 +16,6 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
-import sympy as sp
 from mpmath.libmp import NoConvergence
 from sympy.tensor.array.expressions import ArraySymbol
 
@@ -29,39 +28,16 @@ from symad.numeric.passes import prepare
 from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.targets.c_functions import NotInC
 from tests.gpu.cupy_agreement import leaves, library, on_device
-from tests.numeric.agreement.function_cases import BINARY, NUMPY, SYMPY, Case
-from tests.numeric.agreement.special_cases import ALSO_BINARY, ALSO_NUMPY, ALSO_NUMPY_PAIRS, SPECIAL
+from tests.numeric.agreement.agreement_cases import CASES, arity, scalar_graph
+from tests.numeric.agreement.function_cases import Case
+from tests.numeric.agreement.special_cases import SPECIAL
 
 QUICK = ("sin", "exp", "log", "tanh", "sigmoid", "sinc", "log1p", "Abs", "gamma", "cbrt", "ndtr", "hypot")
-BY_SYMPY = SYMPY | BINARY | SPECIAL | ALSO_BINARY
-PAIRED = BINARY | ALSO_BINARY | ALSO_NUMPY_PAIRS
-CASES = BY_SYMPY | NUMPY | ALSO_NUMPY | ALSO_NUMPY_PAIRS
-
-
-def arity(name: str) -> int:
-    return 2 if name in PAIRED else 1
-
-
-def written(name: str) -> Graph:
-    """The function of scalars as a graph."""
-    xs, function = list(sp.symbols(f"x0:{arity(name)}", real=True)), CASES[name].function
-    return symad.trace(function(*xs) if name in BY_SYMPY else function, inputs=xs)
 
 
 def orders(count: int) -> list[tuple[int, ...]]:
     """The numbers of derivatives by each argument."""
     return [(0,), (1,), (2,)] if count == 1 else [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)]
-
-
-@cache
-def scalar_graph(name: str) -> Graph:
-    """Value and derivatives, as a tuple."""
-    value = written(name)
-    first = [symad.gradient(value, wrt=k) for k in range(arity(name))]
-    if arity(name) == 1:
-        return symad.join(value, first[0], symad.gradient(first[0], wrt=0))
-    second = [symad.gradient(first[0], wrt=k) for k in (0, 1)] + [symad.gradient(first[1], wrt=1)]
-    return symad.join(value, *first, *second)
 
 
 @cache

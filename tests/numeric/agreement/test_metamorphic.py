@@ -15,68 +15,8 @@ from symad import functions
 from symad.core.graph import Graph
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import leaves
-from tests.numeric.agreement.test_random_programs import program, shapes_of
-
-TAKEN = [
-    "v1",
-    "new1",
-    "state1",
-    "out",
-    "result",
-    "values",
-    "arrays",
-    "columns",
-    "rows",
-    "np",
-    "math",
-    "_body",
-    "_call",
-    "_at_point",
-    "batch",
-    "elementwise",
-    "softmax",
-    "_softmax",
-    "_array",
-    "_checked",
-    "_points",
-    "points",
-    "polygamma",
-    "lambertw",
-    "where",
-    "sqrt",
-    "pack",
-    "constant_1",
-    "CONSTANTS",
-    "RESULTS",
-    "_NAMES",
-    "types",
-    "scipy",
-    "f_gradient",
-    "I1",
-    "t",
-    "T",
-    "n",
-    "shape",
-    "dtype",
-    "cp",
-    "reduce",
-    "Any",
-    "lambda",
-    "self",
-    "memory",
-    "block",
-    "start",
-    "stop",
-    "step",
-    "k",
-    "w_bar",
-    "x_bar",
-    "x_dot",
-    "y_bar",
-    "_sigmoid",
-    "expit",
-]
-"""Names that generated code uses, or might."""
+from tests.numeric.agreement.random_programs import program, shapes_of
+from tests.numeric.agreement.taken_names import TAKEN
 
 A = np.arange(12.0).reshape(3, 4) / 10
 B = np.cos(A)

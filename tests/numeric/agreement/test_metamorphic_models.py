@@ -19,7 +19,7 @@ from symad.errors import LoweringError
 from symad.numeric import lower
 from symad.ops.basic.sources import input_node
 from tests.gpu.cupy_agreement import leaves
-from tests.numeric.agreement.test_metamorphic import TAKEN
+from tests.numeric.agreement.taken_names import TAKEN
 
 QUICK = ["rosenbrock", "alignment", "parallel recurrence", "grid energy", "embedding"]
 SMALL = 400

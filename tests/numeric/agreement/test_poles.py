@@ -11,7 +11,7 @@ import pytest
 
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import leaves
-from tests.numeric.agreement.test_backends_agree import CASES, arity, scalar_graph
+from tests.numeric.agreement.agreement_cases import CASES, arity, scalar_graph
 
 POINTS = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, -3.0, -0.5, 0.5, math.nan)
 ENDS = (math.inf, -math.inf, 1e308, -1e308, 5e-324)

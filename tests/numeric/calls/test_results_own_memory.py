@@ -17,10 +17,10 @@ from symad.cli.tour.stage import Skip
 from symad.cli.tour.stages import all_stages
 from symad.errors import LoweringError
 from symad.numeric import lower
+from tests.example_files import EXAMPLES, ROOT, SMALLER, needs
 from tests.gpu.cupy_agreement import library, on_device
-from tests.gpu.lowering.test_lower_cupy import example_graphs, example_values
+from tests.gpu.lowering.op_cases import example_graphs, example_values
 from tests.numeric.calls.mutating_calls import twice
-from tests.test_examples import EXAMPLES, ROOT, SMALLER, needs
 
 x, y = sp.symbols("x y", real=True)
 BACKENDS = ["graph", "numpy", "plain", "c"]

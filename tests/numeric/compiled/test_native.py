@@ -257,7 +257,7 @@ def test_without_a_compiler_arrays_run_in_numpy(monkeypatch):
 @pytest.mark.slow
 @needs_compiler
 def test_every_op_equals_numpy_code():
-    from tests.gpu.lowering.test_lower_cupy import example_graphs, example_values
+    from tests.gpu.lowering.op_cases import example_graphs, example_values
 
     count = 0
     for parameters in list(example_graphs()):
@@ -282,9 +282,9 @@ def test_every_op_equals_numpy_code():
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 3e-3)])
 def test_every_model_equals_numpy_code(dtype, rtol):
     from symad.models.layers.parameters import trace_model
-    from tests.gpu.lowering import test_generative_cupy, test_models_cupy
+    from tests.gpu.lowering import generative_cases, model_cases
 
-    for name, (model, loss, data) in {**test_models_cupy.CASES, **test_generative_cupy.CASES}.items():
+    for name, (model, loss, data) in {**model_cases.CASES, **generative_cases.CASES}.items():
         graph = trace_model(getattr(model, loss), model.shapes, *data)
         graph = symad.value_and_gradient(graph, list(model.shapes))
         values = [*(0.5 * RNG.normal(size=shape) for shape in model.shapes.values()), *data]

@@ -13,6 +13,7 @@ from symad.numeric.solvers.minimize import METHODS
 from symad.numeric.solvers.newton import steihaug
 from symad.numeric.solvers.newton_directions import modified_cholesky
 from tests.known.more_garbow_hillstrom import PROBLEMS
+from tests.numeric.fitting.reached import reached
 
 LARGE = {"19 Osborne 2 n=11", "20 Watson n=9", "24 penalty II n=10"}
 NOT_REACHED = {
@@ -25,21 +26,6 @@ NOT_REACHED = {
 
 def case(problem):
     return pytest.param(problem, id=str(problem), marks=[pytest.mark.slow] if str(problem) in LARGE else [])
-
-
-def reached(value, problem, start_value):
-    """Whether a value is one of the printed minima, to one unit of the last printed digit."""
-    for printed in problem.minima:
-        if printed == "0":
-            found = value <= 1e-12 * start_value
-        else:
-            digits = printed.partition("e")[0].partition("/")[0].partition(".")[2]
-            exponent = int(printed.partition("e")[2] or 0)
-            unit = 1e-6 if "/" in printed or not digits else 10.0 ** (exponent - len(digits))
-            found = abs(value - float(sp.Rational(printed))) <= unit * (1 + 1e-9)
-        if found:
-            return True
-    return False
 
 
 @pytest.mark.parametrize("problem", [case(p) for p in PROBLEMS])

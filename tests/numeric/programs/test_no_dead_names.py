@@ -9,7 +9,7 @@ from symad.cli.tour.stage import Skip
 from symad.cli.tour.stages import all_stages
 from symad.errors import LoweringError
 from symad.numeric import lower
-from tests.gpu.lowering.test_lower_cupy import example_graphs
+from tests.gpu.lowering.op_cases import example_graphs
 
 TARGETS = {
     "numpy": {},

@@ -1,7 +1,6 @@
 """`style="plain"`: text, program and graph agree, for all ops, all models and random programs."""
 
 import ast
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +24,7 @@ from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
 from symad.ops.elementwise.apply import Apply
+from tests.numeric.agreement import random_programs
 from tests.numeric.programs import plain_cases as cases
 
 EXAMPLES = cases.examples_of_ops()
@@ -59,11 +59,9 @@ def test_models_and_their_gradients(name):
 
 @over("seed", range(12))
 def test_random_programs(seed):
-    pytest.importorskip("torch")
-    random = importlib.import_module("tests.numeric.agreement.test_random_programs")
-    shapes = random.shapes_of(seed)
+    shapes = random_programs.shapes_of(seed)
     values = [np.random.default_rng(seed).normal(size=shape) for shape in shapes]
-    graph = symad.trace(lambda *v: random.program("numpy", seed, v)[1], shapes)
+    graph = symad.trace(lambda *v: random_programs.program("numpy", seed, v)[1], shapes)
     agree(symad.value_and_gradient(graph), values, 1e-7)
 
 

@@ -31,8 +31,8 @@ from symad.ops.basic.shaping import Pad, Slice
 from symad.ops.basic.sources import array_constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.sparse.csr import INDEX, CompressedRows, compressed_rows
-from tests.sparsity import test_random_programs as random_programs
-from tests.sparsity.test_side_by_side import STENCILS
+from tests.sparsity import random_programs
+from tests.sparsity.stencils import STENCILS
 
 x, y = Value("x", (3,)), Value("y", (3,))
 POINT = [np.array([0.3, -1.2, 2.0]), np.array([0.5, 0.25, -4.0])]

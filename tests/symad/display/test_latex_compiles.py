@@ -11,7 +11,7 @@ import sympy as sp
 import symad
 from symad.display.latex import latex_name
 from symad.numeric import lower
-from tests.symad.display.test_notebook_display import GRAPHS, PUBLISHED
+from tests.symad.display.published_graphs import GRAPHS, PUBLISHED
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "docs"))
 from make_listings import LISTINGS

@@ -50,8 +50,8 @@ from symad.ops.basic.sources import Input, constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.tracing.into_sympy.nodes import nodes_to_sympy
-from tests.symad.tracing.test_tracing_arrays import CASES as ARRAY_CASES
-from tests.symad.tracing.test_tracing_matrices import MATRICES, PARTS, SCALARS, Symbols, n, values_for
+from tests.symad.tracing.array_cases import CASES as ARRAY_CASES
+from tests.symad.tracing.matrix_cases import MATRICES, PARTS, SCALARS, Symbols, n, values_for
 
 x, y, z = sympy.symbols("x y z", real=True)
 i, j = sympy.symbols("i j", integer=True)

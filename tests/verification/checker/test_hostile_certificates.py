@@ -9,9 +9,9 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.ops.basic.arithmetic import add
+from tests.verification.checker.claims_at_points import holds
 
 x, y = sp.symbols("x y", real=True)
 TEXTS = {
@@ -69,30 +69,6 @@ def test_a_damaged_certificate_is_refused_or_decided_soon(name):
         else:
             assert again.status in ("refuted", "undecided", "measured", "tested", "proved")
     assert refused > 20
-
-
-def value_of(nodes, inputs, point):
-    """All elements of some nodes at a point."""
-    values = [point[str(n.op.symbol)] for n in inputs]
-    return np.concatenate([np.ravel(Graph(inputs, (node,))(*values)) for node in nodes])
-
-
-def holds(comparison, point):
-    """Whether a comparison is true at a point: equal values, and central differences of the function."""
-    left, right = comparison.left, comparison.right
-    made = value_of(right.output_nodes, right.input_nodes, point)
-    claim = comparison.derivative
-    if claim is None or claim.kind == "value":
-        return np.allclose(value_of(left.output_nodes, left.input_nodes, point), made, rtol=1e-9)
-    slopes, h = [], 1e-5
-    for node in claim.wrt:
-        name = str(node.op.symbol)
-        ends = [
-            value_of(claim.function, left.input_nodes, {**point, name: point[name] + step})[0]
-            for step in (h, -h)
-        ]
-        slopes.append((ends[0] - ends[1]) / (2 * h))
-    return np.allclose(slopes, made, rtol=1e-6, atol=1e-8)
 
 
 def nearby(value, rng):

@@ -15,7 +15,7 @@ import pytest
 import symad
 from symad.errors import SymadError
 from symad.verification.certificate.certificate import Comparison
-from tests.verification.checker.test_hostile_certificates import holds
+from tests.verification.checker.claims_at_points import holds
 from tests.verification.programs.mutants import MADE, mutants
 
 QUICK = (
