@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -14,6 +15,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 from symad.core.escaping import brief, not_one_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
+from symad.core.identifiers import identifier
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
 from symad.higher_order.captured import check_closed
@@ -56,6 +58,7 @@ def lower(
     inputs: Inputs | None = None,
     wrt: Wrt | None = None,
     log: Callable[[str], None] | None = None,
+    name: str | None = None,
 ) -> Kernel:
     """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.
 
@@ -75,10 +78,12 @@ def lower(
         inputs: order and grouping of the arguments, as in `symad.trace`.
         wrt: with ``packed``, the inputs that x holds; by default those the derivative is taken by, or all.
         log: a function that is called with a line for each pass, such as ``print``; backends "numpy" and "c".
+        name: the name of the function in the generated code, by default that of ``f``; in C it is preceded
+            by ``symad_``.
 
     Raises:
-        LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed, or
-            log for another backend.
+        LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed,
+            log for another backend, or a name that is none in Python.
     """
     if not isinstance(backend, str):
         raise LoweringError(
@@ -93,25 +98,29 @@ def lower(
             f"style={brief(style)} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, "
             "and 'plain' is printed for backend 'numpy'"
         )
-    name = dtype_name(dtype)
-    if name not in DTYPES and backend != "cupy":
-        raise LoweringError(not_one_of("dtype", name, DTYPES))
+    if name is not None and not _is_name(name):
+        raise LoweringError(f"name={brief(name)} is not a name that a function in Python can have")
+    number = dtype_name(dtype)
+    if number not in DTYPES and backend != "cupy":
+        raise LoweringError(not_one_of("dtype", number, DTYPES))
     whole = as_graph(f, wrt, inputs)
+    whole = whole if name is None else whole.named(name)
     check_closed(whole, "lower")
     check_sizes_known(whole)
     whole = whole if wrt is None else packed_by(whole, wrt)
-    origin = Origin(whole, backend, name, (("packed", packed), ("style", style)), again, listing, standalone)
+    options = (("packed", packed), ("style", style))
+    origin = Origin(whole, backend, number, options, again, listing, standalone)
     graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
     structure = graph.structure if packed else whole.structure
     graph = write_definitions(graph)
     report: list[PassReport] | None = None if log is None else []
     if style == "plain":
-        kernel = lower_plain(graph, name, report)
+        kernel = lower_plain(graph, number, report)
     else:
         graph = join_cotangents(graph)
         module: Any = load_backend(backend)
         told = () if report is None else (report,)
-        kernel = module.lower(graph, name, packed and backend != "cupy", *told)
+        kernel = module.lower(graph, number, packed and backend != "cupy", *told)
     if log is not None:
         for line in report or ():
             log(str(line))
@@ -161,6 +170,11 @@ def _is_integer(symbol: sympy.Basic) -> bool:
     if isinstance(symbol, (sympy.Symbol, sympy.IndexedBase)):
         return bool(symbol.assumptions0.get("integer"))
     return not isinstance(symbol, ArraySymbol) and bool(getattr(symbol, "is_integer", False))
+
+
+def _is_name(name: object) -> bool:
+    """Whether a text is a name that generated code takes as it is."""
+    return isinstance(name, str) and not keyword.iskeyword(name) and bool(name) and name == identifier(name)
 
 
 def dtype_name(dtype: DTypeLike) -> str:

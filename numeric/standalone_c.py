@@ -26,6 +26,7 @@ from symad.numeric.passes.memory_layout.packed_entries import is_scalar
 from symad.numeric.pipelines import PassReport
 from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.scheduling.roles import roles_of
+from symad.numeric.targets.c_module import c_name, checked_c_name
 from symad.saving.atomic_files import write_text
 from symad.stable import with_logistic
 from symad.tracing import as_graph
@@ -61,6 +62,7 @@ def c_file(
     inputs: Inputs | None = None,
     limit: int = MAX_OPERATIONS,
     log: Callable[[str], None] | None = None,
+    name: str | None = None,
 ) -> CFile:
     """``f`` as standalone C: for microcontrollers, other languages, simulators.
 
@@ -74,26 +76,32 @@ def c_file(
         inputs: order and grouping of the arguments, as in `symad.trace`.
         limit: the most scalar operations that arrays may be written out in.
         log: a function that is called with a line for each pass.
+        name: the name of the function in C, from which those of its variants and of the constants in the
+            header are made; by default ``symad_`` and the name of ``f``. Functions of one program need
+            different names.
 
     Raises:
-        LoweringError: a size is not known; C lacks a function; an op cannot be written in scalars
-            (eigenvalues, an implicit equation, random numbers); there are more operations than the limit.
+        LoweringError: the name is not one for a function in C and C++; a size is not known; C lacks
+            a function; an op cannot be written in scalars (eigenvalues, an implicit equation, random numbers);
+            there are more operations than the limit.
     """
     whole = as_graph(f, None, inputs)
     check_closed(whole, "c_file")
+    title = c_name(whole.name) if name is None else checked_c_name(name)
     report: list[PassReport] = []
     labels = roles_of(whole, inner=False).labels
     numbers = _all_numbers(whole, sizes or {})
+    arguments = whole.grouping
     graph = write_definitions(plain_results(whole.at(numbers).ungrouped()))
     scalars = prepare(with_logistic(graph))
     if not is_scalar(scalars):
         scalars = prepare(with_logistic(in_scalars(graph, limit, report)))
-    layout = layout_of(graph.input_nodes, scalars, labels, numbers)
-    name, source = print_c(scalars, layout, report)
+    layout = layout_of(graph.input_nodes, scalars, labels, numbers, arguments)
+    source = print_c(scalars, layout, title, report)
     if log is not None:
         for line in report:
             log(str(line))
-    return CFile(name, source, print_header(name, layout))
+    return CFile(title, source, print_header(title, layout, source))
 
 
 def _all_numbers(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[sympy.Symbol, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 
 from symad.core.dims import format_shape
@@ -12,14 +13,18 @@ GIVEN, FOUND = "given_", "found_"
 """The vectors in a function with parameters; no parameter's name ends in an underscore like these."""
 
 
-def print_header(name: str, layout: Layout) -> str:
+def print_header(name: str, layout: Layout, source: str) -> str:
     """Prototypes usable from C++, sizes as constants, and the place of each input and result.
 
     Args:
         name: the name of the C function.
         layout: the layout of its vectors.
+        source: the function; the header of another function of the same name is an error, since its sizes
+            would be those of this one.
     """
+    own = f"{name.upper()}_{hashlib.sha256(source.encode()).hexdigest()[:12].upper()}"
     guard = f"{name.upper()}_H"
+    told = f'{guard}: another function has the name {name}; choose one by c_file(f, name="...")'
     constants = "\n".join(f"#define {macro} {number}" for macro, number in _constants(name.upper(), layout))
     parts = [
         f"{_layout(layout)}\nvoid {name}(const double *x, double *y);",
@@ -33,6 +38,7 @@ def print_header(name: str, layout: Layout) -> str:
     return f"""\
 #ifndef {guard}
 #define {guard}
+#define {own}
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +53,8 @@ extern "C" {{
 #ifdef __cplusplus
 }}
 #endif
+#elif !defined {own}
+#error "{told}"
 #endif
 """
 
@@ -56,7 +64,7 @@ def _constants(prefix: str, layout: Layout) -> Iterator[tuple[str, int]]:
     names = Names()
     yield names.unique(f"{prefix}_INPUTS"), layout.input_count
     yield names.unique(f"{prefix}_OUTPUTS"), layout.output_count
-    for place in (*layout.inputs, *layout.outputs):
+    for place in (*layout.parameters, *layout.outputs):
         if place.shape:
             yield names.unique(f"{prefix}_SIZE_{place.code.upper()}"), place.count
     for symbol, number in layout.sizes.items():
@@ -79,8 +87,8 @@ def _after(place: Place) -> str:
 
 
 def _with_arguments(name: str, layout: Layout) -> str:
-    """The prototype with one parameter for each input and result, one per line."""
-    places = [*layout.inputs, *layout.outputs]
+    """The prototype with one parameter for each argument and result, one per line."""
+    places = [*layout.parameters, *layout.outputs]
     texts = parameters(layout)
     ends = [*("," for _ in texts[1:]), *("" for _ in texts[:1])]
     shapes = [f"  /* {format_shape(p.shape)} */" if p.shape else "" for p in places]
@@ -91,17 +99,17 @@ def _with_arguments(name: str, layout: Layout) -> str:
 
 
 def parameters(layout: Layout) -> list[str]:
-    """The declarations of a function with a parameter for each input and result."""
-    given = [f"const double *{p.code}" if p.shape else f"double {p.code}" for p in layout.inputs]
+    """The declarations of a function with a parameter for each argument and result."""
+    given = [f"const double *{p.code}" if p.shape else f"double {p.code}" for p in layout.parameters]
     return [*given, *(f"double *{p.code}" for p in layout.outputs)]
 
 
 def argument_function(name: str, layout: Layout) -> Iterable[str]:
-    """The lines of the function with a parameter for each input and result."""
+    """The lines of the function with a parameter for each argument and result."""
     yield f"void {name}_args({', '.join(parameters(layout))})"
     yield "{"
     yield f"    double {GIVEN}[{max(layout.input_count, 1)}] = {{0}}, {FOUND}[{max(layout.output_count, 1)}];"
-    for p in layout.inputs:
+    for p in layout.parameters:
         if p.shape and p.count:
             yield f"    memcpy({GIVEN} + {p.start}, {p.code}, {p.count}*sizeof *{GIVEN});"
         else:

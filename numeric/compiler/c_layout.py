@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
 
+from symad.core.arguments import Argument
 from symad.core.dims import Shape, format_shape, size
 from symad.core.graph import Graph, Node, Structure
 from symad.core.identifiers import ascii_identifier, short_name
+from symad.core.structures import VectorOf, leaves
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import scalars_of, stored_entries
@@ -77,16 +79,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """All inputs and all results, in order, and the values of symbolic sizes."""
+    """All inputs and all results, in order, the values of symbolic sizes, and the parameters of a call.
+
+    A parameter is an input, or a vector of scalar inputs that the user has grouped.
+    """
 
     inputs: tuple[Place, ...]
     outputs: tuple[Place, ...]
     sizes: Mapping[str, int]
+    parameters: tuple[Place, ...]
 
     @property
     def has_arguments(self) -> bool:
-        """Whether the file has a function with one parameter for each input and result."""
-        return len(self.inputs) + len(self.outputs) <= MAX_PARAMETERS
+        """Whether the file has a function with one parameter for each argument and result."""
+        return len(self.parameters) + len(self.outputs) <= MAX_PARAMETERS
 
     @property
     def input_count(self) -> int:
@@ -104,6 +110,7 @@ def layout_of(
     scalars: Graph,
     labels: Sequence[str] = (),
     sizes: Mapping[sympy.Symbol, int] | None = None,
+    arguments: Sequence[Argument] = (),
 ) -> Layout:
     """The layout of a function.
 
@@ -112,16 +119,34 @@ def layout_of(
         scalars: the scalar graph that is printed; its inputs are the entries of ``inputs``.
         labels: names of the outputs, such as x_bar; by default the keys of dicts.
         sizes: the values of symbolic sizes.
+        arguments: how the user groups the inputs; by default each is an argument.
     """
     names = Names(C_KEYWORDS | CPP_KEYWORDS | MACROS)
-    given = [_input(node) for node in inputs]
+    places = _places([_input(node) for node in inputs], names)
     titles = map(one_line, labels or _keys(scalars.structure))
     results = [
         (title, title or ("result" if scalars.structure is None else "result_1"), node.shape, *_stored(node))
         for title, node in zip(titles, scalars.output_nodes, strict=True)
     ]
     named = {one_line(symbol): number for symbol, number in (sizes or {}).items()}
-    return Layout(_places(given, names), _places(results, names), named)
+    return Layout(places, _places(results, names), named, tuple(_parameters(places, arguments, names)))
+
+
+def _parameters(
+    inputs: tuple[Place, ...], arguments: Sequence[Argument], names: Names
+) -> Iterator[Place]:
+    """The inputs, but one place for all entries of a vector whose entries are inputs."""
+    if not arguments:
+        yield from inputs
+    start = 0
+    for a in arguments:
+        own = inputs[start : start + leaves(a.structure)]
+        start += len(own)
+        if isinstance(a.structure, VectorOf) and own:
+            code = names.unique(ascii_identifier(a.code or a.name))
+            yield Place(one_line(a.name), code, a.structure.shape, own[0].start, len(own))
+        else:
+            yield from own
 
 
 Given = tuple[str, str, Shape, int, str]

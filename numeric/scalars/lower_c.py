@@ -102,12 +102,13 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     if scalars is not graph and len(prepared.nodes) > MAX_COMPILED:
         runs = lower_runs.lower(scalars, dtype, packed)
         return plain() if runs.native is None else raising(replace(runs, plain=plain), graph)
-    layout = layout_of(prepared.input_nodes, prepared, roles_of(graph, inner=False).labels)
+    labels, name = roles_of(graph, inner=False).labels, c_name(prepared.name)
+    layout = layout_of(prepared.input_nodes, prepared, labels, arguments=graph.grouping)
     try:
-        name, source = print_c(prepared, layout, report)
+        source = print_c(prepared, layout, name, report)
     except NotInC:
         return plain()
-    header = print_header(name, layout)
+    header = print_header(name, layout, source)
     if len(prepared.nodes) > MAX_OPERATIONS:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
     library = None if returns_truth(prepared, packed) else compile_c(source, native_options())
@@ -181,12 +182,13 @@ def _is_data(node: Node) -> bool:
     return known and int(np.count_nonzero(evaluate(node.op, ()))) > MAX_DATA
 
 
-def print_c(prepared: Graph, layout: Layout, report: list[PassReport] | None = None) -> tuple[str, str]:
-    """The name in C of the function of a scalar graph, and the source of its file.
+def print_c(prepared: Graph, layout: Layout, name: str, report: list[PassReport] | None = None) -> str:
+    """The source of the file of a scalar graph.
 
     Args:
         prepared: the graph, after the graph passes.
         layout: the user's inputs and results.
+        name: the name of the function in C.
         report: a line for each pass is appended to it.
 
     Raises:
@@ -197,7 +199,7 @@ def print_c(prepared: Graph, layout: Layout, report: list[PassReport] | None = N
             raise NotInC(node.op.head.__name__)
     flat = Graph(prepared.input_nodes, output_scalars(prepared), None, prepared.name)
     program = run_program_passes(schedule(flat, NO_ROLES), C_PROGRAM, report, check=False)
-    return c_name(prepared.name), print_c_module(program, layout)
+    return print_c_module(program, layout, name)
 
 
 def _binder(graph: Graph, one: CFunction) -> Binder:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import keyword
+import re
+
 from symad.core.dims import format_shape
+from symad.core.escaping import brief
+from symad.errors import LoweringError
 from symad.numeric.compiler.c_header import argument_function
-from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Place
+from symad.numeric.compiler.c_layout import C_KEYWORDS, CPP_KEYWORDS, MACROS, Layout, Place
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier
@@ -36,6 +41,15 @@ Origin: it bounds the length of a comment.
 
 RESERVED = C_KEYWORDS | {"x", "y", "w", "linux", "unix", "near", "far", "sqrt", "pow", *MATH_H.values()}
 """Names that no value may have: arguments, macros that compilers define, and functions that may be called."""
+
+
+STANDARD = {
+    *("main", "abs", "cbrt", "copysign", "fdim", "fma", "fmax", "fmin", "fmod", "frexp", "gamma", "ilogb"),
+    *("isfinite", "isinf", "isnan", "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "logb"),
+    *("lrint", "lround", "memset", "modf", "nan", "nearbyint", "nextafter", "remainder", "remquo", "rint"),
+    *("round", "scalbn", "signbit", "trunc", "y0", "y1", "yn"),
+}
+"""Further names of math.h, and of programs."""
 
 
 class CWriter(Writer):
@@ -70,18 +84,33 @@ class CWriter(Writer):
 
 
 def c_name(name: str) -> str:
-    """The C name of a function."""
+    """The C name of a function that is given none: no library has one like it."""
     return "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(name))
 
 
-def print_c_module(program: Program, layout: Layout) -> str:
+def checked_c_name(name: str) -> str:
+    """A name that a user gives a function in C.
+
+    Raises:
+        LoweringError: it is not a name, or C or C++ use it themselves.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z](\w*[A-Za-z0-9])?", name, re.ASCII):
+        raise LoweringError(
+            f"name={brief(name)}: a name in C has ASCII letters, digits, and _ inside it"
+        )
+    if keyword.iskeyword(name) or name in RESERVED | CPP_KEYWORDS | MACROS | STANDARD:
+        raise LoweringError(f"name={name!r}: C and C++ use this name themselves; choose another one")
+    return name
+
+
+def print_c_module(program: Program, layout: Layout, name: str) -> str:
     """The source of a file.
 
     Args:
         program: a program of parts, whose results are numbers.
         layout: the places of the user's inputs and results.
+        name: the name of the function in C.
     """
-    name = c_name(program.name)
     writer = CWriter()
     writer.named |= {value: f"x[{k}]" for k, value in enumerate(program.inputs)}
     signature = "const double *restrict x, double *restrict w, double *restrict y"
@@ -93,10 +122,10 @@ def print_c_module(program: Program, layout: Layout) -> str:
     for k, part in enumerate(program.statements):
         body = _lines(part.block, writer, crossing)
         body += [f"y[{j}] = {writer.text(program.results[j])};" for j in ready[k]]
-        functions += [f"static void part_{k}({signature})", "{", "    (void)x; (void)w; (void)y;"]
+        functions += [f"static void part_{k}_({signature})", "{", "    (void)x; (void)w; (void)y;"]
         functions += [*(f"    {line}" for line in body), "}", ""]
         writer.named |= {v: f"w[{j}]" for v, j in crossing.items() if made_in[v] == k}
-    calls = "\n".join(f"    part_{k}(x, w, y);" for k in range(len(program.statements)))
+    calls = "\n".join(f"    part_{k}_(x, w, y);" for k in range(len(program.statements)))
     inputs, outputs = len(program.inputs), len(program.results)
     parts = [
         f"/* {one_line(program.name)}: x[{inputs}] -> y[{outputs}], printed by symad.",

@@ -248,6 +248,94 @@ int main(void) {{
     assert [float(v) for v in out.split()] == pytest.approx([np.tanh(z).sum(), *(slope @ X), slope.sum()])
 
 
+def linked(folder: Path, language: str, files: Sequence[CFile], main: str) -> str:
+    """What a program prints that includes the headers of some files, c0.h, c1.h, ..., and calls them."""
+    if language == "c++" and shutil.which("g++") is None:
+        pytest.skip("no g++")
+    cc = c_compiler.compiler()
+    assert cc is not None
+    objects = []
+    for k, made in enumerate(files):
+        made.save(folder / f"c{k}.c")
+        subprocess.run([*cc, *STRICT, "-c", f"c{k}.c"], cwd=folder, check=True)
+        objects.append(f"c{k}.o")
+    includes = "".join(f'#include "c{k}.h"\n' for k in [*range(len(files)), 0])  # one of them twice
+    text = f"#include <stdio.h>\n{includes}int main(void) {{\n{main}\nreturn 0;\n}}\n"
+    source = folder / f"main.{'c' if language == 'c' else 'cpp'}"
+    source.write_text(text)
+    strict = [*cc, *STRICT] if language == "c" else ["g++", *STRICT[1:]]
+    command = [*strict, source.name, *objects, "-o", "run", "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.stderr
+    return subprocess.run([str(folder / "run")], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_two_files_of_one_program(language: str, tmp_path: Path) -> None:
+    """Each has its name from the user, and its own sizes; the names of variants and parts follow."""
+    z = sp.Symbol("z", real=True)
+    files = [
+        c_file(symad.gradient(x * y), name="force"),
+        c_file(symad.gradient(x * sp.sin(y) * z), inputs=None, name="stiffness"),
+    ]
+    main = """\
+    const double at[STIFFNESS_INPUTS] = {2, 0.5, 3};
+    double f[FORCE_OUTPUTS], k[STIFFNESS_OUTPUTS];
+    force(at, f); stiffness_batch(at, k, 1);
+    printf("%d %d %.17g %.17g", FORCE_INPUTS, STIFFNESS_INPUTS, f[0], k[2]);"""
+    out = linked(tmp_path, language, files, main).split()
+    assert out[:2] == ["2", "3"] and float(out[2]) == 0.5
+    assert float(out[3]) == pytest.approx(2 * np.sin(0.5), rel=1e-15)
+
+
+def test_two_files_of_one_name_are_an_error_that_says_so(tmp_path: Path) -> None:
+    """The second header would give the sizes of the first."""
+    files = [c_file(symad.gradient(x * y)), c_file(symad.gradient(x * sp.sin(y) * sp.Symbol("z")))]
+    told = linked(tmp_path, "c", files, "")
+    assert re.search(r'error.*another function has the name symad_f_gradient.*name="', told)
+
+
+@pytest.mark.parametrize("grouped", [[x, y], sp.Matrix([x, y])])
+def test_a_vector_of_inputs_is_one_parameter(grouped: Any, tmp_path: Path) -> None:
+    z = sp.Symbol("z", real=True)
+    made = c_file(symad.gradient(x**2 * y * z, inputs={"q": grouped, "z": z}), name="slope")
+    assert re.search(r"    const double \*q,  .*\n    double z,\n    double \*q_bar", made.header)
+    main = """\
+    const double q[SLOPE_SIZE_Q] = {3, 5};
+    double q_bar[SLOPE_SIZE_Q_BAR], z_bar;
+    slope_args(q, 7, q_bar, &z_bar);
+    printf("%g %g %g", q_bar[0], q_bar[1], z_bar);"""
+    assert linked(tmp_path, "c", [made], main).split() == ["210", "63", "45"]
+    kernel = lower(symad.gradient(x**2 * y * z, inputs={"q": grouped, "z": z}), "c")
+    assert "const double *q," in kernel.c_header
+
+
+def test_vectors_of_many_inputs_have_parameters() -> None:
+    xs = sp.symbols("x0:300")
+    header = c_file(sp.Add(*xs), inputs={"state": xs}).header
+    assert "_args(\n    const double *state,  /* (300,) */" in header
+
+
+NO_NAMES = ["", "2x", "a b", "é", "double", "class", "exp", "gamma", "x", "f_", "_f", 3, "a;b"]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_names_that_c_does_not_take_are_refused(name: Any) -> None:
+    with pytest.raises(LoweringError, match="name="):
+        c_file(x + y, name=name)
+
+
+def test_kernels_have_the_name_that_they_are_given() -> None:
+    for backend, style in (("numpy", "fast"), ("numpy", "plain"), ("c", "fast"), ("runs", "fast")):
+        kernel = lower(x * y, backend, style=style, name="area")
+        assert kernel.name == "area" and kernel(2.0, 3.0) == 6.0 and "def area(x, y)" in kernel.source
+    assert "void symad_area(" in lower(x * y, "c", name="area").c_source
+    for name in ("", "a b", "class", "x+y", 3):
+        with pytest.raises(LoweringError, match="name="):
+            lower(x * y, name=name)  # type: ignore[arg-type]
+
+
 def test_many_points_are_computed_at_once(tmp_path: Path) -> None:
     made = c_file(symad.trace(lambda A, v: A @ v, inputs=[(2, 2), (2,)]))
     library = compiled(made, tmp_path)
