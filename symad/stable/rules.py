@@ -23,29 +23,30 @@ from symad.ops.basic.arithmetic import (
     add,
     div,
     mul,
-    neg,
     signed_product,
     signed_sum,
-    sub,
 )
 from symad.ops.basic.sources import Constant, Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import HALF, Pow, power
+from symad.ops.elementwise.powers import Pow, power
+from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import of_exponentials
+from symad.stable.normal_forms import head_of
 
 
 def stabilize(graph: Graph) -> Graph:
     """The graph with every rule applied, arguments first."""
     bodies: dict[Graph, Graph] = {}
+    differences = Differences(last=True)
 
     def better_node(node: Node, args: Nodes) -> Node:
-        return _stable_node(node, args, bodies)
+        return _stable_node(node, args, bodies, differences)
 
     made = rebuild(graph, {n: n for n in graph.input_nodes}, better_node)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph]) -> Node:
+def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph], differences: Differences) -> Node:
     if not isinstance(node.op, (ElementwiseOp, Source)):
         inner = inner_graphs(node.op)
         for body in inner:
@@ -55,6 +56,8 @@ def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph]) -> Node:
             changed = [bodies[v] if isinstance(v, Graph) else v for v in fields_of(node.op)]
             return Node.of(type(node.op)(*changed), args)
     better = stable(node.op, args)
+    if better is None and isinstance(node.op, Add):
+        better = differences.better_sum(node.op, args) or difference_of_squares(node.op, args)
     if isinstance(better, Node):
         return better
     return node if args == node.args else Node.of(node.op, args)
@@ -69,11 +72,6 @@ def stable(op: Op, args: Nodes) -> MaybeNode:
 def keep(op: Op, args: Nodes) -> MaybeNode:
     """None: an op without a rule is not changed."""
     return None
-
-
-def head_of(node: Node) -> sympy.FunctionClass | None:
-    """The SymPy head of an `Apply` node, else None."""
-    return node.op.head if isinstance(node.op, Apply) else None
 
 
 def _terms(node: Node) -> list[tuple[int, Node]]:
@@ -96,22 +94,13 @@ def stable_apply(op: Apply, args: Nodes) -> MaybeNode:
 
 @stable.dispatch
 def stable_add(op: Add, args: Nodes) -> MaybeNode:
-    """exp(x) − 1, 1 − cos(x), x² − y², exp(x) ± exp(−x)."""
+    """Differences of logarithms; numbers beyond the floats."""
     made = of_exponentials(op, args)
     if made is not None:
         return made
     terms = list(zip(op.signs, args, strict=True))
     scaled = _beyond_the_floats(terms)
-    if scaled is not None:
-        return scaled
-    if len(terms) == 2 and op.signs[0] != op.signs[1]:
-        plus, minus = (t for _, t in sorted(terms, key=lambda pair: -pair[0]))
-        pair = _difference(plus, minus)
-        if pair is not None:
-            return pair
-    if len(terms) == 2 and op.signs == (1, 1) and _is_reciprocal(*args):
-        return mul(constant(2), apply(sympy.cosh, args[0].args[0]))
-    return None
+    return scaled
 
 
 def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
@@ -134,51 +123,6 @@ def _is_huge(node: Node) -> bool:
 
 
 MAX_FLOAT = int(sys.float_info.max)
-
-
-def _is_reciprocal(a: Node, b: Node) -> bool:
-    """True if two nodes are exp(u) and exp(−u)."""
-    if head_of(a) is not sympy.exp or head_of(b) is not sympy.exp:
-        return False
-    u, v = a.args[0], b.args[0]
-    return neg(u) is v or neg(v) is u
-
-
-def _difference(plus: Node, minus: Node) -> Node | None:
-    """A cancellation-free form of ``plus − minus``."""
-    if head_of(plus) is sympy.exp and _is_reciprocal(plus, minus):
-        return mul(constant(2), apply(sympy.sinh, plus.args[0]))
-    if head_of(plus) is sympy.exp and constant_value(minus) == 1:
-        return apply(expm1, plus.args[0])
-    if constant_value(plus) == 1 and head_of(minus) is sympy.exp:
-        return neg(apply(expm1, minus.args[0]))
-    if constant_value(plus) == 1 and head_of(minus) is sympy.cos:
-        half = div(minus.args[0], constant(2))
-        return mul(constant(2), power(apply(sympy.sin, half), constant(2)))
-    if _is_square(plus) and _is_square(minus):
-        a, b = plus.args[0], minus.args[0]
-        return mul(sub(a, b), add(a, b))
-    if (_is_root(plus) and _is_root(minus)) or (_is_root(plus) and constant_value(minus) == 1):
-        return _root_difference(plus, minus)
-    return None
-
-
-def _is_square(node: Node) -> bool:
-    return isinstance(node.op, Pow) and constant_value(node.args[1]) == 2
-
-
-def _is_root(node: Node) -> bool:
-    return isinstance(node.op, Pow) and constant_value(node.args[1]) == HALF
-
-
-def _root_difference(plus: Node, minus: Node) -> Node | None:
-    """√u − √v = (u − v)/(√u + √v) if u − v is simple: √(1 + x) − 1 = x/(√(1 + x) + 1)."""
-    inside = minus.args[0] if _is_root(minus) else constant(1)
-    terms = _terms(plus.args[0])
-    for k, (sign, term) in enumerate(terms):
-        if sign == 1 and term is inside and len(terms) > 1:
-            return div(signed_sum(terms[:k] + terms[k + 1 :]), add(plus, minus))
-    return None
 
 
 @stable.dispatch

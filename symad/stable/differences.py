@@ -1,0 +1,319 @@
+"""Sums without cancellation: terms of opposite signs are replaced by exact differences.
+
+D(u, v) is u − v after equal terms have cancelled, and terms of one skeleton have been paired by the rows of
+`symad.stable.secants`: f(u) − f(v) is computed from D(u, v), recursively. It exists only if something
+cancelled or was paired; two different inputs have none. The engine knows no function: it finds equal terms,
+common factors, and pairs.
+
+Source: Reps & Rall, "Computational divided differencing and divided-difference arithmetics" (2003), for the
+recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product as pairs_of
+
+from symad.core.graph import Node, Op
+from symad.core.questions import Nodes
+from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.layers import of_layer
+from symad.ops.elementwise.powers import HALF, Pow, power
+from symad.ops.elementwise.selection import compare, logic, select
+from symad.stable.normal_forms import (
+    MAX_TERMS,
+    Monomial,
+    Terms,
+    collected,
+    common,
+    head_of,
+    inverse,
+    plain,
+    product,
+    rational,
+    terms_of,
+    times,
+    total,
+)
+from symad.stable.secants import (
+    COMPLEMENTS,
+    MAX_POWER,
+    REFLECTIONS,
+    guarded,
+    magnitude,
+    powers_between,
+    secant_of,
+    spelled,
+)
+
+DEPTH, STEPS, MAX_PAIRS = 5, 12, 30
+"""The depth of differences in differences; the replacements in one sum; the pairs that are tried for one."""
+
+
+class Differences:
+    """The differences of one graph, each found once.
+
+    ``last``: whether the graph is not differentiated afterwards. Rows with conditions serve only then.
+    """
+
+    def __init__(self, last: bool) -> None:
+        """Nothing is known."""
+        self.last = last
+        self.known: dict[tuple[Node, Node], Node | None] = {}
+
+    def better_sum(self, op: Add, args: Nodes) -> Node | None:
+        """A sum with the same value that cancels less; None if there is none."""
+        if not MAX_TERMS >= len(args) > 1 or not any([plain(a).args for a in args]):
+            return None
+        listed = [[(sign * c, m) for c, m in terms_of(a)] for sign, a in zip(op.signs, args, strict=True)]
+        terms, met = collected(*listed)
+        if not terms or len(terms) > MAX_TERMS:
+            return None
+        made, changed = self._combined(terms, DEPTH)
+        if not changed and not met:
+            return None
+        shape = next((a.shape for a in args if a.shape), ())
+        return broadcast_to(_joined(made, list(zip(op.signs, args, listed, strict=True))), shape)
+
+    def difference(self, u: Node, v: Node, depth: int = DEPTH) -> Node | None:
+        """D(u, v), or None."""
+        if (u, v) not in self.known:
+            self.known[u, v] = self._difference(u, v, depth)
+        return self.known[u, v]
+
+    def _difference(self, u: Node, v: Node, depth: int) -> Node | None:
+        terms, met = collected(terms_of(u), [(-c, m) for c, m in terms_of(v)])
+        if not depth or len(terms) > MAX_TERMS:
+            return total(terms) if met and terms else None
+        made, changed = self._combined(terms, depth - 1)
+        return total(made) if (met or changed) and made else None
+
+    def _combined(self, terms: Terms, depth: int) -> tuple[Terms, bool]:
+        """The terms after all replacements, and whether there was one."""
+        changed = False
+        for _ in range(STEPS):
+            step = next(self._steps(terms, depth), None)
+            if step is None:
+                break
+            removed, made = step
+            left = [(c, m) for m, c in terms.items()]
+            terms, _ = collected(left, [(-c, m) for c, m in removed], terms_of(made, 1))
+            changed = True
+        return terms, changed
+
+    def _steps(self, terms: Terms, depth: int) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
+        """Some of the terms, and what replaces them."""
+        if len(terms) < 2:
+            return
+        yield from _reflections(terms)
+        yield from self._complements(terms)
+        for m, n in _candidates(terms):
+            c = min(abs(terms[m]), abs(terms[n]))
+            shared = common(m, n)
+            r, s = times(m, inverse(shared)), times(n, inverse(shared))
+            made = self._of_monomials(r, s, depth)
+            if made is not None:
+                yield [(c, m), (-c, n)], mul(product(c, shared), made)
+        yield from _conjugates(terms)
+
+    def _complements(self, terms: Terms) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
+        """c ± c f(u) for a number c by its row, if c is all of that number."""
+        found: dict[Monomial, list[tuple[Fraction, Monomial, Fraction, Node]]] = {}
+        for m, c in terms.items():
+            for base, k in m:
+                for row in COMPLEMENTS.get(head_of(base), ()):
+                    rest = times(m, frozenset([(base, -k)]))
+                    u, needed = base.args[0], c * row.sign * row.number
+                    if row.power != k or terms.get(rest, 0) * needed <= 0 or not (self.last or row.early):
+                        continue
+                    if row.in_layers or not of_layer(u):
+                        made = mul(product(c * row.sign, rest), row.form(u))
+                        found.setdefault(rest, []).append((c, m, needed, made))
+        for rest, parts in found.items():
+            if sum(part[2] for part in parts) == terms[rest]:
+                removed = [(c, m) for c, m, _, _ in parts]
+                yield [*removed, (terms[rest], rest)], add(*(part[3] for part in parts))
+
+    # ---- differences of monomials and their factors ----------------------------------------------
+
+    def _of_monomials(self, r: Monomial, s: Monomial, depth: int) -> Node | None:
+        """r − s without common factors, by the differences of their factors."""
+        if not s and len(r) == 2:
+            return self._of_quotient(r, depth)
+        if not s and len(r) == 1:
+            return self._of_power_and_one(*next(iter(r)), depth)
+        if not r:
+            made = self._of_monomials(s, r, depth) if s else None
+            return None if made is None else neg(made)
+        matched = self._matched(r, s, depth)
+        if matched is None:
+            return None
+        if len(matched) == 1:
+            return matched[0][2]
+        if len(matched) != 2 or not self.last:
+            return None
+        (a, a_, da), (b, b_, db) = matched
+        close, close_too = (
+            compare("<", mul(constant(2), magnitude(d)), magnitude(x)) for x, d in ((a_, da), (b_, db))
+        )
+        written = sub(mul(a, b), mul(a_, b_))
+        return select(logic("or", close, close_too), add(mul(da, b), mul(a_, db)), written)
+
+    def _matched(self, r: Monomial, s: Monomial, depth: int) -> list[tuple[Node, Node, Node]] | None:
+        """Triples a, a', a − a' of factors that are powers of one order."""
+        found, left = [], sorted(s, key=lambda pair: pair[1])
+        for a, k in sorted(r, key=lambda pair: pair[1]):
+            for b, j in left:
+                d = self._of_powers(a, b, k, depth) if j == k else None
+                if d is not None:
+                    left.remove((b, j))
+                    found.append((_power(a, k), _power(b, k), d))
+                    break
+            else:
+                return None
+        return None if left else found
+
+    def _of_powers(self, a: Node, b: Node, k: int, depth: int) -> Node | None:
+        """a^k − b^k."""
+        d = self._of_factors(a, b, depth) if abs(k) <= MAX_POWER else None
+        if d is None:
+            return None
+        if abs(k) > 1:
+            d = mul(d, powers_between(a, b, abs(k)))
+        return d if k > 0 else neg(signed_product([(1, d), (-1, _power(a, -k)), (-1, _power(b, -k))]))
+
+    def _of_factors(self, a: Node, b: Node, depth: int) -> Node | None:
+        """a − b for two factors that are no products."""
+        f, g = spelled(a), spelled(b)
+        if f is None or g is None or f[0] != g[0]:
+            return self.difference(a, b, depth) if _is_sum(a) or _is_sum(b) else None
+        if not depth:
+            return None
+        u, v = f[1], g[1]
+        row, d = secant_of(f[0]), self.difference(u, v, depth - 1)
+        if d is None:
+            return None
+        if not self.last and (not row.early or row.condition(u, v, d) is not None):
+            return None
+        return guarded(row, u, v, d, sub(a, constant(1) if v is constant(1) else b))
+
+    def _of_quotient(self, r: Monomial, depth: int) -> Node | None:
+        """a/b − 1 = (a − b)/b."""
+        (a, k), (b, j) = sorted(r, key=lambda pair: -pair[1])
+        d = self._of_factors(a, b, depth) if (k, j) == (1, -1) else None
+        if d is None or (not self.last and rational(d) is None):
+            return None
+        if rational(d) is not None:
+            return div(d, b)
+        close = compare("<", magnitude(d), magnitude(b))
+        return select(close, div(d, b), sub(div(a, b), constant(1)))
+
+    def _of_power_and_one(self, a: Node, k: int, depth: int) -> Node | None:
+        """u^p − 1 = u^p − 1^p."""
+        if not isinstance(a.op, Pow) or not depth or abs(k) > 1:
+            return None
+        return self._of_powers(a, Node.of(a.op, (constant(1), a.args[1])), k, depth)
+
+
+def _power(base: Node, k: int) -> Node:
+    return power(base, constant(k))
+
+
+def _is_sum(node: Node) -> bool:
+    return isinstance(node.op, Add) and len(node.args) > 1
+
+
+def _joined(terms: Terms, parts: list[tuple[int, Node, list[tuple[Fraction, Monomial]]]]) -> Node:
+    """The sum of the terms; parts of the sum as it was written stay together if all of their terms are left."""
+    left, kept = dict(terms), []
+    for sign, node, held in parts:
+        if all([left.get(m) == c for c, m in held]):
+            kept.append((sign, node))
+            for _, m in held:
+                del left[m]
+    return signed_sum([*kept, (1, total(left))]) if left else signed_sum(kept)
+
+
+def _candidates(terms: Terms) -> Iterator[tuple[Monomial, Monomial]]:
+    """Pairs of a positive and a negative term of one skeleton, and of a power or a quotient and 1."""
+    boxes: dict[object, tuple[list[Monomial], list[Monomial]]] = {}
+    for m, c in terms.items():
+        boxes.setdefault(_skeleton(m), ([], []))[c < 0].append(m)
+        for n in _without_one(m):
+            if terms.get(n, 0) * c < 0:
+                yield (m, n) if c > 0 else (n, m)
+    for positive, negative in boxes.values():
+        if len(positive) * len(negative) <= MAX_PAIRS:
+            yield from pairs_of(positive, negative)
+
+
+def _without_one(m: Monomial) -> Iterator[Monomial]:
+    """The monomial without a power, and without a quotient."""
+    for base, k in m:
+        if isinstance(base.op, Pow) and abs(k) == 1:
+            yield times(m, frozenset([(base, -k)]))
+        if k == -1:
+            yield from [times(m, frozenset([(base, 1), (a, -1)])) for a, j in m if j == 1]
+
+
+def _skeleton(m: Monomial) -> object:
+    """The functions of a monomial, and the powers of its factors."""
+    return tuple(sorted(k for _, k in m)), tuple(sorted((_kind(base), k) for base, k in m if _kind(base)))
+
+
+def _kind(base: Node) -> str:
+    """The function of a factor; nothing for sums and for what has no arguments."""
+    found = spelled(base)
+    if found is not None:
+        return "power" if isinstance(found[0], Node) else str(found[0])
+    return str(base.op.head) if isinstance(base.op, Apply) else ""
+
+
+def _reflections(terms: Terms) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
+    """f(u) ± f(−u) by its row."""
+    for m, c in terms.items():
+        for base, k in m:
+            rows = REFLECTIONS.get(head_of(base), ()) if k == 1 else ()
+            if not rows:
+                continue
+            u, rest = base.args[0], times(m, frozenset([(base, -1)]))
+            other = times(rest, frozenset([(apply(head_of(base), neg(u)), 1)]))
+            for row in rows:
+                if terms.get(other) == c * row.sign and other != m:
+                    yield [(c, m), (c * row.sign, other)], mul(product(c, rest), row.form(u))
+
+
+def _conjugates(terms: Terms) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
+    """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
+    if not 2 <= len(terms) <= 3:
+        return
+    for m, c in terms.items():
+        if len(m) != 1:
+            continue
+        ((root, k),) = m
+        if k != 1 or not isinstance(root.op, Pow) or rational(root.args[1]) != HALF:
+            continue
+        others = {n: x for n, x in terms.items() if n != m}
+        square = [(a * b, times(x, y)) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
+        inside = [(-(c**2) * x, n) for x, n in terms_of(root.args[0])]
+        rest, met = collected(square, inside)
+        if not met or len(rest) >= max(len(inside), 2) or not rest:
+            continue
+        p, scaled = total(others), product(c, m)
+        same = compare(">=" if c > 0 else "<=", p, constant(0))
+        conjugate = div(total(rest), sub(p, scaled))
+        yield [(x, n) for n, x in terms.items()], select(same, add(p, scaled), conjugate)
+
+
+def difference_of_squares(op: Op, args: Nodes) -> Node | None:
+    """x² − y² = (x − y)(x + y), also for two inputs, whose difference is rounded once."""
+    if not isinstance(op, Add) or len(args) != 2 or op.signs[0] == op.signs[1]:
+        return None
+    (x, k), (y, j) = ((a.args[0], rational(a.args[1])) if isinstance(a.op, Pow) else (a, 1) for a in args)
+    if k != 2 or j != 2:
+        return None
+    return mul(sub(x, y), add(x, y)) if op.signs[0] > 0 else mul(sub(y, x), add(y, x))
