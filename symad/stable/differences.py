@@ -12,8 +12,8 @@ recursion.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from itertools import product as pairs_of
+from typing import Any
 
 from symad.core.graph import Node, Op
 from symad.core.questions import Nodes
@@ -26,16 +26,16 @@ from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.stable.normal_forms import (
     MAX_TERMS,
+    Forms,
     Monomial,
+    Number,
     Terms,
     collected,
     common,
     head_of,
     inverse,
-    plain,
     product,
     rational,
-    terms_of,
     times,
     total,
 )
@@ -64,14 +64,17 @@ class Differences:
         """Nothing is known."""
         self.last = last
         self.known: dict[tuple[Node, Node], Node | None] = {}
+        self.forms = Forms()
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""
-        if not MAX_TERMS >= len(args) > 1 or not any([plain(a).args for a in args]):
+        if not MAX_TERMS >= len(args) > 1:
             return None
-        listed = [[(sign * c, m) for c, m in terms_of(a)] for sign, a in zip(op.signs, args, strict=True)]
+        listed = [
+            [(sign * c, m) for c, m in self.forms.terms(a)] for sign, a in zip(op.signs, args, strict=True)
+        ]
         terms, met = collected(*listed)
-        if not terms or len(terms) > MAX_TERMS:
+        if not 0 < len(terms) <= MAX_TERMS or not (met or _may_cancel(terms)):
             return None
         made, changed = self._combined(terms, DEPTH)
         if not changed and not met:
@@ -86,10 +89,11 @@ class Differences:
         return self.known[u, v]
 
     def _difference(self, u: Node, v: Node, depth: int) -> Node | None:
-        terms, met = collected(terms_of(u), [(-c, m) for c, m in terms_of(v)])
-        if not depth or len(terms) > MAX_TERMS:
-            return total(terms) if met and terms else None
-        made, changed = self._combined(terms, depth - 1)
+        mine, other = self.forms.terms(u), self.forms.terms(v)
+        terms, met = collected(mine, [(-c, m) for c, m in other])
+        if not terms or len(terms) > MAX_TERMS or not (met or len(terms) == 2):
+            return None
+        made, changed = self._combined(terms, depth - 1) if depth else (terms, False)
         return total(made) if (met or changed) and made else None
 
     def _combined(self, terms: Terms, depth: int) -> tuple[Terms, bool]:
@@ -101,28 +105,29 @@ class Differences:
                 break
             removed, made = step
             left = [(c, m) for m, c in terms.items()]
-            terms, _ = collected(left, [(-c, m) for c, m in removed], terms_of(made, 1))
+            terms, _ = collected(left, [(-c, m) for c, m in removed], self.forms.terms(made, 1))
             changed = True
         return terms, changed
 
-    def _steps(self, terms: Terms, depth: int) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
+    def _steps(self, terms: Terms, depth: int) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
         """Some of the terms, and what replaces them."""
         if len(terms) < 2:
             return
-        yield from _reflections(terms)
-        yield from self._complements(terms)
+        if any([head_of(base) in BY_SUMS for m in terms for base, _ in m]):
+            yield from _reflections(terms)
+            yield from self._complements(terms)
         for m, n in _candidates(terms):
-            c = min(abs(terms[m]), abs(terms[n]))
+            c = min(terms[m], -terms[n])
             shared = common(m, n)
             r, s = times(m, inverse(shared)), times(n, inverse(shared))
             made = self._of_monomials(r, s, depth)
             if made is not None:
                 yield [(c, m), (-c, n)], mul(product(c, shared), made)
-        yield from _conjugates(terms)
+        yield from self._conjugates(terms)
 
-    def _complements(self, terms: Terms) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
+    def _complements(self, terms: Terms) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
         """c ± c f(u) for a number c by its row, if c is all of that number."""
-        found: dict[Monomial, list[tuple[Fraction, Monomial, Fraction, Node]]] = {}
+        found: dict[Monomial, list[tuple[Number, Monomial, Number, Node]]] = {}
         for m, c in terms.items():
             for base, k in m:
                 for row in COMPLEMENTS.get(head_of(base), ()):
@@ -137,6 +142,27 @@ class Differences:
             if sum(part[2] for part in parts) == terms[rest]:
                 removed = [(c, m) for c, m, _, _ in parts]
                 yield [*removed, (terms[rest], rest)], add(*(part[3] for part in parts))
+
+    def _conjugates(self, terms: Terms) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
+        """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
+        if not 2 <= len(terms) <= 3:
+            return
+        for m, c in terms.items():
+            if len(m) != 1:
+                continue
+            ((root, k),) = m
+            if k != 1 or not isinstance(root.op, Pow) or rational(root.args[1]) != HALF:
+                continue
+            others = {n: x for n, x in terms.items() if n != m}
+            square = [(a * b, times(x, y)) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
+            inside = [(-(c**2) * x, n) for x, n in self.forms.terms(root.args[0])]
+            rest, met = collected(square, inside)
+            if not met or len(rest) >= max(len(inside), 2) or not rest:
+                continue
+            p, scaled = total(others), product(c, m)
+            same = compare(">=" if c > 0 else "<=", p, constant(0))
+            conjugate = div(total(rest), sub(p, scaled))
+            yield [(x, n) for n, x in terms.items()], select(same, add(p, scaled), conjugate)
 
     # ---- differences of monomials and their factors ----------------------------------------------
 
@@ -227,8 +253,19 @@ def _is_sum(node: Node) -> bool:
     return isinstance(node.op, Add) and len(node.args) > 1
 
 
-def _joined(terms: Terms, parts: list[tuple[int, Node, list[tuple[Fraction, Monomial]]]]) -> Node:
-    """The sum of the terms; parts of the sum as it was written stay together if all of their terms are left."""
+def _may_cancel(terms: Terms) -> bool:
+    """Whether terms have opposite signs, or a function of unknown sign that has rows with a sum."""
+    signs = {c > 0 for c in terms.values()}
+    if len(signs) == 2:
+        return True
+    return any([head_of(b) in BY_SUMS or isinstance(b.op, Pow) for m in terms for b, _ in m])
+
+
+BY_SUMS: set[Any] = {*COMPLEMENTS, *REFLECTIONS}
+
+
+def _joined(terms: Terms, parts: list[tuple[int, Node, list[tuple[Number, Monomial]]]]) -> Node:
+    """The sum of the terms; parts of the written sum stay together if all of their terms are left."""
     left, kept = dict(terms), []
     for sign, node, held in parts:
         if all([left.get(m) == c for c, m in held]):
@@ -261,52 +298,31 @@ def _without_one(m: Monomial) -> Iterator[Monomial]:
 
 
 def _skeleton(m: Monomial) -> object:
-    """The functions of a monomial, and the powers of its factors."""
-    return tuple(sorted(k for _, k in m)), tuple(sorted((_kind(base), k) for base, k in m if _kind(base)))
+    """The functions of a monomial with their powers, and the powers of all of its factors."""
+    kinds = [(kind, k) for kind, k in [(_kind(base), k) for base, k in m] if kind is not None]
+    return tuple(sorted([k for _, k in m])), frozenset(kinds)
 
 
-def _kind(base: Node) -> str:
+def _kind(base: Node) -> object:
     """The function of a factor; nothing for sums and for what has no arguments."""
     found = spelled(base)
     if found is not None:
-        return "power" if isinstance(found[0], Node) else str(found[0])
-    return str(base.op.head) if isinstance(base.op, Apply) else ""
+        return "power" if isinstance(found[0], Node) else found[0]
+    return base.op.head if isinstance(base.op, Apply) else None
 
 
-def _reflections(terms: Terms) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
+def _reflections(terms: Terms) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
     """f(u) ± f(−u) by its row."""
     for m, c in terms.items():
         for base, k in m:
-            rows = REFLECTIONS.get(head_of(base), ()) if k == 1 else ()
-            if not rows:
+            head: Any = head_of(base)
+            if k != 1 or head not in REFLECTIONS:
                 continue
             u, rest = base.args[0], times(m, frozenset([(base, -1)]))
-            other = times(rest, frozenset([(apply(head_of(base), neg(u)), 1)]))
-            for row in rows:
+            other = times(rest, frozenset([(apply(head, neg(u)), 1)]))
+            for row in REFLECTIONS[head]:
                 if terms.get(other) == c * row.sign and other != m:
                     yield [(c, m), (c * row.sign, other)], mul(product(c, rest), row.form(u))
-
-
-def _conjugates(terms: Terms) -> Iterator[tuple[list[tuple[Fraction, Monomial]], Node]]:
-    """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
-    if not 2 <= len(terms) <= 3:
-        return
-    for m, c in terms.items():
-        if len(m) != 1:
-            continue
-        ((root, k),) = m
-        if k != 1 or not isinstance(root.op, Pow) or rational(root.args[1]) != HALF:
-            continue
-        others = {n: x for n, x in terms.items() if n != m}
-        square = [(a * b, times(x, y)) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
-        inside = [(-(c**2) * x, n) for x, n in terms_of(root.args[0])]
-        rest, met = collected(square, inside)
-        if not met or len(rest) >= max(len(inside), 2) or not rest:
-            continue
-        p, scaled = total(others), product(c, m)
-        same = compare(">=" if c > 0 else "<=", p, constant(0))
-        conjugate = div(total(rest), sub(p, scaled))
-        yield [(x, n) for n, x in terms.items()], select(same, add(p, scaled), conjugate)
 
 
 def difference_of_squares(op: Op, args: Nodes) -> Node | None:

@@ -15,7 +15,7 @@ from symad.ops.basic.arithmetic import Add, Mul, neg, signed_product, signed_sum
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
-from symad.stable.rules import head_of
+from symad.stable.normal_forms import head_of
 from symad.sympy_functions.scalar_functions import sigmoid
 
 DEPTH = 4

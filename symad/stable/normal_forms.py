@@ -8,24 +8,25 @@ where √x has none.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 
 import sympy
 
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
-from symad.ops.basic.sources import constant, constant_value, is_exact
+from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow, power
 
 Monomial = frozenset[tuple[Node, int]]
-Terms = dict[Monomial, Fraction]
+Number = int | Fraction
+Terms = dict[Monomial, Number]
+Term = tuple[Number, Monomial]
 
 ONE: Monomial = frozenset()
-DEPTH, MAX_TERMS, MAX_BITS = 6, 40, 200
-"""Products and sums are looked through to this depth, sums have this many terms, numbers this many bits."""
+MAX_TERMS, MAX_FACTORS, MAX_POWER, MAX_BITS = 40, 12, 8, 64
+"""The most terms of a sum, factors of a product, bits of a number; the largest power that is a product."""
 
 
 def head_of(node: Node) -> sympy.FunctionClass | None:
@@ -38,97 +39,121 @@ def plain(node: Node) -> Node:
     return node.args[0] if node.op.repeats and not node.args[0].shape else node
 
 
-def rational(node: Node) -> Fraction | None:
-    """The exact value of a number; None for other nodes, and for numbers with many digits."""
-    value = constant_value(node)
-    if isinstance(value, bool) or not (is_exact(value) or isinstance(value, float)):
+def rational(node: Node) -> Number | None:
+    """The exact value of a number with few digits; None for other nodes."""
+    op = node.op
+    if type(op) is not Constant:
         return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    found = Fraction(value)
-    return found if max(found.numerator.bit_length(), found.denominator.bit_length()) <= MAX_BITS else None
+    value = op.value
+    if type(value) is float and math.isfinite(value):
+        value = int(value) if value == int(value) else Fraction(value)
+    if type(value) is int:
+        return value if value.bit_length() <= MAX_BITS else None
+    few = type(value) is Fraction and value.denominator.bit_length() <= 16
+    return value if few else None
 
 
-def number(value: Fraction) -> Node:
-    """A rational number as a constant: a float where it was one."""
-    few = value.denominator & (value.denominator - 1) or value.denominator < 1 << 20
-    return constant(value if few else float(value))
+class Forms:
+    """The normal forms of the nodes of one graph, each found once."""
+
+    def __init__(self) -> None:
+        """Nothing is known."""
+        self.products: dict[Node, Term] = {}
+        self.sums: dict[Node, tuple[Term, ...]] = {}
+
+    def monomial(self, node: Node) -> Term:
+        """The coefficient and the monomial of a product; a product of many factors is one factor."""
+        found = self.products.get(node)
+        if found is None:
+            found = self._monomial(plain(node))
+            if len(found[1]) > MAX_FACTORS:
+                found = 1, frozenset([(node, 1)])
+            self.products[node] = found
+        return found
+
+    def _monomial(self, node: Node) -> Term:
+        op = node.op
+        if type(op) is Mul:
+            coefficient: Number = 1
+            powers: dict[Node, int] = {}
+            for p, factor in zip(op.powers, node.args, strict=True):
+                c, m = self.monomial(factor)
+                if p < 0 and not c:
+                    return 1, frozenset([(node, 1)])
+                if c != 1:
+                    coefficient *= c if p > 0 else 1 / Fraction(c)
+                for base, k in m:
+                    powers[base] = powers.get(base, 0) + p * k
+            return coefficient, frozenset([pair for pair in powers.items() if pair[1]])
+        if type(op) is Add and len(node.args) == 1:
+            c, m = self.monomial(node.args[0])
+            return c * op.signs[0], m
+        if type(op) is Pow:
+            exponent = constant_value(node.args[1])
+            if type(exponent) is int and 2 <= exponent <= MAX_POWER:
+                c, m = self.monomial(node.args[0])
+                return c**exponent, frozenset([(base, k * exponent) for base, k in m])
+        value = rational(node)
+        return (1, frozenset([(node, 1)])) if value is None else (value, ONE)
+
+    def terms(self, node: Node, depth: int = 3) -> tuple[Term, ...]:
+        """The terms of a sum, of sums in it, and of multiples of sums."""
+        found = self.sums.get(node)
+        if found is None:
+            found = self.sums[node] = tuple(self._terms(plain(node), depth))
+        return found
+
+    def _terms(self, node: Node, depth: int) -> Iterable[Term]:
+        if type(node.op) is Add and depth and len(node.args) <= MAX_TERMS:
+            return [
+                (c if sign > 0 else -c, m)
+                for sign, part in zip(node.op.signs, node.args, strict=True)
+                for c, m in self.terms(part, depth - 1)
+            ]
+        coefficient, factors = self.monomial(node)
+        if depth and len(factors) == 1:
+            ((base, k),) = factors
+            if k == 1 and base is not node and type(base.op) is Add:
+                return [(coefficient * c, m) for c, m in self.terms(base, depth - 1)]
+        return [(coefficient, factors)]
 
 
-def monomial(node: Node) -> tuple[Fraction, Monomial]:
-    """The coefficient and the monomial of a product."""
-    powers: Counter[Node] = Counter()
-    coefficient = _gather(node, 1, powers, DEPTH)
-    return coefficient, frozenset((b, k) for b, k in powers.items() if k)
-
-
-def _gather(given: Node, k: int, powers: Counter[Node], depth: int) -> Fraction:
-    """Add the factors of ``given`` to the k to the powers; the number among them."""
-    node = plain(given)
-    op, value = node.op, rational(node)
-    if value is not None and (value or k > 0) and abs(k) < MAX_BITS:
-        return value**k
-    coefficient = Fraction(1)
-    if depth and isinstance(op, Mul):
-        for p, factor in zip(op.powers, node.args, strict=True):
-            coefficient *= _gather(factor, k * p, powers, depth - 1)
-        return coefficient
-    if depth and isinstance(op, Add) and len(node.args) == 1:
-        return _gather(node.args[0], k, powers, depth - 1) * op.signs[0] ** k
-    exponent = constant_value(node.args[1]) if isinstance(op, Pow) else None
-    if depth and isinstance(exponent, int) and 2 <= exponent <= MAX_TERMS:
-        return _gather(node.args[0], k * exponent, powers, depth - 1)
-    powers[node] += k
-    return coefficient
-
-
-def terms_of(node: Node, depth: int = 3) -> list[tuple[Fraction, Monomial]]:
-    """The terms of a sum, of sums in it, and of multiples of sums."""
-    node = plain(node)
-    if isinstance(node.op, Add) and depth:
-        return [
-            (sign * c, m)
-            for sign, part in zip(node.op.signs, node.args, strict=True)
-            for c, m in terms_of(part, depth - 1)
-        ]
-    coefficient, factors = monomial(node)
-    if depth and len(factors) == 1:
-        ((base, k),) = factors
-        if k == 1 and base is not node and isinstance(base.op, Add):
-            return [(coefficient * c, m) for c, m in terms_of(base, depth - 1)]
-    return [(coefficient, factors)]
-
-
-def collected(*parts: list[tuple[Fraction, Monomial]]) -> tuple[Terms, bool]:
+def collected(*parts: Iterable[Term]) -> tuple[Terms, bool]:
     """The sum of some terms, and whether terms of opposite signs met."""
     found: Terms = {}
     met = False
     for part in parts:
         for c, m in part:
-            before = found.get(m, Fraction(0))
-            met = met or before * c < 0
-            found[m] = before + c
-    return {m: c for m, c in found.items() if c}, met
+            before = found.get(m)
+            if before is None:
+                found[m] = c
+                continue
+            met = met or (before < 0) != (c < 0)
+            if before == -c:
+                del found[m]
+            else:
+                found[m] = before + c
+    return found, met
 
 
-def product(coefficient: Fraction, factors: Monomial) -> Node:
+def product(coefficient: Number, factors: Monomial) -> Node:
     """A term as a node; numerators first."""
     ordered = sorted(factors, key=lambda pair: -pair[1])
     parts = [(1 if k > 0 else -1, power(b, constant(abs(k)))) for b, k in ordered]
-    return signed_product([(1, number(coefficient)), *parts])
+    return signed_product([(1, constant(coefficient)), *parts])
 
 
-def total(terms: Mapping[Monomial, Fraction]) -> Node:
+def total(terms: Terms) -> Node:
     """A sum of terms as a node."""
-    return signed_sum([(1 if c > 0 else -1, product(abs(c), m)) for m, c in terms.items()])
+    return signed_sum([(1 if c > 0 else -1, product(c if c > 0 else -c, m)) for m, c in terms.items()])
 
 
 def times(a: Monomial, b: Monomial) -> Monomial:
     """The product of two monomials."""
-    powers = Counter(dict(a))
+    powers = dict(a)
     for base, k in b:
-        powers[base] += k
-    return frozenset((base, k) for base, k in powers.items() if k)
+        powers[base] = powers.get(base, 0) + k
+    return frozenset([pair for pair in powers.items() if pair[1]])
 
 
 def inverse(a: Monomial) -> Monomial:

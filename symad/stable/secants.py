@@ -175,7 +175,7 @@ def power_secant(exponent: Hashable) -> Secant:
         and 0 < exponent.numerator <= MAX_POWER
     ):
         return Secant(lambda u, v, d: root_form(u, v, d, exponent), differ, True)
-    p = exponent if isinstance(exponent, Node) else constant(exponent)  # type: ignore[arg-type]
+    p = exponent if isinstance(exponent, Node) else constant(exponent)
     return Secant(lambda u, v, d: power_form(u, v, d, p), power_condition)
 
 
