@@ -12,24 +12,41 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # What each target needs installed: extras of pyproject.toml.
 EXTRAS_tour := data,draw
 EXTRAS_test := data,draw,test,scale
+EXTRAS_newest := test
 EXTRAS_scale := data,test,scale
 EXTRAS_lint := lint
 EXTRAS_docs := data,draw,docs
 
 # Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+# COSTS=FILE prints a table of CPU seconds and writes FILE (tests/costs.py); with BUDGET=SECONDS a run may fail by it.
+COUNT := $(if $(COSTS),--costs "$(COSTS)") $(if $(BUDGET),--budget $(BUDGET))
+# REST=1 leaves out of `make test-thorough` what `make test` runs.
+NOT_FIRST := $(if $(REST),thorough and )
+# The Python that `make test-newest` uses: the newest of this machine.
+NEWEST ?= $(shell for v in 14 13 12 11 10; do command -v python3.$$v || ls -d $$HOME/.pyenv/versions/3.$$v.*/bin/python3; done 2>/dev/null | head -1)
 
-.PHONY: tour test test-all scale scale-bench lint docs docs-links proofs bench gpu-test gpu-bench clean
+.PHONY: tour test test-thorough test-all test-newest scale scale-bench lint docs docs-links proofs bench
+.PHONY: gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
 	$(BIN)/symad tour
 
 test: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
-	$(PYTEST) -m "not slow"
+	$(PYTEST) $(COUNT) -m "not slow and not thorough"
+
+test-thorough: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
+	$(PYTEST) $(COUNT) -m "$(NOT_FIRST)not slow"
 
 test-all: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
-	$(PYTEST)
+	$(PYTEST) $(COUNT)
+
+# The tests that depend most on the versions of Python, NumPy and SymPy, with the newest of them.
+test-newest:
+	$(MAKE) VENV=.venv-newest PYTHON=$(NEWEST) .venv-newest/newest.installed
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -q -n 2 -m "not slow and not thorough" \
+		tests/test_contract.py tests/numeric tests/symad
 
 # Parts of data on two worker processes of this machine: an example, the tests, scaling in small.
 scale: $(VENV)/scale.installed
@@ -89,7 +106,7 @@ docs-links: $(VENV)/docs.installed
 	$(BIN)/sphinx-build -b linkcheck docs docs/_build/links
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info docs/_build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-newest build dist *.egg-info docs/_build .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("symad needs Python 3.10 or newer; give one with make PYTHON=...")'

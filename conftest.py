@@ -1,5 +1,6 @@
-"""The bridges are collected where their libraries are installed."""
+"""Plugins of the tests; the bridges are collected where their libraries are installed."""
 
 from importlib.util import find_spec
 
+pytest_plugins = ["tests.tiers", "tests.costs"]
 collect_ignore = [f"symad/{name}" for name in ("torch", "jax") if find_spec(name) is None]

@@ -1,13 +1,12 @@
 """Every example runs to its end and prints its results."""
 
 import importlib.util
-import os
-import subprocess
-import sys
 
 import pytest
 
 from tests.example_files import EXAMPLES, ROOT, SMALLER, needs
+from tests.forked import run_script
+
 
 # Long trainings to a result that they assert; in small, their models learn in tests/models/.
 LONG = {
@@ -17,32 +16,28 @@ LONG = {
 }  # fmt: skip
 
 
+# Run by `make test`; of the others it runs what they define and import, and the second tier runs them whole.
+QUICK = {"01_chain_rule", "06_sparse_newton", "33_compiled", "40_attention_scores"}
+
+
 def marked(path):
-    return pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+    marks = [pytest.mark.slow] * (path.stem in LONG) + [pytest.mark.thorough] * (path.stem not in QUICK)
+    return pytest.param(path, id=path.stem, marks=marks)
 
 
 @pytest.mark.parametrize("path", [marked(path) for path in EXAMPLES])
 def test_example_runs(path, tmp_path):
     needs(path)
-    env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
     draws = path.stem in LONG and '"--out"' in path.read_text("utf-8")
     out = ["--out", str(tmp_path / "pictures")] if draws else []
-    done = subprocess.run(
-        [sys.executable, str(path), *SMALLER.get(path.stem, []), *out],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-    )
-    assert done.returncode == 0, f"\n{done.stdout}\n{done.stderr}"
-    assert done.stdout.strip()
+    status, output = run_script(path, [*SMALLER.get(path.stem, []), *out], folder=tmp_path)
+    assert status == 0, f"\n{output}"
+    assert output.strip()
     assert not draws or list((tmp_path / "pictures").glob("*.png"))
 
 
-@pytest.mark.parametrize("name", sorted(LONG))
-def test_what_a_long_example_defines_and_imports_is_there(name):
+@pytest.mark.parametrize("name", [path.stem for path in EXAMPLES if path.stem not in QUICK])
+def test_what_an_example_defines_and_imports_is_there(name):
     (path,) = (path for path in EXAMPLES if path.stem == name)
     needs(path)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -63,4 +58,4 @@ def test_the_index_names_every_folder_and_number_once():
 
 
 def test_the_tables_name_examples():
-    assert LONG | SMALLER.keys() <= {path.stem for path in EXAMPLES}
+    assert LONG | QUICK | SMALLER.keys() <= {path.stem for path in EXAMPLES}

@@ -4,14 +4,16 @@ The blocks of one file share one namespace and run in order, in a process of the
 register ops). A block that begins with ``>>>`` is a doctest: its output is compared.
 """
 
+import ast
 import doctest
-import os
+import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forked import run_script
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -23,6 +25,11 @@ def blocks(page):
     """(line number, source) of every Python block of a page."""
     text = page.read_text(encoding="utf-8")
     return [(text[: m.start(1)].count("\n"), m[1]) for m in FENCE.finditer(text)]
+
+
+def imports(page, library):
+    """Whether a block of a page imports a library."""
+    return any(re.search(rf"^import {library}\b", source, re.MULTILINE) for _, source in blocks(page))
 
 
 def run_page(page):
@@ -40,23 +47,35 @@ def run_page(page):
     return failures
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix()
-)
+QUICK = {"c", "performance", "numpy", "lowering", "lecture", "models", "install", "listings"}
+"""Pages that `make test` runs; of the others it runs what they import, and the second tier runs them whole."""
+
+
+def marked(page):
+    marks = [] if page.stem in QUICK else [pytest.mark.thorough]
+    return pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=marks)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES if blocks(page)])
 def test_page_runs(page, tmp_path):
-    for library in ("torch", "jax"):
-        if any(re.search(rf"^import {library}\b", source, re.MULTILINE) for _, source in blocks(page)):
-            pytest.importorskip(library)
-    env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
-    done = subprocess.run(
-        [sys.executable, __file__, str(page)],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, f"\n{done.stdout}\n{done.stderr}"
+    used = {library for library in ("torch", "jax") if imports(page, library)}
+    for library in used:
+        if importlib.util.find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+    status, output = run_script(__file__, [str(page)], folder=tmp_path, forks="jax" not in used)
+    assert status == 0, f"\n{output}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+def test_what_a_page_imports_is_there(page):
+    trees = [ast.parse(source) for _, source in blocks(page) if ">>>" not in source]
+    statements = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    for statement in statements:
+        if statement.module.split(".")[0] == "symad" and statement.module not in ("symad.torch", "symad.jax"):
+            module = importlib.import_module(statement.module)
+            for alias in statement.names:
+                if not hasattr(module, alias.name):
+                    importlib.import_module(f"{statement.module}.{alias.name}")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +90,8 @@ def test_page_runs(page, tmp_path):
 def test_a_wrong_block_is_noticed(source, fails, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(source, encoding="utf-8")
-    done = subprocess.run([sys.executable, __file__, str(page)], capture_output=True)
-    assert (done.returncode != 0) == fails
+    status, _ = run_script(__file__, [str(page)], folder=tmp_path)
+    assert (status != 0) == fails
 
 
 def test_make_targets_that_the_pages_name_exist():

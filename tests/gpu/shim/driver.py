@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
 import os
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from tests.kept import digest, folder, kept
+
 SHIM = Path(__file__).with_name("cuda_shim.h")
-BUILT = Path(__file__).parents[3] / ".pytest_cache" / "kernels"
 SCHEDULES = ("forward", "reverse", "random")
 _schedule = ("forward", 1)
 
@@ -79,41 +80,37 @@ def build(source):
     flags = ["-std=c++17", "-Og", "-fPIC", "-Wno-attributes", "-fno-strict-aliasing"]
     if sanitized():
         flags += ["-g1", "-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
-    header = _precompiled(flags)
-    library = header.parent / f"{_digest(text)}.so"
-    if not library.exists():
-        _compile([*flags, "-shared", f"-I{header.parent}"], text, ".cpp", library)
-    return library
+    header = _precompiled(tuple(flags))
+    options = [*flags, "-shared", f"-I{header.parent}"]
+    library = folder("kernels") / f"{digest(header.parent.name, text)}.so"
+    return kept(library, lambda target: _compile(options, text, ".cpp", target))
 
 
+@cache
 def _precompiled(flags):
     """cuda_shim.h compiled with these flags, in a folder of its own."""
-    folder = BUILT / _digest(SHIM.read_text() + " ".join(flags))
-    header = folder / "cuda_shim.h.gch"
-    if not header.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cuda_shim.h").write_text(SHIM.read_text())
-        _compile([*flags, "-x", "c++-header"], SHIM.read_text(), ".h", header)
-    return header
+    text = SHIM.read_text()
 
+    def make(made):
+        made.mkdir()
+        (made / "cuda_shim.h").write_text(text)
+        _compile([*flags, "-x", "c++-header"], text, ".h", made / "cuda_shim.h.gch")
 
-def _digest(text):
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    version = subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout
+    return kept(folder("kernels") / digest(version, text, *flags), make) / "cuda_shim.h.gch"
 
 
 def _compile(flags, text, suffix, target):
-    """Compiles to a temporary file and renames it: other processes may build the same target."""
-    code = target.with_name(f"{target.stem}.{os.getpid()}{suffix}")
-    built = target.with_name(f"{target.stem}.{os.getpid()}.built")
+    """Compiles a text to a file."""
+    code = target.with_name(f"{target.name}{suffix}")
     code.write_text(text)
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     done = subprocess.run(
-        ["g++", *flags, str(code), "-o", str(built)],
+        ["g++", *flags, str(code), "-o", str(target)],
         capture_output=True, text=True, env=environment, check=False,
     )  # fmt: skip
     if done.returncode:
         raise KernelError(f"g++ failed on {code}:\n{done.stderr[:6000]}")
-    built.replace(target)
     code.unlink()
 
 

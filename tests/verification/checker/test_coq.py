@@ -6,8 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from fractions import Fraction
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,8 @@ from symad.verification.coq import CoqError, write
 from symad.verification.coq.heads import CONDITIONS, HEADS, POWERS, WITHOUT_LEMMA
 from symad.verification.coq.layout import coq_name
 from symad.verification.coq.write import LIBRARY, Model, as_coq
+from tests.kept import digest, kept
+from tests.kept import folder as kept_folder
 from tests.verification.checker.coq_models import MODELS, lstm_cell, pendulum, robot_arm
 
 needs_coq = pytest.mark.skipif(
@@ -47,15 +51,34 @@ def coqc(folder, name):
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    """A folder with the compiled library."""
-    folder = tmp_path_factory.mktemp("coq")
-    for name in (*LIBRARY, "SymadRelations.v"):
-        text = files("symad.verification.coq").joinpath(name).read_text("utf-8")
-        (folder / name).write_text(text, encoding="utf-8")
-        accepted, told = coqc(folder, name)
-        assert accepted, told
-    return folder
+def library():
+    """A folder with the compiled library, kept by its text and the version of coqc."""
+    names = (*LIBRARY, "SymadRelations.v")
+    texts = [files("symad.verification.coq").joinpath(name).read_text("utf-8") for name in names]
+    version = subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True).stdout
+
+    def make(folder):
+        folder.mkdir()
+        for name, text in zip(names, texts, strict=True):
+            (folder / name).write_text(text, encoding="utf-8")
+            accepted, told = coqc(folder, name)
+            assert accepted, told
+
+    return kept(kept_folder("coq") / digest(version, *texts), make)
+
+
+def checked(library, text, name="f"):
+    """Whether coqc accepts a text, and what it says; kept by the text and the library."""
+
+    def make(path):
+        with tempfile.TemporaryDirectory() as folder:
+            for compiled in library.iterdir():
+                (Path(folder) / compiled.name).symlink_to(compiled)
+            (Path(folder) / f"{name}.v").write_text(text, encoding="utf-8")
+            path.write_text(json.dumps(coqc(folder, f"{name}.v")), encoding="utf-8")
+
+    path = kept(kept_folder("coq") / f"{digest(library.name, name, text)}.json", make)
+    return json.loads(path.read_text("utf-8"))
 
 
 def text_of(f, wrt=None, inputs=None, name="f", **options):
