@@ -1,10 +1,10 @@
 """What tests cost: CPU seconds by folder, the dearest tests, and a failure where a budget is exceeded.
 
-A pytest plugin. With ``--costs FILE`` each process of a run counts the CPU seconds of its tests, child
-processes included. The run ends with a table and writes ``FILE``: a JSON object with the number of tests of each
-outcome, all CPU seconds, and those of each test (whole, and without fixtures). With ``--budget SECONDS`` the run
-fails if it takes more than one and a half times as much, collection included, or if a test takes more than
-`MOST` seconds. Fixtures are not counted for the second limit: they prepare what several tests use.
+A pytest plugin. With ``--costs FILE`` each process of a run counts the CPU seconds of its tests, those of child
+processes included. The run ends with a table and writes ``FILE``: a JSON object with the number of tests of
+each outcome, all CPU seconds, and those of each test (whole, and without fixtures). With ``--budget SECONDS``
+the run fails if it takes more than one and a half times as much, collection included, or if a test takes more
+than `MOST` seconds. Fixtures are not counted for the second limit: they prepare what several tests use.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cpu():
 def pytest_addoption(parser):
     group = parser.getgroup("costs")
     group.addoption("--costs", metavar="FILE", help="count CPU seconds, write them and the outcomes to FILE")
-    group.addoption("--budget", metavar="SECONDS", type=float, help="CPU seconds that a run with --costs may take")
+    group.addoption("--budget", metavar="SECONDS", type=float, help="CPU seconds of a run with --costs")
 
 
 def pytest_configure(config):
@@ -74,8 +74,8 @@ class Costs:
         self.tests[report.nodeid] = (whole + took, own + took * (report.when == "call"))
 
     def whole(self):
-        """CPU seconds of the run: of this process, and of the workers, which are no children of it by then."""
-        return cpu() if not self.workers else self.workers + resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        """CPU seconds of the run: of this process, and of its workers, which tell theirs."""
+        return self.workers + resource.getrusage(resource.RUSAGE_SELF).ru_utime if self.workers else cpu()
 
     def exceeded(self):
         """What exceeds the budget, in words."""

@@ -1,8 +1,8 @@
 """Scripts run in a child of the test's process: what is imported here need not be imported there.
 
-A script that only needs a process of its own (it may register ops, change folders or end by `sys.exit`) starts so
-in milliseconds; a new interpreter imports symad and SymPy first, in a second of CPU. Where processes cannot fork, and
-for a script that uses a library with threads of its own (JAX), a new interpreter does the same work.
+A script may need a process of its own: it registers ops, changes folders or ends by `sys.exit`. A child starts
+in milliseconds; a new interpreter imports symad and SymPy first, in a second of CPU. Where processes cannot
+fork, and for a script that uses a library with threads of its own (JAX), a new interpreter does the same work.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _act(action, folder, output):
         os.dup2(output, 2)
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
-        sys.stdin = open(os.devnull)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
         if "matplotlib" in sys.modules:
             sys.modules["matplotlib"].use("agg")

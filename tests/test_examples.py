@@ -7,7 +7,6 @@ import pytest
 from tests.example_files import EXAMPLES, ROOT, SMALLER, needs
 from tests.forked import run_script
 
-
 # Long trainings to a result that they assert; in small, their models learn in tests/models/.
 LONG = {
     "10_recurrent_forecast", "13_convolutions_and_state_space", "14_alignment", "15_climate_series",

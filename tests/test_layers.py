@@ -231,7 +231,7 @@ IMPORTED = ["symad", "symad.numeric", "symad.gpu", *BACKENDS_OF_THE_CPU]
 
 @pytest.fixture(scope="module")
 def loaded():
-    """For each module the heavy libraries that its import loads, when those before it in the list are imported."""
+    """For each module the heavy libraries that are loaded when it and those before it are imported."""
     code = (
         "import importlib, json, sys\nfound = {}\n"
         f"for name in {IMPORTED!r}:\n"

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 MACHINE_PATH = re.compile(
     r"(?<![\w.*])/(?:home|root|Users|work|tmp|mnt|media|opt|private|scratch)/\w|[A-Z]:\\+Users"
@@ -23,6 +25,7 @@ def public_files():
             yield path
 
 
+@pytest.mark.thorough
 def test_public_files_name_no_machine_path():
     files = list(public_files())
     found = [

@@ -137,6 +137,7 @@ def test_a_batch_is_the_stack_of_its_points(name):
     np.testing.assert_allclose(symad.vmap(graph)(*stacked), expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.sample(118)
 @over("name", CONCRETE)
 def test_values_have_the_shape_of_the_node(name):
     graph = CONCRETE[name]

@@ -48,7 +48,7 @@ def run_page(page):
 
 
 QUICK = {"c", "performance", "numpy", "lowering", "lecture", "models", "install", "listings"}
-"""Pages that `make test` runs; of the others it runs what they import, and the second tier runs them whole."""
+"""Pages that `make test` runs. Of the others it runs the imports; the second tier runs them whole."""
 
 
 def marked(page):

@@ -119,6 +119,7 @@ def test_a_picture_of_the_gallery_keeps_the_colors_of_a_few_points(monkeypatch):
     assert np.abs(kept - drawn)[280].max() <= 20
 
 
+@pytest.mark.thorough
 def test_the_cheat_sheet_is_one_page_to_print(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(str(DOCS))

@@ -31,6 +31,7 @@ def is_explained(line):
     return re.search(r"# type: ignore\[[\w, -]+\]  # \S", line) is not None
 
 
+@pytest.mark.thorough
 def test_any_is_said_no_more_often():
     assert sum(map(says_any, lines())) <= LINES_WITH_ANY, "give the new values their types"
 

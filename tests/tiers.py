@@ -4,19 +4,20 @@ A pytest plugin. Three rules say which tests are thorough:
 
 - a test or a file is marked ``thorough``;
 - ``@pytest.mark.sample(k)`` on a parametrized test: k of its cases, evenly spaced, are in the first tier;
-- a test with several axes of parameters: the first tier has a cover, in which each value of each axis occurs once.
+- a test with several axes of parameters: the first tier has a cover, in which each value of each axis occurs.
 
-So the first tier meets each op, backend and model, and the second tier all their combinations. A file that is
-thorough as a whole (``pytestmark = pytest.mark.thorough``) is not even imported where thorough tests are left out.
+So the first tier meets each op, backend and model, and the second tier all combinations. A file that is thorough as a whole (``pytestmark = pytest.mark.thorough``) is not imported where thorough tests are left
+out.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 import pytest
 
-WHOLE_FILE = "\npytestmark = pytest.mark.thorough\n"
+WHOLE_FILE = re.compile(r"^pytestmark = \[?pytest\.mark\.thorough\b", re.MULTILINE)
 
 
 def pytest_configure(config):
@@ -27,7 +28,7 @@ def pytest_ignore_collect(collection_path, config):
     """Leaves out files that are thorough as a whole where the run leaves out what is thorough."""
     if collection_path.suffix != ".py" or "not thorough" not in config.option.markexpr:
         return None
-    return True if WHOLE_FILE in collection_path.read_text(encoding="utf-8") else None
+    return True if WHOLE_FILE.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,7 +36,8 @@ def pytest_collection_modifyitems(items):
     """Marks the cases that the first tier leaves out, before pytest selects by marks."""
     cases = defaultdict(list)
     for item in items:
-        if hasattr(item, "callspec") and not any(item.iter_markers("thorough")) and not any(item.iter_markers("slow")):
+        later = any(item.get_closest_marker(name) for name in ("thorough", "slow"))
+        if hasattr(item, "callspec") and not later:
             cases[item.nodeid.split("[")[0]].append(item)
     for group in cases.values():
         kept = set(representative(group))
@@ -75,7 +77,7 @@ def spread(length, count):
 def cover(cases):
     """Positions of cases in which each value of each axis occurs: greedy, new values of most axes first.
 
-    >>> cover([(("op", 0), ("mode", 0)), (("op", 0), ("mode", 1)), (("op", 1), ("mode", 0)), (("op", 1), ("mode", 1))])
+    >>> cover([(("op", op), ("mode", mode)) for op in (0, 1) for mode in (0, 1)])
     [0, 3]
     >>> cover([(("op", 0),), (("op", 1),)])
     [0, 1]

@@ -41,6 +41,7 @@ def recurrence_in_jax(W, U, xs):
     return jnp.sum(jax.lax.scan(step, jnp.zeros(3), xs)[1] ** 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["jvp", "vjp"])
 def test_a_scalar_function(rule):
     f = symad.jax.as_function(sp.sin(x * y) + sp.exp(x), rule=rule)
@@ -54,6 +55,7 @@ def test_a_scalar_function(rule):
     assert abs(third - jax.grad(jax.grad(jax.grad(expected)))(*point)) < 1e-12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["jvp", "vjp"])
 def test_a_recurrence_is_a_scan_and_its_gradient_is_symads(rule):
     graph = symad.trace(recurrence, [(3, 3), (3, 2), (n, 2)])
@@ -71,6 +73,7 @@ def test_a_recurrence_is_a_scan_and_its_gradient_is_symads(rule):
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "hessian",
     ["jacfwd of jacfwd", *(pytest.param(m, marks=SLOW) for m in ("jacfwd of jacrev", "jacrev of jacrev"))],
@@ -96,6 +99,7 @@ def test_reverse_over_reverse_by_the_pullback():
         jax.jacfwd(f)(*arrays)
 
 
+@pytest.mark.thorough
 def test_vmap_and_broadcasting():
     f = symad.jax.as_function(layer, [(3, 2), (2,), (4, 3)])
     W, b, X = jnp.asarray(array(3, 2)), jnp.asarray(array(2)), jnp.asarray(array(6, 4, 3))
@@ -119,6 +123,7 @@ def test_pytrees():
     np.testing.assert_allclose(bars["b"], residual, rtol=1e-13)
 
 
+@pytest.mark.thorough
 def test_symbolic_sizes_follow_the_arrays():
     f = symad.jax.as_function(layer, [(3, 2), (2,), (n, 3)])
     for count in (1, 7):
@@ -127,6 +132,7 @@ def test_symbolic_sizes_follow_the_arrays():
         f(array(3, 3), array(2), array(4, 3))
 
 
+@pytest.mark.thorough
 def test_indices():
     def rows(table, index):
         return functions.lookup(table, index)
@@ -147,6 +153,7 @@ SPECIAL = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "expression", QUICK + [pytest.param(e, marks=pytest.mark.slow) for e in SPECIAL], ids=str
 )
@@ -180,6 +187,7 @@ ARRAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [pytest.param(c, marks=SLOW) if c == "attention" else c for c in ARRAYS])
 def test_arrays(case):
     function, shapes = ARRAYS[case]
@@ -196,6 +204,7 @@ def test_arrays(case):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.thorough
 def test_an_implicit_function():
     F = sp.Matrix([x**3 + y * x - 2])
     graph = symad.implicit(F, [x], [y])

@@ -8,6 +8,8 @@ import sympy
 import symad
 from tests.known import matrix_algebra, matrix_failures, matrix_identities, matrix_sources
 
+pytestmark = pytest.mark.thorough
+
 SYMBOLS = sympy.symbols("n m", integer=True, positive=True)
 
 

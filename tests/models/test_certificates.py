@@ -104,6 +104,7 @@ SMALL = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", list(SMALL))
 def test_derivatives_are_certified(name):
     graph = SMALL[name]()
@@ -119,6 +120,7 @@ def test_derivatives_of_larger_models_are_certified(name):
     assert certificate.status in ("proved", "tested"), str(certificate)
 
 
+@pytest.mark.thorough
 def test_both_modes_agree_where_normalisation_hides_the_queries():
     """With width 1 the norms are ±1 but for ε: ∂f/∂W_Q is what is left of a cancellation of ten digits."""
     switches = {"mask": "none", "position": "none", "norm": "rms", "block": "swiglu", "bias": False}
@@ -168,6 +170,7 @@ def test_the_multiplicative_mask_is_no_causal_softmax():
     assert leaks[np.triu_indices(4, 1)].all()
 
 
+@pytest.mark.thorough
 def test_permutation_equivariance_is_an_identity():
     """Attn(P X) = P Attn(X) for all X and all weights, P a cyclic shift of three rows."""
     model, order = MultiHead(2, 1), np.array([2, 0, 1])

@@ -195,6 +195,7 @@ ADDITIVE = np.where(rng.uniform(size=(5, 7)) < 0.4, -np.inf, rng.normal(size=(5,
 ADDITIVE[2] = -np.inf
 
 
+@pytest.mark.thorough
 def test_grouped_heads_with_an_additive_mask_and_a_scale():
     def ours(Q, K, V, M):
         return att.attention(Q, K, V, additive=M, scale=0.7)
@@ -256,6 +257,7 @@ def test_interleaved_pairs_are_complex_numbers():
     np.testing.assert_allclose(positions.rotate(x[:, order], t), made[:, order], rtol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, {"cap": 2.0, "scale": 0.5}, {"mask": np.array([[True, False]])}])
 def test_certificates(options):
     """Two query heads that share one key head."""

@@ -34,6 +34,7 @@ def thresholds() -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(ROOT)}:{target.id}", str(told)
 
 
+@pytest.mark.thorough
 def test_every_threshold_has_an_origin() -> None:
     found = dict(thresholds())
     assert len(found) > 80

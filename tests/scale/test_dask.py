@@ -135,6 +135,7 @@ def client(cluster_client):
     return cluster_client
 
 
+@pytest.mark.thorough
 def test_a_cluster_gives_the_same_bits_with_one_and_two_workers(client, kernel):
     x, y, w = data(333)
     expected = kernel(x, y, w)
@@ -168,6 +169,7 @@ def test_kernels_are_lowered_once_in_every_process(client, kernel):
     assert set(client.run(lowered).values()) <= {0, 1}
 
 
+@pytest.mark.thorough
 def test_faults_on_a_cluster_give_the_right_result_or_name_chunk_worker_and_cause(client, kernel, tmp_path):
     x, y, w = data(200)
     lazy_x, lazy_y = as_dask(x, y)
@@ -261,6 +263,7 @@ def test_a_worker_without_a_compiler_computes_by_numpy(client):
     np.testing.assert_allclose(found, np.exp(np.sin(x @ w) * y + 0.123).sum(), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_worker_with_a_full_disk_computes_by_numpy(client, kernel, tmp_path):
     """One worker can write no file: neither the C text nor a library; a limit of file sizes stands for it."""
     resource = pytest.importorskip("resource", reason="no limits of file sizes on this system")

@@ -175,6 +175,7 @@ def test_threads_are_as_blas_is_told_and_never_more_than_cores(monkeypatch):
     assert thread_count(10_000) == cores()
 
 
+@pytest.mark.thorough
 def test_numpy_arrays_need_no_dask():
     import subprocess
     import sys

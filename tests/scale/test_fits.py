@@ -128,6 +128,7 @@ def test_residuals_that_mix_rows_are_refused():
         least_squares(summed, 1.0, data={"t": np.arange(9.0)}, over={"t": 0})
 
 
+@pytest.mark.thorough
 def test_data_frames_and_parquet_files_are_fitted_by_their_partitions(tmp_path, cancer):
     frames = pytest.importorskip("dask.dataframe", reason="Dask is not installed: the extra scale")
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -57,6 +57,7 @@ def test_names_of_a_sweep_that_do_not_fit_are_named(values, shared, message):
         sweep(a * x, {"a": [1.0, 2.0], "x": [1.0, 2.0, 3.0]})
 
 
+@pytest.mark.thorough
 def test_monte_carlo_integrates_and_does_not_depend_on_the_parts():
     """E (a + z)² = a² + 1 for normal z; E exp(u) = e − 1 for uniform u."""
     z, u = sp.IndexedBase("z", shape=(3,)), sp.Symbol("u", real=True)

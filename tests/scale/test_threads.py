@@ -157,6 +157,7 @@ def a_sum_in_a_child(kernel, queue):
     queue.put(float(kernel(POINTS)))
 
 
+@pytest.mark.thorough
 def test_threads_work_in_a_child_of_a_fork():
     import multiprocessing
 

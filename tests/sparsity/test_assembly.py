@@ -94,6 +94,7 @@ def test_the_parts_must_fill_the_pattern():
         Node.of(node.op, node.args[::-1])
 
 
+@pytest.mark.thorough
 def test_a_saved_graph_is_known_in_another_process(tmp_path):
     sparse = sparse_hessian(symad.trace(lambda x: np.sum(x[1:] ** 2 * x[:-1]), [(5,)]))
     path = symad.save(sparse, tmp_path / "hessian.json")

@@ -58,6 +58,7 @@ def test_hessians_of_scalars():
     np.testing.assert_allclose(lower(sparse)(*point).toarray(), sparse(*point).toarray(), rtol=1e-13)
 
 
+@pytest.mark.thorough
 def test_a_saved_file_runs_without_symad(tmp_path):
     kernel = lower(sparse_hessian(symad.trace(rosenbrock, [(6,)])))
     kernel.save(tmp_path / "model.py")
@@ -116,6 +117,7 @@ def test_scalar_code_fills_the_structure(n, backend):
         value.indices[0] = 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_batches_of_points_give_dense_matrices(backend):
     f, x, by_hand = valley(4)
@@ -141,6 +143,7 @@ def test_exceptional_points_and_constant_matrices(backend):
     assert not empty(np.ones(3), np.ones(3)).any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_packed_results_stay_sparse(backend):
     f, x, by_hand = valley(5)

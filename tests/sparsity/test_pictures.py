@@ -20,6 +20,7 @@ def written(figure):
 PICTURES = [sparsity_pictures.spy, sparsity_pictures.intersection_graph, sparsity_pictures.compression]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("draw", PICTURES)
 def test_every_kind_has_every_picture(draw, kind, tmp_path):

@@ -40,6 +40,7 @@ def wanted():
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", STENCILS)
 def test_hessians_of_stencils(name, backend, wanted):
@@ -57,6 +58,7 @@ def test_hessians_of_stencils(name, backend, wanted):
     np.testing.assert_allclose(single(point).toarray(), dense, rtol=2e-6, atol=1e-6 * abs(dense).max())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["film", "quartic"])
 def test_several_outputs_that_share_parts(name, backend, wanted):

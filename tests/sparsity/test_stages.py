@@ -5,6 +5,8 @@ import pytest
 from symad.cli.tour.runner import run_stage
 from symad.cli.tour.stages import all_stages
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("name", ["grid energy", "brusselator"])
 def test_stage(name, tmp_path):

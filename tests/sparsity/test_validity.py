@@ -60,6 +60,7 @@ def check(kind, matrix, order=None, judged=True):
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["column", "row", "star", "acyclic", "bidirectional"])
 def test_random_matrices(kind):
     for matrix in matrices(kind, SHAPES, DENSITIES, seed=1):
@@ -73,6 +74,7 @@ def test_random_matrices_in_every_order(kind, order):
         assert check(kind, matrix, order).num_colors >= color(matrix, kind).num_colors
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["column", "row", "star", "acyclic", "bidirectional"])
 def test_larger_random_matrices_round_trip(kind):
     # A matrix that comes back exactly with random entries is colored well enough; the literal
@@ -126,6 +128,7 @@ def test_colors_are_the_same_every_time_and_numbered_without_gaps(kind):
     assert first.num_colors == used
 
 
+@pytest.mark.thorough
 def test_kinds_are_ordered_acyclic_star_column():
     rng = np.random.default_rng(6)
     for density in (0.05, 0.1, 0.3):

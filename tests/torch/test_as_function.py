@@ -43,6 +43,7 @@ def test_gradcheck_and_gradgradcheck(case):
     assert gradgradcheck(function, tensors)
 
 
+@pytest.mark.thorough
 def test_the_compiled_backend_gives_the_same_derivatives():
     function = symad.torch.as_function(network, [(3, 2), (2,), (4, 3)], backend="c")
     assert gradcheck(function, [tensor(3, 2), tensor(2, seed=1), tensor(4, 3, seed=2)])

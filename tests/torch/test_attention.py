@@ -43,6 +43,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("masks", MASKS)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_multi_head_attention(masks, options):
@@ -108,6 +109,7 @@ def test_decoder_layers(options, masks):
     agrees(module, [turn(X), turn(Z)], backends=(), **masks)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", [True, False])
 def test_stacks_and_the_whole_transformer(first):
     torch.manual_seed(0)
@@ -134,6 +136,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_scaled_dot_product_attention(name):
     theirs, ours = PRODUCTS[name]

@@ -53,6 +53,7 @@ def cuda(monkeypatch):
         yield asked
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_values_and_derivatives_on_pytorchs_stream(cuda, dtype):
     values = [v.astype(dtype) for v in VALUES]

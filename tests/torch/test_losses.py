@@ -122,6 +122,7 @@ def fixed(module: Fixed, at: symad.torch.Weights, *data: object) -> object:
     return symad.torch.layer(module.inner, at, *data, *module.others)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "k"), FLAT)
 def test_values_and_gradients(name, k):
     options, inputs, others = CASES[name][k]

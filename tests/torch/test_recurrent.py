@@ -43,6 +43,7 @@ def test_layers(kind, layers, both, batch_first, bias):
     agrees(made(kind, layers, both, batch_first, bias), [sequence(batch_first)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_given_states(kind):
     """Initial states, whose gradients come too."""

@@ -52,6 +52,7 @@ class DetachedBackward(Swish):
         return bar * s * (1 + z.detach() * (1 - s))
 
 
+@pytest.mark.thorough
 def test_a_right_function_is_measured():
     made = symad.torch.verify_function(Swish, swish, hostile=False)
     assert made.status == "measured"
@@ -69,6 +70,7 @@ def test_a_wrong_forward_is_refuted():
     assert made.entries[0].status == "refuted"
 
 
+@pytest.mark.thorough
 def test_double_backward():
     assert symad.torch.verify_function(Swish, swish, order=2, hostile=False).status == "measured"
     found = symad.torch.verify_function(DetachedBackward, swish, order=2, hostile=False)
@@ -88,6 +90,7 @@ class Affine(torch.autograd.Function):
         return torch.outer(bar, v), W.T @ bar
 
 
+@pytest.mark.thorough
 def test_arrays_and_chosen_inputs():
     def f(W, v):
         return W @ v
@@ -98,6 +101,7 @@ def test_arrays_and_chosen_inputs():
     assert only.status == "measured"
 
 
+@pytest.mark.thorough
 def test_a_function_of_tensors_with_a_dict():
     def f(params, z):
         return np.tanh(params["W"] @ z + params["b"])

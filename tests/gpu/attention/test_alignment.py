@@ -44,6 +44,7 @@ def run(arrays, name, tensor_cores=True):
     return out, lse, bars.q, bars.k, bars.v
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["forward", "reverse"])
 @pytest.mark.parametrize("name", [*NAMES, "plain"])
 def test_odd_places_give_the_same_bits(name, order):
@@ -75,6 +76,7 @@ def loss(b, q, k, v):
     return (attention(q, k, v, causal=True) ** 2).sum() * b.sum()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_packed_inputs_and_views_in_modules(dtype):
     """Three numbers before q: it starts at an odd place of the one vector; views of others may too."""
@@ -95,6 +97,7 @@ def test_packed_inputs_and_views_in_modules(dtype):
             assert found.get().tobytes() == right.get().tobytes()
 
 
+@pytest.mark.thorough
 def test_products_of_second_order():
     arrays = [encode(RNG.normal(size=s), "float32") for s in SHAPES]
     dots = [encode(RNG.normal(size=s), "float32") for s in SHAPES]
@@ -109,6 +112,7 @@ def test_products_of_second_order():
         assert found.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_variant_compiles(name):

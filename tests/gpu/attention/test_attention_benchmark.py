@@ -36,6 +36,7 @@ def test_rehearsal(tmp_path):
     assert not [r for r in report["records"] if "ms" in r]  # a rehearsal reports no times
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("library", ["torch", "jax"])
 @pytest.mark.parametrize("name", ["feedforward", "rnn", "lstm"])
 def test_peers_compute_the_same_loss(name, library):
@@ -56,6 +57,7 @@ def test_peers_compute_the_same_loss(name, library):
     assert float(found) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_report_says_where_it_comes_from():
     head = report.surroundings(timed=False)
     assert head["device"].startswith("rehearsal")
@@ -76,6 +78,7 @@ def test_outcomes_of_a_test_report(tmp_path):
     assert found["skipped"] == ["a::y: no tool"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", ["probe", "pairwise", "models", "attention", "device_tests"])
 def test_without_a_device_a_benchmark_says_so(script, tmp_path):
     """One clear error, and no report."""

@@ -41,6 +41,7 @@ def scored_loss(q, k, v, slope, cap):
     return (attention(q, k, v, score=capped, mask=window, params=params) ** 2).sum()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-11), ("float32", 1e-5)])
 def test_value_and_gradients(dtype, rtol, where):
@@ -49,6 +50,7 @@ def test_value_and_gradients(dtype, rtol, where):
     assert "attention_backward_kv" in kernel.source
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision(dtype, where):
@@ -65,6 +67,7 @@ def test_half_precision(dtype, where):
     agree(symad.trace(f, shapes), draw(shapes), dtype, 3e-2, where)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 def test_learned_parameters(where):
     """A scalar, and a slope per head; no number comes back to the host for them."""
@@ -76,6 +79,7 @@ def test_learned_parameters(where):
     assert ".get()" not in kernel.source
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 def test_tables_documents_and_biases(where):
     """Cotangents of a relative table, of a bias for every pair, and a mask that reads an array."""
@@ -95,6 +99,7 @@ def test_tables_documents_and_biases(where):
     agree(graph, draw(shapes, 2), "float64", 1e-10, where)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 1e-4)])
 def test_hessian_vector_products(dtype, rtol, where):
@@ -105,6 +110,7 @@ def test_hessian_vector_products(dtype, rtol, where):
         assert f'"{name}"' in kernel.source
 
 
+@pytest.mark.thorough
 def test_moving_parameters_and_unknown_widths_use_the_definition():
     graph = symad.hvp(symad.trace(scored_loss, [*SHAPES, (4,), ()]), wrt=[3])
     values = [*draw([*SHAPES, (4,)], 5), np.array(1.5), draw([(4,)], 6)[0]]
@@ -122,6 +128,7 @@ def test_lengths_may_stay_symbols():
     assert "attention_backward_q" in kernel.source
 
 
+@pytest.mark.thorough
 def test_scales_of_both_signs_in_one_program():
     """The kernels fold a positive scale into the scores alone: the two do not share their text."""
 

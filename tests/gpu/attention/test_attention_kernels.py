@@ -85,6 +85,7 @@ def quick(case, name):
     return pytest.param(case, name, marks=[] if chosen else pytest.mark.slow)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("case", "name"), [quick(c, n) for c in CASES for n in NAMES], ids=str
 )
@@ -102,6 +103,7 @@ def test_plain_attention_and_its_cotangents(case, name):
         assert all(same_bits(getattr(other[2], a), getattr(results[0][2], a)) for a in "qkv")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case", [CASES[1], CASES[4], *(pytest.param(c, marks=pytest.mark.slow) for c in CASES)], ids=str
 )
@@ -115,6 +117,7 @@ def test_float32_without_tensor_cores(case):
         check("float32", arrays, lse_bar, found, d**-0.5, visible=visible)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "case"),
     [
@@ -134,6 +137,7 @@ def test_query_cotangents_by_atomic_additions(name, case):
         check(name, arrays, lse_bar, found, d**-0.5, visible=visible)
 
 
+@pytest.mark.thorough
 def test_atomic_additions_only_where_they_exist():
     arrays, lse_bar = draw("float32", (1, 1, 1, 40, 50, 32, 32))
     one = run("float32", arrays, lse_bar)
@@ -145,6 +149,7 @@ def relative_positions(n, m):
     return np.arange(m) - np.arange(n)[:, None]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SOME)
 def test_alibi_with_soft_cap_and_window(name):
     sizes = (2, 4, 2, 90, 80, 32, 32)
@@ -184,6 +189,7 @@ def test_alibi_with_soft_cap_and_window(name):
         assert relative(found[2].params[parameter], want) < 5 * BOUNDS[name][1], parameter
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SOME)
 def test_a_bias_for_every_pair(name):
     sizes = (2, 2, 1, 50, 45, 32, 16)
@@ -198,6 +204,7 @@ def test_a_bias_for_every_pair(name):
     assert relative(found[2].params["bias"], t_bar.sum(0)) < 2 * BOUNDS[name][1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
@@ -239,6 +246,7 @@ def test_tables_of_relative_positions(name, sizes):
         assert same_bits(found[0][2].params[parameter], found[1][2].params[parameter])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SOME)
 def test_masks_by_document_prefix_and_length(name):
     sizes = (2, 2, 2, 75, 75, 32, 32)
@@ -258,6 +266,7 @@ def test_masks_by_document_prefix_and_length(name):
     check(name, arrays, lse_bar, found, 32**-0.5, visible=visible)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SOME)
 def test_queries_without_keys_give_zero_and_pass_no_gradient(name):
     arrays, lse_bar = draw(name, (1, 2, 1, 70, 70, 32, 32), seed=7)
@@ -271,6 +280,7 @@ def test_queries_without_keys_give_zero_and_pass_no_gradient(name):
     assert not decode(bars.q, name)[:, :, 60:].any()
 
 
+@pytest.mark.thorough
 def test_derivatives_of_hidden_pairs_may_be_anything():
     arrays, lse_bar = draw("float32", (1, 1, 1, 40, 40, 32, 32), seed=8)
     weight = np.ones(1)
@@ -286,12 +296,14 @@ def test_derivatives_of_hidden_pairs_may_be_anything():
     assert relative(found[2].params["weight"], (t_bar * distance).sum()) < 1e-5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [-0.4, 0.0])
 def test_a_scale_that_is_not_positive(scale):
     arrays, lse_bar = draw("float32", (1, 1, 1, 40, 70, 32, 32), seed=9)
     check("float32", arrays, lse_bar, run("float32", arrays, lse_bar, scale=scale), scale)
 
 
+@pytest.mark.thorough
 def test_large_scores_do_not_overflow():
     arrays, lse_bar = draw("float64", (1, 1, 1, 40, 70, 32, 32), seed=10)
     found = run("float64", arrays, lse_bar, scale=300.0)
@@ -313,6 +325,7 @@ def test_no_keys_and_no_queries():
     assert not bars.k.any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shared_memory", [99 * 1024, 163 * 1024])
 def test_smaller_tiles_where_shared_memory_is_short(shared_memory):
     arrays, lse_bar = draw("float32", (1, 1, 1, 70, 60, 128, 128), seed=11)
@@ -321,6 +334,7 @@ def test_smaller_tiles_where_shared_memory_is_short(shared_memory):
     check("float32", arrays, lse_bar, found, 128**-0.5)
 
 
+@pytest.mark.thorough
 def test_devices_without_tensor_cores_for_the_dtype():
     arrays, lse_bar = draw("float32", (1, 1, 1, 70, 60, 128, 128), seed=14)
     with device(64 * 1024, (7, 5)):
@@ -370,6 +384,7 @@ def test_arrays_that_do_not_fit():
             attention(q, k, v, mask=lambda b, h, i, j, w: w[0] < j, params={"w": large})
 
 
+@pytest.mark.thorough
 def test_code_is_kept_by_formulas_for_all_lengths():
     """Functions are called anew, so what they read may change; lengths are open."""
     factor = 1.0
@@ -391,6 +406,7 @@ def test_code_is_kept_by_formulas_for_all_lengths():
     assert relative(out, reference(*map(np.float64, arrays), 0.0, 0.75)[0]) < 1e-6
 
 
+@pytest.mark.thorough
 def test_an_entry_read_many_times_gets_the_sum_of_all_reads():
     arrays, lse_bar = draw("float64", (2, 2, 1, 37, 20, 16, 16), seed=15)
     bucket, table = np.random.default_rng(16).integers(0, 4, 37), np.array([0.5, -1.0, 2.0, 0.1])

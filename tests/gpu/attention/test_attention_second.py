@@ -31,6 +31,7 @@ def quick(index, case, name):
     return pytest.param(*case, name, marks=[] if chosen else pytest.mark.slow)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sizes", "causal", "name"), [quick(i, c, n) for i, c in enumerate(CASES) for n in NAMES]
 )
@@ -48,6 +49,7 @@ def test_plain_attention(sizes, causal, name):
             assert np.array_equal(x.view(np.uint8), y.view(np.uint8))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[] if n == "bfloat16" else pytest.mark.slow) for n in NAMES]
 )
@@ -72,6 +74,7 @@ def test_a_curved_score_under_a_window(name):
     )
 
 
+@pytest.mark.thorough
 def test_float32_without_tensor_cores():
     groups = draw("float32", (1, 2, 1, 40, 30, 64, 48), seed=3)
     found = run("float32", groups, tensor_cores=False, causal=True)
@@ -79,6 +82,7 @@ def test_float32_without_tensor_cores():
     check("float32", groups, found, 64**-0.5, visible=visible)
 
 
+@pytest.mark.thorough
 def test_rows_without_keys_have_no_tangents():
     groups = draw("float64", (1, 2, 1, 40, 40, 16, 16), seed=4)
     found = run("float64", groups, mask=lambda b, h, i, j: j < i - 9)
@@ -88,6 +92,7 @@ def test_rows_without_keys_have_no_tangents():
     assert not found[2][:, :, :10].any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "n", "d", "kilobytes"),
     [
@@ -103,6 +108,7 @@ def test_smaller_tiles_where_shared_memory_is_short(name, n, d, kilobytes):
     check(name, groups, found, d**-0.5)
 
 
+@pytest.mark.thorough
 def test_a_head_dim_without_tiles():
     groups = draw("float64", (1, 1, 1, 4, 4, 256, 256))
     with device(99 * 1024), pytest.raises(ValueError, match="use backend='numpy'"):

@@ -83,6 +83,7 @@ def draw(shapes=SHAPES):
     return [RNG.normal(size=s) for s in shapes]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("times", "best"), [((2.0, 1.0), 1), ((1.0, 2.0), 0), ((1.0, 0.97), 0)])
 def test_the_fastest_is_taken_and_kept(times, best, folder, monkeypatch):
     seen = timer(monkeypatch, *times)
@@ -164,6 +165,7 @@ def test_nothing_is_measured_while_a_graph_is_recorded(folder, monkeypatch):
         assert seen
 
 
+@pytest.mark.thorough
 def test_gradients_by_other_tiles(folder, monkeypatch):
     """Trials write results again and again: sums over parameters must not add up."""
     timer(monkeypatch, 2.0, 1.0)

@@ -187,6 +187,7 @@ def close(found, expected, real):
     np.testing.assert_allclose(found, expected, rtol=0, atol=8 * ulp * np.abs(expected).max())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("real", ["double", "float"])
 def test_value_and_partials(name, real):
@@ -253,6 +254,7 @@ SOUND = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", {**MASKS, **SOUND})
 @pytest.mark.parametrize(("rows", "columns"), [(16, 8), (8, 16), (64, 64)])
 def test_tiles_and_loop_ranges(name, rows, columns):
@@ -304,6 +306,7 @@ def test_loop_ranges_are_closed_formulas(name):
         assert (low, high) == (seen[0], seen[-1] + 1) if seen.size else low >= high or low >= N
 
 
+@pytest.mark.thorough
 def test_traits():
     plain, _ = build()
     assert plain.plain and "#define SCORE_MASKED 0" in plain.macros.splitlines()

@@ -28,6 +28,7 @@ def segment_sum(dtype):
     return names["_segment_sum"], sources
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("count", "rows"), [(700, 5), (40, 300), (1, 1), (0, 3), (4200, 30), (4097, 5000)])
 def test_the_kernel_against_additions_one_by_one(count, rows, dtype):
@@ -45,6 +46,7 @@ def test_the_kernel_against_additions_one_by_one(count, rows, dtype):
     assert all(f.tobytes() == found[0].tobytes() for f in found)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize(
@@ -94,6 +96,7 @@ GATES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", GATES)
 def test_gradients_of_parameters_keep_their_digits(name, where):
@@ -141,6 +144,7 @@ def test_what_is_laid_out():
     np.testing.assert_allclose(one, [values.sum()])
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 def test_the_kernel_compiles(arch):
@@ -155,6 +159,7 @@ def test_the_kernel_compiles(arch):
             assert kernels["segment_sum"].spilled == 0
 
 
+@pytest.mark.thorough
 def test_loops_gather_and_scatter():
     graph = symad.value_and_gradient(
         symad.trace(

@@ -52,6 +52,7 @@ POINTS[2, :2] = POINTS[0, :2]
 WHOLE = RNG.integers(-20, 20, size=(2, N)).astype(np.int32)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("real", ["double", "float"])
 def test_every_expression(real):
     targets = [(f"out[{k} * {N} + t]", e) for k, e in enumerate(EXPRESSIONS)]

@@ -54,6 +54,7 @@ def test_contractions_equal_einsum(spec, dtype, where):
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("spec", ["mk,kn->nm", "bkm,bkn->bnm", "mbk,knb->bnm", "bmck,bnck->bcmn", "k,k->"])
@@ -91,6 +92,7 @@ def test_blocks_of_products_without_cublas(rows, depth, columns, turned):
     assert all(f.tobytes() == found[0].tobytes() for f in found)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_kernel_of_products_compiles(dtype):

@@ -72,6 +72,7 @@ def case(arch, name, head_dim, kind):
 CASES = [case(*c) for c in itertools.product(ARCHITECTURES, ELEMENTS, (64, 128), KINDS)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("arch", "name", "head_dim", "kind"), CASES)
 def test_plain_kernels(arch, name, head_dim, kind):
     check(name, head_dim, kind, arch)
@@ -90,6 +91,7 @@ def soft_cap(s, b, h, i, j):
     return 20 * sp.tanh(s / 20)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arch", "name", "head_dim", "score"),
     [
@@ -106,6 +108,7 @@ def test_second_derivatives(arch, name, head_dim, score):
         check(name, head_dim, kind, arch, score=score, causal=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("arch", ["sm_86", "sm_89"])
 def test_tangents_of_wide_heads_in_float32_on_small_devices(arch):
     """With 99 KB of shared memory: 44 bytes of spills with tiles of 16 keys."""
@@ -115,6 +118,7 @@ def test_tangents_of_wide_heads_in_float32_on_small_devices(arch):
         assert kernels["attention_tangent"].spilled == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arch", [pytest.param(a, marks=[] if a == "sm_90" else pytest.mark.slow) for a in ARCHITECTURES]
 )
@@ -133,6 +137,7 @@ def test_the_pass_with_atomic_additions(arch, head_dim):
 LESS_TIGHT = [("sm_75", 64), ("sm_90", 64), ("sm_90", 128)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arch", "head_dim"),
     [("sm_75", 128), *(pytest.param(*c, marks=pytest.mark.slow) for c in LESS_TIGHT)],
@@ -149,6 +154,7 @@ def test_float32_without_tensor_cores(arch, head_dim, kind):
             assert found["HMMA"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_kernels_with_score_functions(kind):
     def alibi_with_cap(s, b, h, i, j, slope, cap):
@@ -162,6 +168,7 @@ def test_kernels_with_score_functions(kind):
             assert nvrtc.instructions(cubin)["HMMA"] > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arch", "name", "head_dim"),
     [
@@ -197,6 +204,7 @@ def test_a_compiler_error_is_shown():
         nvrtc.compile_text('extern "C" __global__ void f() { no_such_function(); }', "sm_90")
 
 
+@pytest.mark.thorough
 def test_the_probe_for_hopper_compiles():
     from benchmarks.gpu.probe import TMA
 

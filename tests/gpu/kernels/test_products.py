@@ -1,6 +1,7 @@
 """Loops with one matrix product a step stay loops; loops that become one kernel: `test_recurrences`."""
 
 import numpy as np
+import pytest
 import sympy as sp
 
 import symad
@@ -8,6 +9,8 @@ from symad import functions
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM
 from tests.gpu.cupy_agreement import agree
+
+pytestmark = pytest.mark.thorough
 
 
 def steps(source):

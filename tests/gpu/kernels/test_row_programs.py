@@ -38,6 +38,7 @@ def regions(graph):
     return {n.op.body: n for n in found}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("small", [printing.MAX_MATRIX_BYTES, -1])
 @pytest.mark.parametrize("name", ["feedforward", "vae", "gan, critic", "ddpm"])
@@ -50,6 +51,7 @@ def test_values_and_gradients(name, small, where, monkeypatch):
     assert kernel.source.count("= _recurrence(") == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_precisions(dtype):
     pytest.importorskip("ml_dtypes")
@@ -57,6 +59,7 @@ def test_precisions(dtype):
     agree(graph, values, dtype, {"float32": 1e-5, "float16": 0.02, "bfloat16": 0.08}[dtype])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("activation", ["relu", "tanh", "gelu", "silu"])
 def test_all_sizes_equal(activation):
     """Rows are told from columns where every axis has the same length."""
@@ -66,6 +69,7 @@ def test_all_sizes_equal(activation):
     agree(symad.value_and_gradient(graph), values, rtol=1e-11)
 
 
+@pytest.mark.thorough
 def test_what_needs_all_rows_stays_outside():
     """Batch norm between two layers: two regions, none of which waits for itself."""
 
@@ -78,6 +82,7 @@ def test_what_needs_all_rows_stays_outside():
     agree(graph, [RNG.normal(size=s) for s in ((6, 4), (4, 3), (3, 2))], rtol=1e-10)
 
 
+@pytest.mark.thorough
 def test_parts_side_by_side_masks_and_columns():
     def f(x, y, W, V):
         h = np.concatenate([np.maximum(x @ W, 0), y], axis=1)
@@ -90,6 +95,7 @@ def test_parts_side_by_side_masks_and_columns():
     agree(graph, [RNG.normal(size=s) for s in shapes], rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_products_of_what_changes_and_transposes():
     def f(x, W):
         h = np.tanh(x @ W)
@@ -119,6 +125,7 @@ def test_the_pass_keeps_the_function_and_its_op_answers(name):
         np.testing.assert_allclose(evaluate(node.op, fresh), expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_every_order_of_threads_gives_the_same_bits():
     graph, values = both("vae")
     found = []
@@ -130,6 +137,7 @@ def test_every_order_of_threads_gives_the_same_bits():
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.thorough
 def test_softmax_between_two_regions():
     def loss(x, W, U):
         return (functions.softmax(np.tanh(x @ W), axis=-1) @ U).sum()
@@ -138,6 +146,7 @@ def test_softmax_between_two_regions():
     agree(graph, [RNG.normal(size=s) for s in ((6, 4), (4, 9), (9, 2))], rtol=1e-11)
 
 
+@pytest.mark.thorough
 def test_more_arrays_than_a_kernel_takes():
     net = FeedForward((3,) * 30, "tanh")
     graph = symad.value_and_gradient(trace_model(net.loss, net.shapes, (4, 3), (4, 3)))

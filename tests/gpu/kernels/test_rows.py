@@ -32,6 +32,7 @@ def groups(graph):
     return {n.op.body for n in topological(made) if isinstance(n.op, RowGroup)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("norm", [layer_norm, rms_norm])
 def test_norms_are_one_kernel(norm, where):
@@ -43,6 +44,7 @@ def test_norms_are_one_kernel(norm, where):
         agree(graph, draw(shapes), dtype, rtol, where)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("where", WHERE)
 def test_value_and_gradients(where):
     """One kernel for all of the rows; sums over all rows remain."""
@@ -52,11 +54,13 @@ def test_value_and_gradients(where):
     assert len(groups(graph)) == 1
 
 
+@pytest.mark.thorough
 def test_hessian_vector_products():
     graph = symad.hvp(symad.trace(lambda *a: (layer_norm(*a) ** 3).sum(), SHAPES))
     agree(graph, [*draw(SHAPES), *draw(SHAPES, 1)], rtol=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_path_that_leaves_a_region_does_not_come_back_to_it():
     """Norm, product, norm of the same shape: two kernels, the product between them."""
 
@@ -93,6 +97,7 @@ def test_results_per_row_and_conditions():
     agree(graph, [*draw([(7, 20)]), 0.2], rtol=1e-11)
 
 
+@pytest.mark.thorough
 def test_symbolic_sizes_and_no_rows():
     n, d = sp.symbols("n d", integer=True, positive=True)
     graph = symad.trace(layer_norm, [(n, d), (d,), (d,)])

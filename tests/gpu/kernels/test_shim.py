@@ -45,6 +45,7 @@ def reverse(wait="cp_async_wait<0>();", barrier="block_sync();"):
     return wrong
 
 
+@pytest.mark.thorough
 def test_a_correct_kernel_is_correct_in_every_schedule():
     assert reverse() == [False, False, False]
 
@@ -57,6 +58,7 @@ def test_a_missing_barrier_is_found():
     assert all(reverse(barrier=""))
 
 
+@pytest.mark.thorough
 def test_a_buffer_overwritten_too_early_is_found():
     """The eager schedule copies at once; the others at the wait."""
     source = kernel_text("prims.h") + """
@@ -151,6 +153,7 @@ extern "C" __global__ void products(const E::Storage* a, const E::Storage* b, co
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "tag", "bits", "bound", "old"),
     [
@@ -220,6 +223,7 @@ def sanitizer():
         pytest.skip(f"AddressSanitizer does not run here: {done.stderr[-200:]}")
 
 
+@pytest.mark.thorough
 def test_address_sanitizer_sees_one_element_too_far(sanitizer):
     assert "ran to the end" in run_sanitized(OUT_OF_BOUNDS % 0).stdout
     bad = run_sanitized(OUT_OF_BOUNDS % 1)

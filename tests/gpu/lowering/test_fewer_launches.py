@@ -169,6 +169,7 @@ def test_the_kernel_of_sums_compiles(dtype):
         assert kernels["sums"].spilled == 0
 
 
+@pytest.mark.thorough
 def test_slices_of_one_array_in_a_loop_are_that_array():
     """Three products with W[k] in a step that stays a loop: one product with W, forwards and backwards."""
 

@@ -55,6 +55,7 @@ def values(seed):
     return [rng.normal(size=(SIZE, SIZE)), rng.normal(size=(SIZE, SIZE)), 0.3]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_graphs_keep_their_values(seed):
     agree(random_graph(seed, 12 + 2 * seed), values(seed), rtol=1e-10)

@@ -14,6 +14,7 @@ from tests.gpu.cupy_agreement import WHERE, agree
 from tests.gpu.lowering.generative_cases import CASES, RNG, normal  # noqa: F401  (the numbers of each test are its own)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", CASES)
 def test_loss_and_gradients(name, where):

@@ -29,6 +29,7 @@ def narrow(values, dtype):
     return np.asarray(values).astype(dtype).astype(float)
 
 
+@pytest.mark.thorough
 @HALVES
 @pytest.mark.parametrize("where", WHERE)
 def test_labels_of_a_cross_entropy(dtype, where):
@@ -42,6 +43,7 @@ def test_labels_of_a_cross_entropy(dtype, where):
     np.testing.assert_allclose(got[np.arange(4), LABELS], -0.25, rtol=0.01)
 
 
+@pytest.mark.thorough
 @HALVES
 @pytest.mark.parametrize("where", WHERE)
 def test_a_language_model_with_a_thousand_words(dtype, where):

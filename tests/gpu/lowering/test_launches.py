@@ -57,6 +57,7 @@ def counted(name):
     return cuda.Counter(found)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_counts_only_fall(name):
     found = counted(name)

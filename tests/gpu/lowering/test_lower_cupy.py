@@ -28,6 +28,7 @@ from tests.gpu.lowering.op_cases import RNG, SCALARS, example_graphs, example_va
 NO_HALVES = {"Root", "Uniform", "FoldIn"}
 
 
+@pytest.mark.sample(220)
 @pytest.mark.parametrize(("graph", "dims"), list(example_graphs()))
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 2e-5), ("float16", 2e-2)])
 @pytest.mark.parametrize("where", WHERE)
@@ -138,6 +139,7 @@ def model_values(shapes, dims):
     return [RNG.uniform(0.2, 1.0, s) for s in sizes]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("model", "shapes", "dims"), MODELS, ids=lambda p: getattr(p, "__name__", ""))
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 3e-4)])
 @pytest.mark.parametrize("where", WHERE)
@@ -148,6 +150,7 @@ def test_models_and_their_gradients(model, shapes, dims, dtype, rtol, where):
     agree(symad.value_and_gradient(graph), values, dtype, rtol, where)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-reverse"])
 @pytest.mark.parametrize(("model", "shapes", "dims"), MODELS[1:], ids=lambda p: getattr(p, "__name__", ""))
 def test_hessian_products_of_models(model, shapes, dims, mode):
@@ -167,6 +170,7 @@ def test_half_precision_adds_in_float32(f, where):
         assert total.item() == 5000  # adding in float16 stops at 2048
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("model", "shapes", "dims"), MODELS, ids=lambda p: getattr(p, "__name__", ""))
 def test_bfloat16_storage(model, shapes, dims, where):
@@ -246,6 +250,7 @@ def test_sources_import_only_cupy_and_free_what_is_dead():
         assert not any(f"{name} " in f"{line} ".replace(",", " ").replace(")", " ") for line in after)
 
 
+@pytest.mark.thorough
 def test_every_name_is_defined_before_it_is_read():
     """Also where the text of an op needs statements of its own, whatever was lowered before."""
     assert "SparseSolve" in classes()  # all ops are loaded

@@ -129,6 +129,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 1e-3)])
 @pytest.mark.parametrize("name", CASES)
@@ -140,6 +141,7 @@ def test_loss_and_gradients(name, dtype, rtol, where):
     agree(symad.value_and_gradient(graph, wrt), [*parameters, *data], dtype, rtol, where)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_and_gradients(name, where):
@@ -148,6 +150,7 @@ def test_functions_and_gradients(name, where):
     agree(symad.value_and_gradient(graph), values, rtol=1e-10, where=where)
 
 
+@pytest.mark.thorough
 def test_symbolic_sizes():
     T, d = sympy.symbols("T d", integer=True, positive=True)
     model = RNN(d, 3, 1)

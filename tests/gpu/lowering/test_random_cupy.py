@@ -53,6 +53,7 @@ def test_half_precisions_are_refused():
             lower(UNIFORM, backend="cupy", dtype=dtype)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_kernels_compile_for_a_device(dtype):

@@ -140,6 +140,7 @@ def test_relative_positions_that_are_learned():
 PADDING = {"keys": (2, 1, 1, 6), "pairs": (2, 1, 6, 6), "all": (2, 2, 6, 6), "matrix": (6, 6), "rows": (6, 1)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", ["graph", "stand-in"])
 @pytest.mark.parametrize("name", PADDING)
 def test_masks_that_are_given_with_each_call(name, where):
@@ -162,6 +163,7 @@ def test_masks_that_are_given_with_each_call(name, where):
             np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.parametrize("given", [True, False], ids=["given", "known"])
 @pytest.mark.parametrize("shape", [(2, 1, 1, 6), (2, 1, 6, 1)], ids=["keys", "rows"])
@@ -238,6 +240,7 @@ def test_masks_of_lengths_that_are_symbols(name, length):
             np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_one_code_for_all_lengths_is_tiled():
     plain = symad.trace(lambda q, k, v: np.sum(np.sin(LENGTHS["window"](q, k, v))), [(2, n, 4)] * 3)
@@ -262,6 +265,7 @@ def same_values(made, graph):
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("wrt", [None, [0, 1], [2]], ids=["all", "q and k", "v"])
 @pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[2]], ids=str)
 @pytest.mark.parametrize("name", FORMS)
@@ -285,6 +289,7 @@ def test_hessian_products_of_other_modes_stay(mode):
     assert recognised(graph) is graph
 
 
+@pytest.mark.thorough
 def test_two_directions_and_the_gradient_at_once():
     plain, both = graphs(FORMS["bias and mask"], (2, 6, 4))
     product = symad.hvp(plain)
@@ -323,6 +328,7 @@ def test_weights_that_a_direction_reads_stay():
     assert recognised(graph) is graph
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_hessian_products_of_a_shipped_transformer_are_tiled():
     model = Transformer(7, 6, 8, 2, 2)
@@ -337,6 +343,7 @@ def test_hessian_products_of_a_shipped_transformer_are_tiled():
     assert kernel.source.count("= _attention(") == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 1e-4), ("bfloat16", 0.1)])

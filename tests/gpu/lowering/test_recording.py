@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 RNG = np.random.default_rng(11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("each_step", [False, True])
 @pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])

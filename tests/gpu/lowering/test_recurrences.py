@@ -57,6 +57,7 @@ def recurrences(graph):
     return [n for n in recurrent(graph).nodes if isinstance(n.op, Recurrence)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("each_step", [False, True])
 @pytest.mark.parametrize("name", CASES)
@@ -73,6 +74,7 @@ def test_values_and_gradients(name, each_step, where, monkeypatch):
         agree(both, values, "float32", 1e-4, where)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precisions(dtype):
     pytest.importorskip("ml_dtypes")
@@ -95,6 +97,7 @@ def test_every_order_of_threads_gives_the_same_bits(name, each_step, monkeypatch
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [1, 17, 40])
 @pytest.mark.parametrize("hidden", [3, 70])
 def test_many_rows_and_columns(rows, hidden, monkeypatch):
@@ -126,6 +129,7 @@ def test_launches_of_a_loop(kind, monkeypatch):
     assert counts[1] - counts[0] <= 2 * 50 + 2
 
 
+@pytest.mark.thorough
 def test_higher_derivatives_and_forward_mode():
     graph, values = CASES["gru"]()
     directions = [normal(*v.shape) for v in values]
@@ -133,6 +137,7 @@ def test_higher_derivatives_and_forward_mode():
     agree(symad.hvp(graph), [*values, *directions], rtol=1e-8)
 
 
+@pytest.mark.thorough
 def test_symbolic_sizes():
     T, N, d = sp.symbols("T N d", integer=True, positive=True)
 
@@ -156,6 +161,7 @@ def test_no_steps_and_no_rows():
         agree(graph, [np.zeros(shape), normal(4, 4), np.zeros(shape[1:])])
 
 
+@pytest.mark.thorough
 def test_a_matrix_as_state():
     """Linear attention: S = g S + k vᵀ, rows of S apart; read out after the loop."""
 
@@ -205,6 +211,7 @@ def test_a_loop_in_a_loop_and_a_state_that_only_the_next_step_reads():
     assert kernel.source.count("for t") == 2
 
 
+@pytest.mark.thorough
 def test_states_of_different_widths_stay_a_loop():
     graph, values = layer("lstm", projection=3)
     agree(symad.value_and_gradient(graph), values, rtol=1e-10)
@@ -225,6 +232,7 @@ def test_the_pass_keeps_the_function_and_its_op_answers(name):
         np.testing.assert_allclose(evaluate(node.op, tuple(fresh)), expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
@@ -244,6 +252,7 @@ def test_the_kernels_compile_without_spills(arch, dtype):
         assert kernels["recurrence"].registers <= 255
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("memory", ["recompute", 2, "sqrt"])
 def test_recomputed_loops_that_begin_with_a_number(memory):
     """The number is an array of the device: the steps that are computed again repeat and divide by it."""

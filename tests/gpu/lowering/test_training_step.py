@@ -53,6 +53,7 @@ OPTIMISERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "capture"), [*((kind, True) for kind in OPTIMISERS), ("adamw", False)])
 def test_steps_equal_those_of_the_training_loop(kind, capture):
     graph, parameters, batches = problem("feedforward")
@@ -69,6 +70,7 @@ def test_steps_equal_those_of_the_training_loop(kind, capture):
         np.testing.assert_allclose(found[name], value, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [
@@ -96,6 +98,7 @@ def test_models_are_recorded_whole(name):
         assert cuda.counts["launches"] <= len(batches[0]) + 1  # the batch and the loss
 
 
+@pytest.mark.thorough
 def test_the_optimiser_is_three_launches():
     graph, parameters, batches = problem("feedforward")
     with library() as cp:
@@ -109,6 +112,7 @@ def test_the_optimiser_is_three_launches():
         assert counted == [3, 3]
 
 
+@pytest.mark.thorough
 def test_many_parameters_take_few_launches():
     count = TOGETHER + 30
     shapes = [(k % 5 + 1,) for k in range(count)]
@@ -123,6 +127,7 @@ def test_many_parameters_take_few_launches():
         np.testing.assert_allclose(found[name], value, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_master_weights_move_by_less_than_the_short_type_shows(dtype):
     pytest.importorskip("ml_dtypes")
@@ -141,6 +146,7 @@ def test_master_weights_move_by_less_than_the_short_type_shows(dtype):
         assert np.corrcoef(moved.ravel(), wanted.ravel())[0, 1] > 0.9 or moved.size < 3
 
 
+@pytest.mark.thorough
 def test_a_step_that_overflows_is_skipped_and_lowers_the_factor():
     graph, parameters, batches = problem("feedforward")
     rule = symad.gpu.LossScale(start=1024.0, interval=2)
@@ -160,6 +166,7 @@ def test_a_step_that_overflows_is_skipped_and_lowers_the_factor():
         assert any(not np.array_equal(before[k], v.get()) for k, v in step.parameters().items())
 
 
+@pytest.mark.thorough
 def test_the_factor_of_the_loss_follows_pytorch():
     """The same gradients, finite and not, through both rules."""
     torch = pytest.importorskip("torch")
@@ -185,6 +192,7 @@ def test_the_factor_of_the_loss_follows_pytorch():
     np.testing.assert_allclose(found, parameter.detach().numpy(), rtol=2e-6)
 
 
+@pytest.mark.thorough
 def test_other_shapes_are_refused_by_name_or_run_kernel_by_kernel():
     n = sp.Symbol("n", integer=True, positive=True)
     graph = trace_model(*CASES["feedforward"][:2], (n, 3), (n, 2))
@@ -258,6 +266,7 @@ def test_memory_is_reported():
     assert 0 < found["in use"] <= found["peak"]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_kernels_compile(dtype):

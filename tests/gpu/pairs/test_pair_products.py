@@ -19,6 +19,8 @@ from tests.gpu.cupy_agreement import WHERE, library
 from tests.gpu.cupy_standin import cuda
 from tests.gpu.shim.driver import schedule
 
+pytestmark = pytest.mark.thorough
+
 KINDS = ("tf32x3", "bf16")
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 

@@ -40,6 +40,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-11), ("float32", 2e-5)])
 @pytest.mark.parametrize(("f", "sizes", "reduce", "b"), CASES)
@@ -63,6 +64,7 @@ def test_half_precision_and_log_sum_exps(where):
     agree(graph, draw(shapes), "float16", 4e-3, where)
 
 
+@pytest.mark.thorough
 def test_second_derivatives_and_long_points_follow_the_definition():
     shapes = [(4, 3), (5, 3), (5,), ()]
     graph = symad.hvp(symad.trace(loss_of(gaussian, ["ell"], "softmax"), shapes))
@@ -72,6 +74,7 @@ def test_second_derivatives_and_long_points_follow_the_definition():
     assert "pair_forward" not in kernel.source
 
 
+@pytest.mark.thorough
 def test_numbers_of_points_may_be_symbols():
     n, m = sp.symbols("n m", integer=True, positive=True)
     graph = symad.gradient(symad.trace(loss_of(gaussian, ["ell"], "sum"), [(n, 2), (m, 2), (m,), ()]))

@@ -135,6 +135,7 @@ def relative(found, expected):
     return np.abs(found - expected).max() / np.abs(expected).max()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "d", "columns", "reduce", "dtype", "processors"), CASES)
 def test_value_and_cotangents(name, d, columns, reduce, dtype, processors):
     f, make, matrix = KERNELS[name]
@@ -171,6 +172,7 @@ def test_value_and_cotangents(name, d, columns, reduce, dtype, processors):
         assert relative(found_params[parameter], right) < 10 * bound, parameter
 
 
+@pytest.mark.thorough
 def test_any_order_of_threads_gives_the_same_bits():
     f, make, _ = KERNELS["gaussian"]
     x, y, b = problem(70, 2, np.float32, "softmax")
@@ -186,6 +188,7 @@ def test_any_order_of_threads_gives_the_same_bits():
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.thorough
 def test_two_level_sums_keep_single_precision_accurate():
     x, y = np.zeros((1, 2), np.float32), np.zeros((100_000, 2), np.float32)
     b = np.random.default_rng(0).uniform(0.5, 1.5, 100_000).astype(np.float32)
@@ -197,6 +200,7 @@ def test_two_level_sums_keep_single_precision_accurate():
     assert abs(found - expected) < 2e-6 * expected
 
 
+@pytest.mark.thorough
 def test_a_function_that_reads_another_value_gets_other_kernels():
     x, y, _ = problem(3, 1, np.float64, "sum")
     factor = 1

@@ -76,6 +76,7 @@ def test_the_linear_autoencoder_is_pca(n: int, k: int) -> None:
         assert proved((left.row(j) * left.row(j).T)[0] + (w.row(j) * w.row(j).T)[0], sp.Integer(1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (3, 2)])
 def test_the_gradient_vanishes_at_the_principal_axes(n: int, k: int) -> None:
     """By symad, for C = Q diag(λ) Qᵀ: W_e = Q_kᵀ, W_d = Q_k are stationary. Any Q for n = 2, one for 3."""
@@ -113,6 +114,7 @@ def test_a_code_as_wide_as_the_data_loses_nothing() -> None:
     assert LinearAutoencoder(3, 5).loss(p, x) == pytest.approx(0, abs=1e-25)
 
 
+@pytest.mark.thorough
 def test_derivatives_are_certified() -> None:
     assert symad.check(LinearAutoencoder(2, 1).graph(1)).status == "proved"
     assert symad.check(Autoencoder((1, 1, 1)).graph(1)).status in ("proved", "tested")

@@ -173,6 +173,7 @@ def test_gaussian_kl_is_proved() -> None:
     assert symad.equal(dv.gaussian_kl(), dv.gaussian_kl_by_moments()).status == "proved"
 
 
+@pytest.mark.thorough
 def test_gaussian_kl_is_the_integral() -> None:
     x = sp.Symbol("x", real=True)
     m, s = sp.Rational(1, 2), sp.Rational(3, 4)

@@ -135,6 +135,7 @@ def test_the_game_of_a_gan_is_goodfellows() -> None:
     assert symad.equal(gan.JENSEN_SHANNON.fake, -sp.log(rest)).status == "proved"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("game", [gan.JENSEN_SHANNON, gan.WASSERSTEIN], ids=lambda g: g.name)
 def test_derivatives_are_certified(game: gan.Contest) -> None:
     """Of the critic's and the generator's loss, at the smallest sizes."""
@@ -144,6 +145,7 @@ def test_derivatives_are_certified(game: gan.Contest) -> None:
         assert certificate.status in ("proved", "tested"), str(certificate)
 
 
+@pytest.mark.thorough
 def test_derivatives_of_the_penalty_are_certified() -> None:
     """Of Σ |∇_x v|² in the critic's parameters, with second derivatives in it; then of (|s| − 1)²."""
     model = GAN(2, 1, (), (1,), gan.WASSERSTEIN, activation="tanh")
@@ -154,6 +156,7 @@ def test_derivatives_of_the_penalty_are_certified() -> None:
         assert certificate.status in ("proved", "tested"), str(certificate)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_whole_penalised_loss_is_certified(width: int) -> None:
     """By one bias, against SymPy and Dual numbers: exponents are sums of products, norms roots of squares."""
@@ -229,6 +232,7 @@ def test_bad_games_are_refused() -> None:
         GAN(2, 2, (), (), penalty=-1.0)
 
 
+@pytest.mark.thorough
 def test_all_eight_modes_of_a_ring_are_found() -> None:
     """By Wasserstein's game with the gradient penalty; the baseline is a Gaussian of the same moments."""
     angles = np.arange(8) * np.pi / 4

@@ -95,6 +95,7 @@ def test_hessian_is_torchs(name: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_the_optimum_is_scikit_learns(name: str) -> None:
     """Its likelihood at our optimum is ours, its gradient there 0, its own optimum no better."""
@@ -127,6 +128,7 @@ def test_several_targets_are_scikit_learns() -> None:
         gp.condition(kernels.rbf(), values, 0.3, xs, y[:-1])
 
 
+@pytest.mark.thorough
 def test_derivatives_of_the_likelihood_are_certified() -> None:
     graph = gp.log_likelihood(kernels.variance * kernels.linear()).at({gp.N: 2, gp.D: 1})
     certificate = symad.check(graph, wrt=["theta"])

@@ -80,6 +80,7 @@ def test_vae_loss_and_gradients_are_torchs(classes: int, deviation: float | None
         assert np.allclose(ours, theirs.grad.numpy(), rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.thorough
 def test_derivatives_are_certified() -> None:
     """Of the variational bound and of the loss of diffusion, at the smallest sizes."""
     network = Diffusion(1, (1,), 2, activation="tanh")
@@ -157,6 +158,7 @@ class Exact(Diffusion):
 M, S, LEVELS = 1.5, 0.4, schedule(200, 1e-4, 0.12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["ancestral", "posterior", "DDIM", "by the score"])
 def test_samplers_with_the_exact_noise_of_a_gaussian(name: str) -> None:
     """They must return the law of the data."""
@@ -171,6 +173,7 @@ def test_samplers_with_the_exact_noise_of_a_gaussian(name: str) -> None:
     assert made.std() == pytest.approx(S, rel=0.06)
 
 
+@pytest.mark.thorough
 def test_bound_with_the_exact_noise_of_a_gaussian() -> None:
     """Its expectation is known, with E (ε − ε_θ)² = ᾱ S²/(ᾱ S² + 1 − ᾱ), and lies below −½ log 2πeS²."""
     beta, level = LEVELS[0][1:], LEVELS[1][1:]
@@ -191,6 +194,7 @@ def test_bound_with_the_exact_noise_of_a_gaussian() -> None:
     assert Exact(1, (4,)).bound({}, M + 0.5 + S * rng.standard_normal((2000, 1)), LEVELS[0]) < exact - 0.3
 
 
+@pytest.mark.thorough
 def test_training_learns_two_moons() -> None:
     """Energy distance of samples to held-out data, against a Gaussian of the same moments."""
     x = (make_moons(3000, noise=0.06, random_state=0)[0] - [0.5, 0.25]) * 1.5

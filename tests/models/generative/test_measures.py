@@ -40,6 +40,7 @@ def test_mmd_of_a_linear_kernel_is_the_distance_of_the_means() -> None:
     assert found == pytest.approx(((X.mean(axis=0) - Y.mean(axis=0)) ** 2).sum(), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_the_unbiased_mmd_is_zero_on_average() -> None:
     """For equal laws; the biased one is above 0 by about 2 (1 − E k)/N."""
     rng = np.random.default_rng(1)

@@ -63,6 +63,7 @@ def test_polynomials():
     np.testing.assert_allclose(k.Polynomial(4, 0.3, 1.5)(X, NEW), expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_kernel_ridge_from_end_to_end():
     reference = KernelRidge(alpha=0.4, kernel="polynomial", degree=2, gamma=0.2, coef0=0.5).fit(X, Y)
     ours = k.Polynomial(2, 0.2, 0.5)
@@ -100,6 +101,7 @@ def test_worked_numbers():
     assert k.RBF([2.0, 3.0])(x, y)[0, 0] == pytest.approx(np.exp(-(1 + 1) / 2))
 
 
+@pytest.mark.thorough
 def test_certificates():
     theta = sympy.IndexedBase("theta", shape=(2,))
     for kernel in (k.Polynomial(2), k.RBF([1.0, 2.0])):

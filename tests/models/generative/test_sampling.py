@@ -27,6 +27,7 @@ def proved(a, b):
     return symad.equal(a, b).status == "proved"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DENSITIES)
 def test_leapfrog_keeps_volume(name):
     q, p = leapfrog(force_of(DENSITIES[name], Q), sp.Matrix(Q), sp.Matrix(P), h)
@@ -133,6 +134,7 @@ def test_quantiles_that_sympy_can_solve_for(name):
         assert float(found.subs(at)) == pytest.approx(float(known.subs(at)), rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.thorough
 def test_no_closed_quantile():
     with pytest.raises(SymadError, match="finds no inverse"):
         quantile((sp.erf(x) + sp.tanh(x)) / 4 + sp.Rational(1, 2), x, u)

@@ -116,6 +116,7 @@ def test_the_game_on_digits():
     assert after < 0.6 * before
 
 
+@pytest.mark.thorough
 def test_digits():
     digits = pytest.importorskip("sklearn.datasets").load_digits()
     x, y = digits.images[..., None] / 16, digits.target
@@ -126,6 +127,7 @@ def test_digits():
     assert right.mean() > 0.9
 
 
+@pytest.mark.thorough
 def test_certificate_and_code():
     model = Adversaries(4, 1, 1, 1)
     p, q = model.init_generator(0), model.init_discriminator(1)

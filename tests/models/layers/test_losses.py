@@ -97,6 +97,7 @@ def agrees(ours, theirs, *points, backends=("numpy", "c")):
     np.testing.assert_allclose(ours(*points), expected.item(), rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_losses_are_those_of_torch(name):
     agrees(*CASES[name], SCORES)
@@ -108,6 +109,7 @@ def test_activations_are_those_of_torch(name):
     agrees(lambda z: activations.activation(name)(z).sum(), lambda z: ACTIVATIONS[name](z).sum(), x)
 
 
+@pytest.mark.thorough
 def test_targets_may_be_inputs():
     y = sympy.IndexedBase(sympy.Symbol("y", integer=True), shape=(6,))
     graph = symad.trace(lambda z, y: losses.cross_entropy(z, y, W, 0.1, -100), [(6, 4), y])
@@ -150,6 +152,7 @@ def test_the_kl_of_gaussians_with_full_covariances():
         gaussian_kl_full(m, S[:2], n, R)
 
 
+@pytest.mark.thorough
 def test_certificates():
     for name in ("leaky_relu", "elu", "mish", "gelu_tanh"):
         graph = symad.trace(activations.activation(name), [()])

@@ -54,6 +54,7 @@ def test_what_is_no_scalar_product() -> None:
         dot.coordinates(np.ones((2, 3)))
 
 
+@pytest.mark.thorough
 def test_functions() -> None:
     """Legendre's polynomials are orthogonal with squares 2/(2n + 1); sines on [0, π] with π/2."""
     t = sp.Symbol("t", real=True)
@@ -107,6 +108,7 @@ def cayley(*numbers: sp.Symbol) -> sp.Matrix:
     return ((identity - s) * (identity + s).inv()).applyfunc(sp.cancel)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [1, 3])
 def test_reconstruction_up_to_rotation_is_proved(count: int) -> None:
     """φ_i = Q K e_i with the product of Q K⁻¹ Qᵀ gives K back, for every K = LᵀL and every rotation Q."""

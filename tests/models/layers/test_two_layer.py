@@ -35,6 +35,7 @@ def test_torch(name):
     agrees_with_torch(model.loss, model.shapes, reference, x, y)
 
 
+@pytest.mark.thorough
 def test_error_falls_with_the_root_of_the_width():
     """E (f − f*)² = V/n, where V is the variance of one neuron, here by quadrature."""
     points = np.linspace(-1, 1, 201)
@@ -69,6 +70,7 @@ def test_sizes_may_be_symbols():
     assert "tanh" in str(symad.to_sympy(trace_model(tanh.apply, tanh.shapes, (N, d))))
 
 
+@pytest.mark.thorough
 def test_certificate_and_errors():
     model = TwoLayer(1, 2, "tanh")
     assert symad.check(trace_model(model.loss, model.shapes, (1, 1), (1,))).status in ("proved", "tested")

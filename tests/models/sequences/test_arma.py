@@ -137,6 +137,7 @@ def _square(column, r):
     return mpmath.matrix([[column[i * r + j] for j in range(r)] for i in range(r)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("phi", "theta"), [(PHI, THETA), (np.array([0.7]), np.zeros(0)), (np.zeros(0), np.array([0.3, 0.2]))]
 )
@@ -156,6 +157,7 @@ def test_likelihood_and_score_are_exact_and_those_of_statsmodels(phi, theta):
     np.testing.assert_allclose(np.array(theirs)[order], slopes, rtol=0, atol=1e-10 * np.abs(slopes).max())
 
 
+@pytest.mark.thorough
 def test_the_hessian_is_that_of_torch():
     """By the covariance matrix of all numbers, without a filter: MA(∞) weights of a long series."""
     torch = pytest.importorskip("torch")
@@ -199,6 +201,7 @@ def test_a_seasonal_model_is_that_of_statsmodels():
     assert abs(arma.log_likelihood(phi, theta, 0.05, 0.5, y) - expected) < 1e-10 * abs(expected)
 
 
+@pytest.mark.thorough
 def test_the_gradient_of_ar_1_is_certified():
     graph = symad.trace(
         lambda a, m, s, y: arma.log_likelihood(a[None], np.zeros(0), m, s, y),

@@ -113,6 +113,7 @@ def test_one_graph_for_any_number_of_particles():
     np.testing.assert_allclose(graph(x, *p.values()), small.trajectory(p, x, 1.0, 50)[-1], rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_certificate_and_errors():
     model = AttentionDynamics(1, beta=1)
     small = symad.trace(

@@ -62,6 +62,7 @@ def test_torch(cell, score):
     agrees_with_torch(model.loss, model.shapes, reference, x, before, y)
 
 
+@pytest.mark.thorough
 def test_learns_to_reverse():
     """Token 0 starts; the target is the source backwards."""
     model = EncoderDecoder(6, 6, 8, 24, "lstm")

@@ -88,6 +88,7 @@ def test_values_states_and_gradients_are_those_of_torch(name):
         np.testing.assert_allclose(one, other.grad.numpy(), rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["rnn", "lstm both ways", "gru both ways", "lstm projected"])
 def test_lengths_are_packed_sequences(name):
     model, module, p = made(name)
@@ -156,6 +157,7 @@ def test_worked_gru():
     assert last.shape == (1, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["rnn", "lstm", "gru"])
 def test_certificate(kind):
     model = Recurrent(kind, 1, 1, bidirectional=True)

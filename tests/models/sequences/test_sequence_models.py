@@ -168,6 +168,7 @@ def test_graphs_do_not_grow_with_time(parallel):
         np.testing.assert_allclose(kernel(*p.values(), x, y), model.loss(p, x, y), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_derivatives_are_certified():
     graph = symad.trace(
         lambda x, d, A, B, C: np.sum(ss.selective_scan(x, d, A, B, C) ** 2),

@@ -138,6 +138,7 @@ def test_corruption():
     assert (corrupt(tokens[:, :1], 50, 0, rng)[1] == 1).all()  # never a row without a choice
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["pre", "post"])
 def test_encoder_decoder_against_torch(order):
     model = EncoderDecoderTransformer(6, 5, 6, 4, 2, 2, hidden=6, order=order)
@@ -181,6 +182,7 @@ def test_the_cache_gives_the_same_scores_with_a_memory():
         np.testing.assert_allclose(scores, expected[t], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.thorough
 def test_learns_to_translate():
     """Each source token has one word in the target language, and the order is reversed."""
     words = np.array([0, 3, 1, 5, 2, 4])

@@ -75,6 +75,7 @@ def waves(count, seed, length=24):
     return np.sin(speed * t + phase)[..., None], speed[:, None]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["TCN", "StateSpace"])
 def test_denoising_beats_doing_nothing(name):
     clean, _ = waves(160, 1)

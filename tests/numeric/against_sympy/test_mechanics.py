@@ -28,6 +28,7 @@ def exact(expression, point):
     return np.array(sp.Matrix(expression).evalf(30).tolist(), dtype=float)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ALL)
 def test_the_matrices_are_sympys_and_so_is_the_jacobian(name):
     system = made(name)
@@ -50,6 +51,7 @@ def test_the_matrices_are_sympys_and_so_is_the_jacobian(name):
     np.testing.assert_allclose(slope, exact(reference, at), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.thorough
 def test_a_double_pendulum_keeps_its_energy():
     system = made("double pendulum by Kane")
     rhs = system.M.LUsolve(system.F)

@@ -127,6 +127,7 @@ def test_what_has_another_form_has_the_same_numbers(by_lower):
     np.testing.assert_array_equal(dense, [[1, 0], [0, 2]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["test_scipy_fns", "test_scipy_polys"])
 def test_special_functions_over_the_real_numbers(name, by_lower):
     """Their tests at complex points, at the points' real parts; positive, for what is complex below 0."""

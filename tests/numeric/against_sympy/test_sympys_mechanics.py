@@ -142,6 +142,7 @@ def floats(matrix):
     return np.array(matrix.tolist(), dtype=float)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ALL)
 def test_systems_of_sympys_tests(name, monkeypatch):
     methods = systems_of(name, monkeypatch)

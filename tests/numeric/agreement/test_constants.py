@@ -77,6 +77,7 @@ PROGRAMS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("kind", EXTREMES)
 def test_the_largest_and_smallest_numbers_of_every_dtype(kind: str) -> None:
     """As numbers, not as integers of their width, which overflow, and whose negatives may be positive."""

@@ -21,6 +21,7 @@ def test_a_known_expectation():
     assert "± " in str(found)
 
 
+@pytest.mark.thorough
 def test_the_error_covers():
     """Two standard errors hold the mean in about 95 of 100 repetitions."""
     found = [expectation(z**2, randn(fold_in(key(3), k), 500)) for k in range(200)]

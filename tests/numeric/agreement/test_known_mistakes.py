@@ -58,6 +58,7 @@ def test_many_pieces_hide_what_they_do_not_take(form: str) -> None:
     np.testing.assert_allclose(found, [np.log(0.5), 2.0])
 
 
+@pytest.mark.sample(2)
 @arrays
 def test_dimensions_may_have_the_names_of_our_own(form: str) -> None:
     """Passes named the axes that they cut "columns" and "rows", as users name theirs."""
@@ -87,6 +88,7 @@ def test_small_gates_of_loops_keep_their_digits(backend: str, dtype: str) -> Non
         np.testing.assert_allclose(found, [[right]], rtol=1e-5)
 
 
+@pytest.mark.sample(2)
 @arrays
 def test_masks_of_infinities_lower(form: str) -> None:
     """Constants printed inf and nan as names that the module did not have."""
@@ -189,6 +191,7 @@ def test_functions_are_found_by_name_and_number_of_arguments(form: str) -> None:
     assert slope == pytest.approx(1 / np.sqrt(1 - 0.5 * np.sin(0.3) ** 2))
 
 
+@pytest.mark.sample(2)
 @arrays
 def test_counts_and_deviations(form: str) -> None:
     """The norm of order 0 was inf; the slope of a deviation along an axis of length 1 was NaN."""

@@ -153,6 +153,7 @@ def test_two_symbols_of_one_name() -> None:
     assert {1.0 - 10.0, 5.0 - 2.0} >= {expected}
 
 
+@pytest.mark.thorough
 def test_saved_file_stands_alone(tmp_path: Path) -> None:
     kernel = lower(symad.hessian(sp.erf(x) * sp.acoth(y) + sp.Max(x, y), (x, y)))
     path = tmp_path / "model.py"
@@ -184,6 +185,7 @@ def test_no_repeated_subexpression() -> None:
     assert source.count("x*y") == 1
 
 
+@pytest.mark.thorough
 def test_long_functions_compile() -> None:
     with sp.evaluate(False):
         f = x
@@ -195,6 +197,7 @@ def test_long_functions_compile() -> None:
     assert lower(f)(0.3) == pytest.approx(value, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_sums_of_many_terms_compile() -> None:
     xs = sp.symbols("x0:3000")
     f = sp.Add(*xs) * sp.Mul(*xs[:100])

@@ -48,6 +48,7 @@ def test_a_sparse_jacobian_with_two_moving_operands() -> None:
     np.testing.assert_allclose(sparse(*values).toarray(), dense, rtol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
 def test_hessians_of_recurrences_read_backwards(shape: tuple[int, ...], backend: str) -> None:

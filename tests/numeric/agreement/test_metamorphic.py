@@ -70,6 +70,7 @@ def check_names(names: list[str], backends: list[str]) -> None:
             close(kernel(np.full(3, 0.7), 1.3)[1], hessian, 1e-9)
 
 
+@pytest.mark.thorough
 def test_names_of_inputs() -> None:
     check_names(TAKEN[::9], ["numpy", "plain", "runs"])
 
@@ -102,6 +103,7 @@ def test_names_of_dimensions(name: str) -> None:
         close(lowered(made, backend)(x), slope(x))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["rows", "columns", "n"])
 def test_names_of_inner_dimensions_of_kernels(name: str) -> None:
     n, d = sp.symbols(f"m {name}", integer=True, positive=True)
@@ -168,6 +170,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_types_of_arrays(kind: str) -> None:
     a, b = np.arange(12.0).reshape(3, 4) % 5 - 2, np.arange(12.0).reshape(3, 4) % 3
@@ -181,6 +184,7 @@ def test_types_of_arrays(kind: str) -> None:
 # ---- batches ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("backend", ["graph", "numpy", "plain", "c", "runs"])
 def test_sizes_of_batches(backend: str) -> None:
     """0, 1, 2 and 1000 points at once give what they give one by one; numbers broadcast against them."""

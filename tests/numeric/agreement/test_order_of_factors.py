@@ -27,6 +27,7 @@ NUMBERS = [1e-25, 1e25, 1e-12]
 POINTS = [(1e25, 1e20), (1e-25, 1e-20), (1e25, 1e-20), (1e-25, 1e20), (3.0, 7.0)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("options", ON, ids=str)
 @pytest.mark.parametrize("name", ORDERS)
 def test_values_are_those_of_numpy_in_the_written_order(name, options):

@@ -99,11 +99,13 @@ def limits(request, monkeypatch):
             monkeypatch.setattr(module, limit, value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", SEEDS)
 def test_numpy_code(seed, limits):
     check(seed, "numpy", ["float64", "float32"][seed % 3 == 0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", COMPILED)
 def test_compiled_code(seed, limits):
     check(1000 + seed, "c", ["float64", "float32"][seed % 3 == 0])

@@ -127,6 +127,7 @@ PARTS: dict[str, tuple[Callable[[Any], Any], int]] = {
 """Functions, and the smallest length that they take."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PARTS)
 def test_lengths(name: str) -> None:
     f, least = PARTS[name]

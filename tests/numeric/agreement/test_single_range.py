@@ -79,6 +79,7 @@ def test_such_factors_of_arrays(backend):
     np.testing.assert_allclose(called(graph, backend, [u, v]), expected, rtol=2e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["numpy", "plain", "c", "cupy"])
 def test_such_factors_in_loops(backend):
     def f(u):

@@ -71,6 +71,7 @@ def points_of(name: str) -> list[float]:
     return [p for p in POINTS if name in FORMS or p > 0]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
 @pytest.mark.parametrize("shape", ["scalar", "array"])
 @pytest.mark.parametrize("name", [*FORMS, *POSITIVE])
@@ -119,6 +120,7 @@ def test_log_softmax_however_it_is_written(write: Any, backend: str) -> None:
     np.testing.assert_allclose(slope, picks - softmax(z, axis=-1), atol=1e-15)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("backend", ["graph", "numpy", "c", "runs"])
 def test_sinc_at_zero(backend: str) -> None:
     import sympy as sp
@@ -134,6 +136,7 @@ def test_sinc_at_zero(backend: str) -> None:
         graph = symad.gradient(graph, x)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
 def test_distances_at_equal_points(backend: str) -> None:
     """The slope of a distance at the origin is 0, as that of |x|; a second derivative does not exist."""

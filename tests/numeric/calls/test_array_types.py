@@ -27,6 +27,7 @@ def kept(x):
     return np.maximum(x[0, 0, 0], 0) * np.where(x[0, 0, 1] > 0.5, 2, 3)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", [first_mean, doubled_mean, kept])
 def test_quotients_and_selections_of_numbers_keep_single_precision(f, backend):

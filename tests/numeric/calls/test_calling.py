@@ -44,6 +44,7 @@ def without_headers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     return missing
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("operations", [10, 10**6])
 def test_arrays_are_read_and_written_in_place_and_kept_alive(without_headers: bool, operations: int) -> None:
     library = compile_c(SOURCE)

@@ -70,6 +70,7 @@ def test_names_are_text(name, backend):
         assert not re.search(r"\bboom\s*\(", code)  # as a part of an argument's name it is no call
 
 
+@pytest.mark.thorough
 def test_no_text_reaches_sympify():
     """sympify evaluates text, unless it is told to be strict: everywhere in the packages it is."""
     from pathlib import Path

@@ -22,6 +22,7 @@ def packed(f, backend, wrt=None):
     return lower(f, backend=backend, packed=True, wrt=wrt)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_flat(backend):
     point, v = np.array([0.5, 2.0]), np.array([1.0, -1.0])
@@ -64,6 +65,7 @@ def test_without_wrt_all_inputs_are_flat(backend):
         lower(VALLEY, backend=backend, wrt=x)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_arrays_are_packed(backend):
     n, d = sp.symbols("n d", integer=True, positive=True)

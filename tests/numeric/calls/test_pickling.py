@@ -51,6 +51,7 @@ def test_a_graph_of_every_op_is_itself_again(op_class: Any) -> None:
         assert pickle.loads(pickle.dumps(graph)) is graph
 
 
+@pytest.mark.thorough
 def test_every_way_gives_the_graph_the_kernel_and_the_certificate() -> None:
     graph = symad.value_and_gradient(f)
     kernels = [lower(graph, b, packed=p) for b in ("numpy", "c", "runs") for p in (False, True)]
@@ -119,6 +120,7 @@ def same(found: list[Any], kernel: Kernel | Graph) -> None:
     assert [[float(v) for v in value] for value in found] == [[float(v) for v in value] for value in expected]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", CONTEXTS)
 def test_processes_call_kernels_and_graphs(method: str) -> None:
     graph = symad.gradient(f)
@@ -137,6 +139,7 @@ def test_threads_share_a_kernel() -> None:
             same(list(executor.map(kernel, *zip(*POINTS, strict=True))), kernel)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_joblib(backend: str) -> None:
     joblib = pytest.importorskip("joblib")
@@ -178,6 +181,7 @@ print(failed)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_forks_while_another_thread_traces() -> None:
     code = FORKS.format(path=[p for p in sys.path if p])

@@ -23,6 +23,7 @@ GRAPHS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_and_their_code(name: str) -> None:
     graph = GRAPHS[name]

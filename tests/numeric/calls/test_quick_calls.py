@@ -199,6 +199,7 @@ def test_many_inputs_and_results() -> None:
     assert np.allclose(rows[8], [7 * values[7], 14 * values[7]])
 
 
+@pytest.mark.thorough
 def test_no_reference_is_lost_or_kept() -> None:
     kernel = lower([x * y, x + y], "c")
     a, b = np.linspace(0, 1, 9), 2.5
@@ -311,6 +312,7 @@ def test_without_headers_python_reads_the_arguments(monkeypatch: pytest.MonkeyPa
             np.testing.assert_allclose(found[k], np.array(right), rtol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["c", "runs"])
 def test_names_masks_and_errors_take_the_checked_way(backend: str) -> None:
     """What is neither a float nor a float64 vector is bound and refused by name; the kernel is freed."""

@@ -231,6 +231,7 @@ def test_all_models(name: str) -> None:
         pytest.skip("no data")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_on_a_device(name: str) -> None:
     check_on_device(symad.trace(ARRAYS[name], [(3, 3)]), [np.arange(9.0).reshape(3, 3) + 1])
@@ -254,6 +255,7 @@ def check_example(path: Path, folder: Path) -> None:
     assert "calls made twice: " in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", QUICK_EXAMPLES)
 def test_some_examples(name: str, tmp_path: Path) -> None:
     check_example(ROOT / "examples" / f"{name}.py", tmp_path)
@@ -265,6 +267,7 @@ def test_all_examples(path: Path, tmp_path: Path) -> None:
     check_example(path, tmp_path)
 
 
+@pytest.mark.thorough
 def test_the_script_sees_shared_memory(tmp_path: Path) -> None:
     """A kernel that returns its argument ends it."""
     script = tmp_path / "shares.py"

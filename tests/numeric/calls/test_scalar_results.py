@@ -117,6 +117,7 @@ def test_functions_of_numbers(name, way):
             are_numbers(graph, result)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("way", ["graph", "numpy", "float32", "plain", "packed", "c", "packed c"])
 def test_functions_of_arrays(way):
     def f(v, s):

@@ -17,6 +17,7 @@ from tests.numeric.calls.structure_cases import B_BAR, CALLS, DATA, KINDS, W_BAR
 NAMES = list(KINDS)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(("call", "kind"), [(f, NAMES[k % len(NAMES)]) for k, f in enumerate(CALLS)])
 def test_every_call_takes_a_structure(call, kind, tmp_path: Path) -> None:
     call(Case(kind), tmp_path)
@@ -66,6 +67,7 @@ def test_names_of_parameters_may_be_those_of_arguments() -> None:
     assert found == {"x": pytest.approx(3.0 - 0.1 * 2 * 3.0 * 4.0)}
 
 
+@pytest.mark.thorough
 def test_steps_on_a_device_take_structures() -> None:
     case = Case("nested")
     with library() as cp:

@@ -126,6 +126,7 @@ def test_a_function_that_nobody_implements_is_refused_by_name() -> None:
             lower(symad.trace(nobody(x), inputs=[x]), style=style)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("style", ["fast", "plain"])
 def test_a_saved_file_imports_the_function(tmp_path: pathlib.Path, style: str) -> None:
     for k, graph in enumerate([symad.trace(BUMP(x)), symad.trace(lambda a: BUMP(a), [(3,)])]):

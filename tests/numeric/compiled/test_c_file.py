@@ -130,6 +130,7 @@ def test_value_and_gradient(name: str, tmp_path: Path) -> None:
     agrees(symad.value_and_gradient(symad.trace(f, inputs=shapes)), tmp_path, draw(*shapes))
 
 
+@pytest.mark.thorough
 def test_a_long_short_term_memory(tmp_path: Path) -> None:
     model = LSTM(2, 3, 1)
     graph = symad.trace(model.loss, inputs=[model.shapes, (5, 2), (5, 1)]).ungrouped()
@@ -137,6 +138,7 @@ def test_a_long_short_term_memory(tmp_path: Path) -> None:
     agrees(symad.value_and_gradient(graph), tmp_path, values)
 
 
+@pytest.mark.thorough
 def test_the_jacobian_of_a_pendulum_of_three_links(tmp_path: Path) -> None:
     q = sp.Matrix(sp.symbols("q1:4"))
     tip = sp.Matrix([sum(map(sp.cos, q[:])), sum(map(sp.sin, q[:]))])
@@ -148,6 +150,7 @@ def test_the_jacobian_of_a_pendulum_of_three_links(tmp_path: Path) -> None:
         assert np.allclose(found, np.array(exact(0.3, -0.5, 1.1).tolist(), float).ravel(), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_classes_are_integers(tmp_path: Path) -> None:
     def cross_entropy(W: Any, X: Any, labels: Any) -> Any:
         z = X @ W
@@ -365,6 +368,7 @@ def test_parameters_are_called_what_the_user_calls_them(tmp_path: Path) -> None:
     assert list(results) == [sum(k**3 for k in range(8)), *(2.0 * k * k for k in range(8))]
 
 
+@pytest.mark.thorough
 def test_all_functions_compile_without_a_warning(tmp_path: Path) -> None:
     of_two = {"atan2", "hypot", "Max", "Min", "Heaviside", "Mod", "logaddexp", "jn", "xlogy"}
     inputs = [input_node(s) for s in sp.symbols("x0:10", real=True)]
@@ -425,6 +429,7 @@ def test_functions_that_c_lacks_are_named() -> None:
 # ---- kernels --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_kernels_of_arrays_are_saved_as_c(tmp_path: Path) -> None:
     graph = symad.trace(layer, inputs=[(4, 3), (3,), (5, 4)])
     kernel = lower(graph, backend="c")

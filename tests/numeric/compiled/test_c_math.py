@@ -58,6 +58,7 @@ def values(name: str, x: Any, *options: str) -> Any:
     return y
 
 
+@pytest.mark.sample(3)
 @needs_compiler
 @pytest.mark.parametrize("options", [NATIVE, ()], ids=["vectors", "plain"])
 @pytest.mark.parametrize("name", LOOPS)

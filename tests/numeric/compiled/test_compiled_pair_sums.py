@@ -49,6 +49,7 @@ def assert_close(found, expected, digits=1e-12):
     np.testing.assert_allclose(found, expected, rtol=digits, atol=digits * np.abs(expected).max(initial=0))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (7, 40), (600, 30), (20, 4096), (5, 9001)])
 @pytest.mark.parametrize("weights", [1, 2])
 def test_the_gaussian_kernel(rows, columns, weights):
@@ -73,6 +74,7 @@ def test_no_rows_and_no_columns():
         assert shapes == [(rows, 2), (rows, 3), (columns, 3), (columns, 2), ()]
 
 
+@pytest.mark.thorough
 def test_components_of_their_own_vectors_of_parameters_and_sines():
     def kernel(p, q, v):
         return v[0] * p[0] * sp.sin(q[1]) + sp.exp(-sum(v[k] * sp.Abs(p[k] - q[k]) for k in range(2)))
@@ -98,6 +100,7 @@ def test_components_of_their_own_vectors_of_parameters_and_sines():
         assert_close(one, other)
 
 
+@pytest.mark.thorough
 def test_float32():
     value, back = value_and_bars(gaussian, 3, 1, {"ell": sp.Symbol("ell", positive=True)}, dtype="float32")
     x, y, b, bar = (

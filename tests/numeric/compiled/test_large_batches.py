@@ -38,6 +38,7 @@ def kernel_of(what):
     return lower(what, backend="c")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("count", [1, 2, 600, 2500])
 def test_gradients_at_many_points(count):
     kernel = kernel_of(symad.gradient(F, (a, b, c)))
@@ -99,6 +100,7 @@ def test_the_bits_of_a_call_do_not_depend_on_calls_before_it(monkeypatch):
         assert all(np.array_equal(x, y) for x, y in zip(fresh(*points), large, strict=True))
 
 
+@pytest.mark.thorough
 def test_array_code_is_compiled_for_slow_functions_alone(monkeypatch):
     """What runs compute several values at a time is not worth a compilation, however many the points."""
 

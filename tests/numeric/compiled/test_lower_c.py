@@ -68,6 +68,7 @@ def test_semantics_are_ieee() -> None:
     assert lower(sp.sign(x), backend="c")(0.0) == 0.0
 
 
+@pytest.mark.thorough
 def test_long_programs_are_cut() -> None:
     f = x
     with sp.evaluate(False):

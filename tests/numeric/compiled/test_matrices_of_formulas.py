@@ -50,6 +50,7 @@ def test_long_ones_are_executed_without_compilation_or_stay_in_numpy(monkeypatch
     np.testing.assert_allclose(kernel(POINT) if packed else kernel(*POINT), expected(), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_single_precision_has_arrays():
     kernel = lower(symad.jacobian(solution(), X), backend="c", dtype="float32")
     np.testing.assert_allclose(kernel(*POINT), expected(), rtol=2e-6, atol=1e-6)
@@ -62,6 +63,7 @@ def test_data_are_read_by_loops():
     np.testing.assert_allclose(kernel(0.5, 2.0), 2 * np.exp(0.5 * data).sum(), rtol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [30, 80])
 def test_sums_of_more_arrays_than_a_kernel_reads(count):
     f = symad.trace(lambda *arrays: np.sin(sum(arrays[1:], arrays[0]) * arrays[3]), [(5,)] * count)

@@ -68,6 +68,7 @@ PRECISIONS = [(name, "float64", 1e-12) for name in CASES]
 PRECISIONS += [(name, "float32", 2e-5) for name in ("chains", "regions")]
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize(("name", "dtype", "rtol"), PRECISIONS)
 def test_values_and_gradients(name, dtype, rtol):
@@ -80,6 +81,7 @@ def test_values_and_gradients(name, dtype, rtol):
         np.testing.assert_allclose(one, other, rtol=rtol)
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize("name", ["chains", "regions"])
 def test_any_size_in_one_kernel_also_without_elements(name):
@@ -145,6 +147,7 @@ def elman(h0, W, U, b, xs):
 SHAPES = [(2, 3), (3, 12), (4, 12), (12,), (6, 2, 4)]
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize(
     ("cell", "dtype", "rtol"), [(lstm, "float64", 1e-12), (gru, "float64", 1e-12), (elman, "float32", 1e-5)]
@@ -156,6 +159,7 @@ def test_recurrences_run_in_compiled_loops(cell, dtype, rtol):
     assert "for " not in kernel.source.rpartition("\ndef ")[2]
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_the_cells_gradient_equals_pytorchs():
     torch = pytest.importorskip("torch")
@@ -183,6 +187,7 @@ def test_the_cells_gradient_equals_pytorchs():
         np.testing.assert_allclose(one, other.numpy(), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_an_hessian_vector_product_runs_in_compiled_loops():
     shapes = [(2, 3), (3, 12), (4, 12), (12,), (4, 2, 4)]
@@ -345,6 +350,7 @@ def kernel_sums(x, v, w, gamma):
     return np.sum((K @ v) ** 2) + np.sum(w * (K @ w)) + np.sum(np.tanh(K @ v) * v)
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize("n", [9, 600])  # whole, and in blocks of rows
 def test_a_kernel_matrix_is_summed_where_it_is_computed(n):
@@ -389,6 +395,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():

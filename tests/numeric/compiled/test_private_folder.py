@@ -115,6 +115,7 @@ def test_only_absolute_paths_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path
         cache_folder()
 
 
+@pytest.mark.thorough
 def test_nothing_is_written_to_the_working_directory(tmp_path: Path) -> None:
     said = run(tmp_path, XDG_CACHE_HOME="", HOME=str(tmp_path / "home"))
     assert said == []
@@ -124,6 +125,7 @@ def test_nothing_is_written_to_the_working_directory(tmp_path: Path) -> None:
     assert {p.suffix for p in left(kept)} == {".so", ".sha256"}
 
 
+@pytest.mark.thorough
 def test_without_a_home_folder_kernels_compile_but_are_not_kept(tmp_path: Path) -> None:
     unknown = "import os; os.environ.pop('HOME', None); os.getuid = lambda: 54321\n" + USE
     (said,) = run(tmp_path, unknown)
@@ -246,6 +248,7 @@ def test_what_is_no_folder_is_refused_and_left_as_it_is(tmp_path: Path, kind: st
     assert stat.S_IMODE(there.stat().st_mode) == 0o666
 
 
+@pytest.mark.thorough
 def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     circle = tmp_path / "circle"
     circle.symlink_to(circle)
@@ -312,6 +315,7 @@ def test_a_library_that_calls_what_nothing_defines_is_the_sources_fault(cache: P
     assert loaded is not None and loaded.number() == 7
 
 
+@pytest.mark.thorough
 def test_a_process_killed_in_the_middle_leaves_nothing_half(tmp_path: Path) -> None:
     """The compiler sleeps when it is done; the process is killed there."""
     slow = tmp_path / "slow-cc"
@@ -340,6 +344,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing_half(tmp_path: Path) -> N
         assert not work.exists()
 
 
+@pytest.mark.thorough
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     code = "from symad.numeric.compiler.c_compiler import compile_c\n"
     code += "".join(f"assert compile_c({SOURCE % k!r}).number() == {k}\n" for k in range(8))
@@ -354,6 +359,7 @@ def test_two_processes_compile_at_once(tmp_path: Path) -> None:
 # ---- where nothing can be written ----------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit", [0, 3000, 12_000])
 def test_on_a_full_disk_numpy_runs_and_one_warning_says_so(tmp_path: Path, limit: int) -> None:
     """Files may not grow above the limit: sources, objects, or libraries cannot be written."""
@@ -377,6 +383,7 @@ def test_a_full_cache_falls_back_to_temporary_files(cache: Path, monkeypatch: py
     assert left(cache) == []
 
 
+@pytest.mark.thorough
 def test_a_cache_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     (said,) = run(tmp_path, SYMAD_CACHE=str(tmp_path / "file" / "kept"))
@@ -389,6 +396,7 @@ def test_a_cache_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) ->
     assert "run in NumPy instead" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["true", "echo", "cat", "/"])
 def test_a_compiler_that_makes_nothing(tmp_path: Path, command: str) -> None:
     (said,) = run(tmp_path, CC=command, SYMAD_CACHE=str(tmp_path / "kept"))
@@ -399,6 +407,7 @@ def test_a_compiler_that_makes_nothing(tmp_path: Path, command: str) -> None:
     assert left(tmp_path / "temporary") == []
 
 
+@pytest.mark.thorough
 def test_cc_that_is_no_command_is_named(tmp_path: Path) -> None:
     (said,) = run(tmp_path, CC="'", SYMAD_CACHE=str(tmp_path / "kept"))
     assert """CC="'" is not a command""" in said and "compiles instead" in said

@@ -40,6 +40,7 @@ def straight(graph: symad.Graph, monkeypatch: pytest.MonkeyPatch) -> symad.numer
         return lower(graph)
 
 
+@pytest.mark.thorough
 def test_long_regular_programs_become_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     x = sp.symbols("x:300", real=True)
     chain = sp.Add(*[100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(x)])
@@ -61,6 +62,7 @@ def test_short_or_irregular_programs_stay_straight() -> None:
     assert "_runs(" not in lower(symad.gradient(sp.sin(sp.Mul(*x)), x)).source
 
 
+@pytest.mark.thorough
 def test_runs_in_numpy_equal_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, count = everything()
     points = np.random.default_rng(1).normal(size=(count, 7))
@@ -75,6 +77,7 @@ def test_runs_in_numpy_equal_straight_code(monkeypatch: pytest.MonkeyPatch) -> N
         kernel(points[0], "no", *points[2:])
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_the_compiled_kernel_equals_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, count = everything()
@@ -123,6 +126,7 @@ def test_the_compiled_kernel_has_the_values_of_ieee_arithmetic() -> None:
         assert np.isnan(kernel(np.nan, 1.0)[4])
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_slices_and_constants_have_loops_of_their_own() -> None:
     x = sp.symbols("x:60", real=True)
@@ -241,6 +245,7 @@ def test_bound_calls_read_and_write_arrays_in_place(backend: str, packed: bool) 
     call()  # the arrays live as long as the call
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-reverse"])
 def test_dense_hessians_run_in_lanes(mode: str) -> None:

@@ -78,6 +78,7 @@ every = pytest.mark.parametrize("name", NAMES)
 reals = pytest.mark.parametrize("real", TYPES)
 
 
+@pytest.mark.sample(5)
 @both
 @every
 @reals
@@ -134,6 +135,7 @@ def test_strides_and_empty_arrays_go_through_numpy(real: str) -> None:
     np.testing.assert_allclose(tanh(np.ascontiguousarray(x.T)).T, np.tanh(x), rtol=1e-6)
 
 
+@pytest.mark.thorough
 @reals
 def test_chains_with_sines_are_right_for_far_arguments(real: str) -> None:
     """One kernel with two results, and a sum; arguments near, far and not finite in one array."""

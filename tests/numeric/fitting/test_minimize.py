@@ -28,6 +28,7 @@ def case(problem):
     return pytest.param(problem, id=str(problem), marks=[pytest.mark.slow] if str(problem) in LARGE else [])
 
 
+@pytest.mark.sample(28)
 @pytest.mark.parametrize("problem", [case(p) for p in PROBLEMS])
 @pytest.mark.parametrize("method", ["newton", "newton-cg", "l-bfgs"])
 def test_published_minima(method, problem):

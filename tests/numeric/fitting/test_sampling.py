@@ -32,6 +32,7 @@ SAMPLERS = {"metropolis": metropolis, "langevin": langevin, "hmc": hmc}
 # ---- the law -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_known_moments(name):
     """Means within four standard errors of their own, variances within five."""
@@ -43,6 +44,7 @@ def test_known_moments(name):
     assert np.all(draws.standard_errors < 0.2)
 
 
+@pytest.mark.thorough
 def test_a_curved_density():
     """x ~ N(0, 4), y | x ~ N(x²/2, 1): E y = 2, Var y = 1 + (1/4) Var x² = 9. Long tails: many chains."""
     banana = symad.trace(-(x**2) / 8 - (y - x**2 / 2) ** 2 / 2, (x, y))
@@ -90,6 +92,7 @@ def test_energy_error_falls_with_the_square_of_the_step():
     assert errors[1] / errors[2] == pytest.approx(4, rel=0.05)
 
 
+@pytest.mark.thorough
 def test_unknowns_data_and_scales():
     """A regression: the posterior is a normal law that is known exactly."""
     rng = np.random.default_rng(0)
@@ -112,6 +115,7 @@ def test_unknowns_data_and_scales():
     assert "eff. size" in draws.summary()
 
 
+@pytest.mark.thorough
 def test_a_run_can_be_repeated():
     graph = symad.trace(GAUSS, (x, y))
     first, again, other = (hmc(graph, [0, 0], count=50, seed=s) for s in (1, 1, 2))
@@ -119,6 +123,7 @@ def test_a_run_can_be_repeated():
     assert not np.array_equal(first.flat, other.flat)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "goal"), [("metropolis", 0.234), ("langevin", 0.574), ("hmc", 0.8)])
 def test_the_step_is_tuned(name, goal):
     draws = SAMPLERS[name](symad.trace(GAUSS, (x, y)), [0.0, 0.0], warmup=500, count=300, seed=4)
@@ -149,6 +154,7 @@ def test_effective_size_of_autoregressions(rho):
     assert effective_sample_size(draws) == pytest.approx(40_000 * (1 - rho) / (1 + rho), rel=0.1)
 
 
+@pytest.mark.thorough
 def test_standard_errors_cover():
     """|mean| < 2 standard errors in about 95 of 100 runs of a correlated chain."""
     covered = [

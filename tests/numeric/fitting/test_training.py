@@ -228,6 +228,7 @@ def test_progress_is_shown(capsys):
     assert "loss" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_training_narrows_but_does_not_close_the_gap_to_the_exact_maximum():
     """Exact weights exist; from random ones Adam finds good ones only."""
     stream = ((maximum.batch(np.random.default_rng(k)),) for k in range(10**6))

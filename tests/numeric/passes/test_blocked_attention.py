@@ -285,6 +285,7 @@ def test_code_is_kept_by_the_formula_and_not_by_the_function():
     assert kernel_of.cache_info().currsize == known + 1
 
 
+@pytest.mark.thorough
 def test_memory_grows_with_the_length_not_its_square():
     import tracemalloc
 

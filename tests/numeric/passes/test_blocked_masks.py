@@ -99,6 +99,7 @@ def test_masks_of_batch_and_head():
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.thorough
 @given(
     a=st.integers(-3, 3), b=st.integers(-3, 3), c=st.integers(-40, 40), d=st.integers(1, 9),
     kind=st.sampled_from([sp.Le, sp.Lt, sp.Ge, sp.Gt, sp.Eq, sp.Ne]),

@@ -109,6 +109,7 @@ def directional(function, value, direction, step=1e-3):
     return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(("name", "reduce", "compiled"), CASES)
 def test_cotangents_are_derivatives_of_the_kernel_matrix(name, reduce, compiled, monkeypatch):
     settle(monkeypatch, compiled)

@@ -161,6 +161,7 @@ def random_program(seed):
     return Program("f", (x, y), tuple(statements), results, TupleOf((None, None)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("in_steps", [False, True])
 def test_random_programs_keep_their_results(in_steps):
     filled = 0

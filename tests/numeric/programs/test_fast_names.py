@@ -120,6 +120,7 @@ def test_names_of_functions_are_free_for_inputs(style):
     assert np.allclose(kernel(4.0, np.full(3, 3.0), 1.5), wanted)
 
 
+@pytest.mark.thorough
 def test_long_programs_of_a_name_that_they_use():
     """Regular programs are printed as runs, with index arrays, constants and functions of the module."""
     for name in ("sech", "CONSTANTS", "RESULTS", "I1"):

@@ -94,6 +94,7 @@ def test_a_result_that_is_an_argument_is_copied():
     cases.assert_same(run_program(program, values), kept(*values))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("name", ["Root 0", "Root 0 forward", "Root 0 back"])
 def test_an_implicit_function_calls_its_equations(name, batched):

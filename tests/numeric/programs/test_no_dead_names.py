@@ -101,6 +101,7 @@ def check(graph):
         assert dead_names(source) == set(), target
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", list(models()))
 def test_models(name):
     try:

@@ -41,11 +41,13 @@ def agree(graph, values, rtol=1e-9):
     cases.assert_same(run_program(plain_program(graph), values), expected, rtol)
 
 
+@pytest.mark.sample(142)
 @over("name", EXAMPLES)
 def test_every_op(name):
     agree(EXAMPLES[name], cases.point(EXAMPLES[name]))
 
 
+@pytest.mark.sample(34)
 @over("name", STAGES)
 def test_models_and_their_gradients(name):
     model = STAGES[name].model()
@@ -57,6 +59,7 @@ def test_models_and_their_gradients(name):
         agree(symad.value_and_gradient(graph, model.wrt), model.point, 1e-7)
 
 
+@pytest.mark.sample(6)
 @over("seed", range(12))
 def test_random_programs(seed):
     shapes = random_programs.shapes_of(seed)
@@ -72,6 +75,7 @@ def test_plain_and_fast_text_agree(name):
     cases.assert_same(lower(graph, style="plain")(*values), lower(graph)(*values))
 
 
+@pytest.mark.thorough
 @over("name", cases.LISTINGS)
 def test_the_saved_file_stands_alone_and_ends_with_the_entry_point(name, tmp_path):
     graph = cases.LISTINGS[name]()
@@ -182,6 +186,7 @@ def test_the_page_of_listings_shows_what_is_printed():
     assert page == cases.listings.page(), "the style has changed: python docs/make_listings.py, and read it"
 
 
+@pytest.mark.thorough
 def test_very_long_sums_compile():
     xs = sp.symbols("x:4000")
     graph = symad.trace(sp.Add(*(x if k % 2 else -x for k, x in enumerate(xs))), list(xs))

@@ -85,6 +85,7 @@ FAST_GRAPH = (*ARRAY_GRAPH, *BLOCK_GRAPH, *NUMPY_GRAPH)
 KERNELS_GRAPH = (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)
 
 
+@pytest.mark.sample(65)
 @over("name", SOME)
 def test_each_graph_pass_of_fast_code_keeps_the_function(name):
     graph = SOME[name]

@@ -94,6 +94,7 @@ def test_the_recipe_is_short():
     assert len(recipe().splitlines()) < 40
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_the_backend_of_the_recipe_runs(name, backend):
     ours, theirs, shapes = CASES[name]

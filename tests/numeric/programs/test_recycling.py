@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import pytest
 
 import symad
 from symad.numeric import lower
@@ -62,6 +63,7 @@ def test_memory_does_not_pile_up_and_lies_on_cache_lines() -> None:
     assert all((block.ctypes.data + start) % 64 == 0 for block, start in [*blocks(kernel), *blocks(other)])
 
 
+@pytest.mark.thorough
 def test_threads_have_memory_of_their_own() -> None:
     kernel, values = kernel_and_values()
     wrong = []

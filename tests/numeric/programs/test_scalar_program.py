@@ -44,6 +44,7 @@ def test_integers_are_written_as_floats_and_long_expressions_get_names() -> None
     assert lower(chain)(0.7) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_many_scalars_from_runs_are_floats_at_a_point_and_arrays_over_a_batch() -> None:
     xs = sp.symbols("x:400", real=True)
     terms = [100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(xs)]

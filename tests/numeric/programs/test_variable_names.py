@@ -169,6 +169,7 @@ def test_names_are_no_part_of_the_mathematics():
     assert symad.trace(first, [()]) is f
 
 
+@pytest.mark.thorough
 def test_frames_are_freed():
     class Held:
         pass

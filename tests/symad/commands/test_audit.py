@@ -56,6 +56,7 @@ def others():
 """
 
 
+@pytest.mark.thorough
 def test_every_row_of_a_file_has_its_verdict(tmp_path, capsys):
     path, page = tmp_path / "claims.py", tmp_path / "audit.html"
     path.write_text(CLAIMS)
@@ -99,6 +100,7 @@ def grouped():
 """
 
 
+@pytest.mark.thorough
 def test_one_name_of_a_file_is_audited(tmp_path, capsys):
     path = tmp_path / "named.py"
     path.write_text(NAMED)
@@ -112,6 +114,7 @@ def test_one_name_of_a_file_is_audited(tmp_path, capsys):
     assert code == UNDECIDED and "no 'nothing'" in row["note"] and "single" in row["note"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "told"),
     [("raise ValueError('broken')", "broken"), ("x = (", "SyntaxError"), ("x = 1", "declares nothing"),
@@ -157,6 +160,7 @@ class Bare(torch.autograd.Function):
 """
 
 
+@pytest.mark.thorough
 def test_autograd_functions_of_a_file_are_audited(tmp_path, capsys):
     pytest.importorskip("torch")
     path = tmp_path / "layers.py"
@@ -170,6 +174,7 @@ def test_autograd_functions_of_a_file_are_audited(tmp_path, capsys):
     assert code == UNDECIDED and "formula" in rows["Bare"]["note"]
 
 
+@pytest.mark.thorough
 def test_a_wrong_hessian_of_statsmodels_is_found_and_confirmed():
     pytest.importorskip("statsmodels")
     from symad.audits.statsmodels_counts import inflated_counts
@@ -213,6 +218,7 @@ def test_unknown_packages_are_refused_by_name(capsys):
     assert main(["audit"]) == USAGE
 
 
+@pytest.mark.thorough
 def test_derivatives_of_statsmodels_are_proved_against_its_own_code():
     """Links, families, variances and robust norms, for all tuning constants; none is refuted."""
     pytest.importorskip("statsmodels")
@@ -258,6 +264,7 @@ def test_a_wrong_derivative_of_code_is_refuted():
     assert untraced.verdict in ("undecided", "failed") and "TraceError: int() of" in untraced.note
 
 
+@pytest.mark.thorough
 def test_objectives_of_scikit_learn_are_measured():
     """Linear models, Huber's regression, neighbourhood components and t-SNE: value and gradient."""
     pytest.importorskip("sklearn")
@@ -269,6 +276,7 @@ def test_objectives_of_scikit_learn_are_measured():
     assert len(rows) == 9 and {row.verdict for row in rows} == {"measured"}, rows
 
 
+@pytest.mark.thorough
 def test_what_is_known_of_statsmodels_is_found_again():
     """OLS.hessian lacks a factor, exposures are logarithms twice: each with the right number by 50 digits."""
     pytest.importorskip("statsmodels")

@@ -296,6 +296,7 @@ def test_other_files_are_no_certificates(tmp_path, text, capsys):
 # ---- ops -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_ops_shows_every_operation(capsys):
     assert main(["ops"]) == OK
     shown = capsys.readouterr().out
@@ -387,6 +388,7 @@ def test_wrong_usage(arguments):
     assert main(arguments) == USAGE
 
 
+@pytest.mark.thorough
 def test_the_command_is_installed_as_a_module(tmp_path):
     code = "import sys; from symad.cli import main; sys.exit(main(['--version']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
@@ -403,6 +405,7 @@ def test_the_tour_lists_its_stages(capsys):
     assert all(stage.about in shown for stage in all_stages().values())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["chain rule", "rosenbrock", "arm"])
 def test_first_stages_of_the_tour(name, tmp_path, capsys):
     assert main(["tour", name, "--out", str(tmp_path / "out")]) == OK
@@ -621,6 +624,7 @@ def test_what_is_no_c_that_stands_alone_is_an_error(tmp_path, capsys):
     assert "import numpy as np" in out.read_text()
 
 
+@pytest.mark.thorough
 def test_a_reader_who_stops_is_no_error_and_no_verdict():
     process = subprocess.Popen(
         [sys.executable, "-m", "symad", "tour", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 USERS_FUNCTION = """
     import sympy as sp, numpy as np, symad
     scaled = sp.Function("scaled", real=True)

@@ -5,6 +5,8 @@ import pytest
 from symad.cli.tour.runner import run_stage
 from symad.cli.tour.stages import all_stages
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("name", ["kernels", "divergences", "autoencoder"])
 def test_stage(name):

@@ -49,6 +49,7 @@ def test_every_name_is_there_in_a_new_process_too(name):
     assert getattr(symad, name) is not None
 
 
+@pytest.mark.thorough
 def test_names_that_are_loaded_on_use_load_nothing_before():
     code = (
         "import sys, symad; dir(symad); late = ('numeric', 'torch', 'jax', 'verification')\n"
@@ -65,6 +66,7 @@ def test_a_bridge_without_its_library_says_so(monkeypatch):
         symad.__getattr__("torch")
 
 
+@pytest.mark.thorough
 def test_import_star_needs_no_other_library():
     code = (
         "import sys; sys.modules['torch'] = sys.modules['jax'] = None\nfrom symad import *\nprint(gradient)"

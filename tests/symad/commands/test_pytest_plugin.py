@@ -52,6 +52,7 @@ def test_with_the_fixture(symad_verify):
 """
 
 
+@pytest.mark.thorough
 def test_failing_tests_print_the_certificate(tmp_path):
     done = run(tmp_path, USED)
     assert done.returncode == 1 and "2 failed, 3 passed" in done.stdout, done.stdout + done.stderr

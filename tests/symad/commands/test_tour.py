@@ -95,6 +95,7 @@ def test_resuming_needs_a_folder(stages, capsys):
     assert "--out" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_without_matplotlib_stages_draw_nothing_and_go_well(tmp_path, monkeypatch):
     monkeypatch.setattr("symad.cli.tour.stage.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -50,6 +50,7 @@ def close(found, expected, rtol=1e-11):
         np.testing.assert_allclose(f, e, rtol=rtol, atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [last, every])
 @pytest.mark.parametrize("length", [1, 2, 7, 16])
 def test_all_policies_have_the_gradient_of_the_whole(make, length):
@@ -178,6 +179,7 @@ def peak(memory, length, n, kernel_of):
     return found / (8 * n)
 
 
+@pytest.mark.thorough
 def test_measured_memory_follows_the_policy():
     """In states of n numbers: about 2 T for "all", √T and log T for the others."""
     length, n = 400, 20_000

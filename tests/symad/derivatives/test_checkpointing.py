@@ -48,6 +48,7 @@ plans = st.builds(
 )
 
 
+@pytest.mark.thorough
 @given(plans)
 def test_plans_reverse_every_step_once_from_states_that_are_there(plan):
     kept, latest, reversed_ = {0}, 0, []

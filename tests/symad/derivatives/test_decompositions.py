@@ -90,6 +90,7 @@ SCALARS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SCALARS)
 def test_values_and_gradients_are_those_of_torch(name):
     ours, theirs, at = SCALARS[name]
@@ -129,6 +130,7 @@ def test_ill_conditioned_columns():
     assert np.abs(Q @ R - a).max() < 1e-15
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 30.0, 1e3])
 def test_the_exponential_is_scipys(scale):
     a = scale * (SQUARE - SQUARE.T if scale > 100 else SQUARE)  # that of large skew matrices is a rotation
@@ -144,6 +146,7 @@ def test_the_exponential_is_scipys(scale):
         )
 
 
+@pytest.mark.thorough
 def test_given_squarings():
     a = SQUARE / np.abs(SQUARE).sum(0).max()
     expected = scipy.linalg.expm(a)
@@ -257,6 +260,7 @@ IDENTITIES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", IDENTITIES)
 def test_defining_identities_are_certified(name):
     left, right, shape = IDENTITIES[name]
@@ -282,6 +286,7 @@ def one(a):
     return np.linalg.eigh(np.linalg.det(a) * np.eye(a.shape[0]))[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("name", FALSE)
 def test_what_holds_for_other_vectors_only_is_not_certified(name, size):

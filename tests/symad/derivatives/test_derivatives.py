@@ -230,6 +230,7 @@ def test_shared_dags_stay_shared() -> None:
     assert float(gradient(0.1)) == pytest.approx(slope, rel=1e-10)
 
 
+@pytest.mark.thorough
 def test_deep_chains_do_not_recurse() -> None:
     with sp.evaluate(False):
         f = x

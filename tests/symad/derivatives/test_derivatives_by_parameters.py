@@ -67,6 +67,7 @@ def test_a_program_is_measured_and_a_wrong_one_refuted():
     assert wrong.status == "refuted"
 
 
+@pytest.mark.thorough
 def test_what_rests_on_numerical_differentiation_is_never_more_than_measured():
     made = symad.check(sp.zeta(s))
     assert made.status == "measured" and all(e.status == "measured" for e in made.entries)

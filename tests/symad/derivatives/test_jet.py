@@ -25,6 +25,7 @@ SCALARS = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SCALARS)
 def test_fifty_digits(name):
     """mpmath.taylor differentiates numerically in high precision."""
@@ -69,6 +70,7 @@ def agree(graph, order, values, dots, rtol=1e-10, atol=1e-11):
     return fast
 
 
+@pytest.mark.thorough
 def test_jax():
     """A network of two layers, order 5, with JAX's own Taylor mode."""
     jax = pytest.importorskip("jax")
@@ -144,6 +146,7 @@ def test_linear_algebra(f):
     agree(graph, 4, values, [g.normal(size=(3, 3)), g.normal(size=3)])
 
 
+@pytest.mark.thorough
 def test_the_number_of_nodes_grows_with_the_square_of_the_order():
     """Where nesting has thousands of nodes at order 8, a series has hundreds at order 10."""
     W, U, v = (sp.IndexedBase(n, shape=s) for n, s in (("W", (4, 3)), ("U", (4,)), ("v", (3,))))
@@ -186,6 +189,7 @@ def test_order_10_has_at_most_2000_nodes(f):
     assert len(symad.jet(f, 10).nodes) <= 2000
 
 
+@pytest.mark.thorough
 def test_forward_laplacian_of_a_network():
     """Σ_i ∂²f/∂x_i² by second-order series in all directions, against the trace of torch's Hessian."""
     torch = pytest.importorskip("torch")

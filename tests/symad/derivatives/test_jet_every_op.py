@@ -79,6 +79,7 @@ def points_of(name):
     return case, real[: 1 if name in SLOW else 2]
 
 
+@pytest.mark.sample(73)
 @pytest.mark.parametrize("name", quick(FUNCTIONS, SLOW))
 def test_scalar_functions(name):
     """Order 4 against mpmath's Taylor series of the function that the table gives by hand."""
@@ -108,6 +109,7 @@ def test_scalar_functions(name):
                 assert abs(found[k] - wanted) <= mpmath.mpf(10) ** -20 * (abs(wanted) + scale), (point, k)
 
 
+@pytest.mark.thorough
 def test_nodes_of_every_op():
     """At most 2,000 nodes to order 10, and no more than four times those to order 5, and the graph."""
     for case, graph in EXAMPLES.items():

@@ -66,6 +66,7 @@ def traced(name):
     return symad.trace(lambda *a: CASES[name](np, functions.scan, *a), [v.shape for v in VALUES])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_tangents_and_gradients(name):
     graph = traced(name)
@@ -95,6 +96,7 @@ def test_hessians(name, mode):
     np.testing.assert_allclose(np.reshape(found, wanted.shape), wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("memory", ["all", "sqrt", 2, ("binomial", 2)])
 def test_folds_inside_of_a_scan(memory):
     def program(a, xs, ys):

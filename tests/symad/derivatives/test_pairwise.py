@@ -84,6 +84,7 @@ def test_value_and_gradients(name, reduce, columns):
             np.testing.assert_allclose(g, leaf.grad.numpy(), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-forward", "reverse-over-reverse"])
 def test_hessian_vector_products(mode):
     graph, values, torch_loss = setting("weighted", "softmax")

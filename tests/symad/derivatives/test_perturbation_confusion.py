@@ -254,6 +254,7 @@ def test_traced_values_are_no_functions():
 # ---- placeholders of bodies inside each other ----------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_loops_in_recomputed_parts_in_generated_code():
     """The bodies of the part and of its loop number their inputs from 0; y is 1 outside and 2 inside."""
     points = np.array([0.3, -0.5, 0.8])

@@ -203,6 +203,7 @@ def test_errors_name_the_shapes() -> None:
         scan(lambda c, a, b: c, x, [x, array("z", 4, 2)])
 
 
+@pytest.mark.thorough
 def test_no_steps_have_values_but_no_derivatives():
     """The errors name the size: a state before the first step would be read by its position from the end."""
     T = sp.Symbol("T", integer=True, positive=True)

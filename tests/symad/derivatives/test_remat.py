@@ -107,6 +107,7 @@ def test_inside_a_scan_and_in_batches():
     )
 
 
+@pytest.mark.thorough
 def test_measured_memory_falls():
     """A chain of 30 blocks with five inner values each: what is kept falls from all to the states."""
     n, depth = 50_000, 30

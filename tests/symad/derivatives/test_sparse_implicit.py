@@ -54,6 +54,7 @@ def test_ten_thousand_unknowns():
         np.testing.assert_allclose(found, [c_bar, s_bar], rtol=1e-6)  # the condition number is 4·10⁷
 
 
+@pytest.mark.thorough
 def test_a_square_of_ten_thousand_unknowns():
     """−Δu + c u³ = 1: the derivative against a difference of solutions, along two meshes."""
     m = 101

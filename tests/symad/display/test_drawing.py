@@ -115,6 +115,7 @@ def test_every_op_can_be_drawn(op_class, tmp_path):
         assert ElementTree.parse(tmp_path / "f.svg").getroot().tag == SVG + "svg"
 
 
+@pytest.mark.thorough
 def test_a_long_graph_shows_its_ends(tmp_path):
     end = start = input_node(x)
     for _ in range(5000):

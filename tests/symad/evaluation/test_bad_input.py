@@ -173,6 +173,7 @@ def test_huge_shapes_cost_nothing_until_they_are_called():
     assert "x" in lower(graph).source
 
 
+@pytest.mark.thorough
 def test_numbers_beyond_the_floats():
     """As in IEEE arithmetic: infinite, or 0."""
     arrays = symad.trace(lambda a: a * 2**70 + a / 10**400 + np.array([0, 10**17]), [(2,)])

@@ -27,6 +27,7 @@ def contractions(draw):
     return inputs, output, lengths, draw(st.booleans())
 
 
+@pytest.mark.thorough
 @given(contractions(), st.integers(0, 100))
 def test_values_are_those_of_einsum(case, seed):
     inputs, output, lengths, by_columns = case

@@ -126,6 +126,7 @@ def test_hessian_costs_are_numbers(mode):
     assert symad.memory(h).is_Integer
 
 
+@pytest.mark.thorough
 def test_long_graphs_are_counted_without_recursion():
     node = start = input_node(x)
     for _ in range(20_000):

@@ -41,6 +41,7 @@ def test_the_polynomial_of_the_tables():
 numbers = st.fractions(-5, 5, max_denominator=100).filter(bool)
 
 
+@pytest.mark.thorough
 @given(numbers, numbers, numbers, numbers)
 def test_operators_follow_the_rules_of_calculus(a, s, b, t):
     u, v = Dual(a, s), Dual(b, t)

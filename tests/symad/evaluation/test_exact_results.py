@@ -58,6 +58,7 @@ def test_derivatives_at_integers_are_sympys_numbers(f):
         assert found == as_fraction(f.diff(symbol).subs(at))
 
 
+@pytest.mark.thorough
 def test_long_sums_stay_exact():
     variables = sp.symbols("v:300")
     f = sum(100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(variables))

@@ -121,6 +121,7 @@ def scalar_of(node):
     return Graph(_inputs(node), (sum_all(mul(array_constant(weights.ravel()), flat, flat)),))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("node", SMOOTH, ids=_id)
 def test_the_four_hessians(node):
     """H v is the derivative of the gradient along a random v, to 25 digits; all modes give that H."""
@@ -149,6 +150,7 @@ def _batchings(count):
     return [(0,) * count, *(alone if count > 1 else [])]
 
 
+@pytest.mark.sample(44)
 @pytest.mark.parametrize("node", [n for n in NODES if _inputs(n) and not graph_of(n).dims], ids=_id)
 def test_batches_are_loops(node):
     graph = graph_of(node)

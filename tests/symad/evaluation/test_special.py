@@ -50,6 +50,7 @@ def test_every_number_of_arguments_has_a_case():
             assert not missing, missing
 
 
+@pytest.mark.sample(70)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__} {c[1]}")
 def test_values_on_arrays(case):
     """Graph and NumPy code at six points, within 1e-11 of 30 digits."""
@@ -269,6 +270,7 @@ def test_second_derivatives_of_degrees_that_are_no_integers():
 MOMENTS = [(1, 0, 1), (1, 0, 0), (2, 0, 2), (1, 2, 0), (1, 1, 1), (2, 2, 1)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("orders", MOMENTS, ids=str)
 def test_derivatives_of_elliptic_integrals(orders):
     """Where the formulas of tables cancel, near 1, beyond π/2, and for large parameters, by quadrature."""
@@ -315,6 +317,7 @@ def test_bessel_functions_at_negative_numbers():
                 assert all(np.isnan(float(r)) for r in call(-1.5)), f
 
 
+@pytest.mark.thorough
 def test_formulas_of_tables_are_tested():
     """Derivatives of F and Π as SymPy prints them; these functions are not in the table of the checker."""
     elliptic = [(elliptic_f(x, y), y), (elliptic_pi(x, y), x), (elliptic_pi(x, y), y)]

@@ -310,6 +310,7 @@ def mutated(text: str, rng: np.random.Generator) -> str:
     return json.dumps(document)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_changed_files_load_or_are_refused_soon(tmp_path: Path, count: int) -> None:
     rng = np.random.default_rng(13)
@@ -359,6 +360,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             load(path)
 
 
+@pytest.mark.thorough
 def test_hostile_expressions_inside_a_graph_end_soon(tmp_path: Path) -> None:
     """Also those that are taken: what follows from them at loading is work with an end."""
     texts = [text for graph in graphs() if '"formula"' in (text := dumps(graph))]
@@ -414,6 +416,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.thorough
 def test_a_full_disk_leaves_the_file_that_was_there(tmp_path: Path) -> None:
     path = tmp_path / "g.json"
     symad.save(symad.trace(x**2), path)

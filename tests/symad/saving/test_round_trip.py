@@ -153,6 +153,7 @@ def test_every_op_comes_back(cls, k):
         assert set(back.args) == set(node.args)
 
 
+@pytest.mark.thorough
 def test_gradients_read_as_mathematics():
     s = Symbols(n)
     gradient = {name: symad.to_sympy(symad.gradient(*case(s))) for name, case in SCALARS.items()}
@@ -169,6 +170,7 @@ def test_graphs_of_functions_come_back():
     assert back(1.5, -2.5) == pytest.approx(graph(1.5, -2.5), rel=1e-15)
 
 
+@pytest.mark.thorough
 def test_deep_chains_come_back():
     node = input_node(x)
     for _ in range(20_000):
@@ -177,6 +179,7 @@ def test_deep_chains_come_back():
     assert symad.trace(form).outputs[0] is node
 
 
+@pytest.mark.thorough
 def test_deep_chains_of_matrices_come_back():
     matrix = input_node(sympy.MatrixSymbol("A", n, n), (n, n))
     node = matrix
@@ -186,6 +189,7 @@ def test_deep_chains_of_matrices_come_back():
     assert symad.trace(form).outputs[0] is node
 
 
+@pytest.mark.thorough
 def test_numbers_at_the_end_of_deep_chains_come_back():
     matrix = input_node(sympy.MatrixSymbol("A", n, n), (n, n))
     node = matrix

@@ -63,6 +63,7 @@ def test_every_op_can_be_saved(op_class):
         assert loads(dumps(g)) is g
 
 
+@pytest.mark.thorough
 def test_another_process_computes_the_same(tmp_path):
     g = symad.value_and_gradient(model())
     path = symad.save(g, tmp_path / "g.json")
@@ -71,6 +72,7 @@ def test_another_process_computes_the_same(tmp_path):
     assert [float(v) for v in done.stdout.split()] == [float(v) for v in g(0.7, 1.3)]
 
 
+@pytest.mark.thorough
 def test_the_text_is_the_same_in_every_process():
     code = (
         "import sympy, symad; from symad.saving.save_load import dumps;"
@@ -170,6 +172,7 @@ print(loads(text).inputs[0])
 """
 
 
+@pytest.mark.thorough
 def test_names_are_data_and_never_code():
     evil = sympy.Symbol("__import__('os').abort()", real=True)
     text = dumps(symad.gradient(sympy.sin(evil) ** 2))
@@ -338,6 +341,7 @@ junk = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 @given(st.sampled_from(PLACES), junk)
 def test_any_other_text_loads_or_is_refused(place, value):
     document = json.loads(json.dumps(FUZZED))
@@ -351,6 +355,7 @@ def test_any_other_text_loads_or_is_refused(place, value):
         assert isinstance(error, SavingError)
 
 
+@pytest.mark.thorough
 def test_long_graphs_are_saved_without_recursion():
     node = start = input_node(x)
     for _ in range(5_000):

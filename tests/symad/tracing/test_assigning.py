@@ -96,6 +96,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__} {c[1]}")
 def test_values_and_slopes(case):
     """Values are NumPy's, and slopes along a direction are central differences."""

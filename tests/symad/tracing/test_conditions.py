@@ -44,6 +44,7 @@ def lowered(graph, backend):
     return graph if backend == "graph" else lower(graph, backend)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("backend", ["graph", "numpy", "c", "plain"])
 @pytest.mark.parametrize("name", PIECES)
 def test_undefined_regions_stay_undefined(name: str, backend: str) -> None:

@@ -44,6 +44,7 @@ def test_derivatives_are_functions_of_this_kind():
     assert abs(moved - back @ w) < 1e-12
 
 
+@pytest.mark.thorough
 def test_code_and_certificates():
     kernel = loss.gradient("w").lower()
     np.testing.assert_allclose(kernel(w, X, t), 2 * X.T @ residual / 5, rtol=1e-12)

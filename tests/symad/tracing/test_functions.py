@@ -101,6 +101,7 @@ def test_derivatives_up_to_the_third(head):
             assert float(by_sympy) == pytest.approx(exact, rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("head", [sigmoid, softplus, silu, gelu], ids=lambda h: h.__name__)
 def test_derivatives_are_accurate_far_from_zero(head):
     graph = symad.gradient(symad.trace(head(x)), wrt=x)
@@ -227,6 +228,7 @@ def test_keepdims_and_several_axes():
     np.testing.assert_allclose(graph(t), scipy.special.softmax(t, axis=(0, 2)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_derivatives_of_softmax_equal_those_of_entries(axis):
     z = Matrix(2, 3, symbols("z:6", real=True))

@@ -23,6 +23,7 @@ class Thing:
         self.held = held
 
 
+@pytest.mark.thorough
 def test_entries_go_with_their_values() -> None:
     table, first, second = WeakTable(), Thing(), Thing()
     table.keep("a", first)
@@ -33,6 +34,7 @@ def test_entries_go_with_their_values() -> None:
     assert list(table) == ["b"]
 
 
+@pytest.mark.thorough
 def test_what_the_key_held_goes_too_however_long_the_chain() -> None:
     """Each key holds the value before it: no recursion, and nothing is left."""
     table, last = WeakTable(), Thing()
@@ -82,6 +84,7 @@ def test_a_key_that_is_entered_again_before_its_old_entry_is_removed_stays() -> 
     assert table["a"]() is again and not table._dead
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [4])
 def test_threads_that_make_and_drop_equal_nodes_get_one(count: int) -> None:
     x = input_node(sp.Symbol("x_interning", real=True))

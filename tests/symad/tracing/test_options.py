@@ -186,6 +186,7 @@ def names_read(answer):
     return parameters, loads
 
 
+@pytest.mark.thorough
 def test_every_parameter_of_an_answer_is_read():
     unread = {
         f"{answer.__name__}({name})"

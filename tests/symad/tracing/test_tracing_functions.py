@@ -529,6 +529,7 @@ def test_symbolic_dimensions():
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_running_sums_and_products_of_symbolic_length(axis):
     """Loops of n steps: values as NumPy's, derivatives as those of the known length, nothing of size n²."""
@@ -639,6 +640,7 @@ def _count_sympy(monkeypatch):
     return counted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("head", [np.sin, sympy.sin])
 def test_long_loops_build_no_sympy_expression(monkeypatch, head):
     steps = 10_000

@@ -146,6 +146,7 @@ def point_of(graph, sizes, seed=3):
     return values, substitution
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_equal_explicit_ones(name):
     expression, sizes = CASES[name], {n: N, m: M}
@@ -163,6 +164,7 @@ def test_values_and_gradients_equal_explicit_ones(name):
             assert found == pytest.approx(expected, rel=1e-11, abs=1e-13), (symbol, position)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "name", ["differences", "triangle", "convolution", "log sum exp", "delta shifted", "products"]
 )

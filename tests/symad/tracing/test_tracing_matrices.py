@@ -73,6 +73,7 @@ def concrete(case):
     return case(Symbols(3))
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("size", [3, n], ids=["3", "n"])
 @pytest.mark.parametrize("name", SCALARS)
 def test_scalar_functions_of_matrices(name, size):
@@ -114,6 +115,7 @@ def test_hessians(name, mode):
     assert_close(graph(*values), hessian(explicit, by, there))
 
 
+@pytest.mark.sample(22)
 @pytest.mark.parametrize("size", [3, n], ids=["3", "n"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrix_functions(name, size):

@@ -186,6 +186,7 @@ def test_equal_elements_keep_their_order():
         assert np.array_equal(lower(graph, dtype="float32")(ties.astype("float32")), f(ties, **options))
 
 
+@pytest.mark.thorough
 def test_missing_elements():
     with_gaps = np.array([[1.0, np.nan, 3.0, np.nan], [np.nan, 2.0, 5.0, 1.0], [4.0, 1.0, 0.0, 2.0]])
     cases = [
@@ -225,6 +226,7 @@ def test_batches_of_sorted_lines():
     np.testing.assert_allclose(lines(A), np.sort(A, axis=1) * np.argmin(A, axis=1)[:, None])
 
 
+@pytest.mark.thorough
 def test_a_sum_of_sorted_elements_is_certified():
     """The sum of the three largest of four is the sum without the least."""
     top = symad.trace(lambda v: np.sum(np.sort(v)[1:]), [(4,)])

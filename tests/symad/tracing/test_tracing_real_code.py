@@ -146,6 +146,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
 def test_values_and_slopes_are_those_of_numpy(f):
     x = np.array([0.31, -0.72, 0.55, -1.3, 0.94])

@@ -34,6 +34,7 @@ def known_for_all_sizes(certificate):
     return all(e.status == "tested" and "for all" in e.claim and 0 < e.bound < 2**-64 for e in entries)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_derivatives_are_known_for_all_sizes(name):
     f, shapes = CERTIFIED[name]
@@ -42,6 +43,7 @@ def test_derivatives_are_known_for_all_sizes(name):
     assert known_for_all_sizes(certificate)
 
 
+@pytest.mark.thorough
 def test_autoregression_of_any_order_and_length():
     certificate = symad.check(symad.trace(ar.loss(), [ar.w, ar.b, ar.x]))
     assert certificate.status == "tested" and known_for_all_sizes(certificate)  # it has slices
@@ -130,6 +132,7 @@ def test_a_shift_by_the_largest_element_makes_no_difference(name):
     assert certificate.status == "tested" and known_for_all_sizes(certificate)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MISTAKEN)
 def test_a_mistaken_shift_is_refuted(name):
     left, right, shape = MISTAKEN[name]

@@ -73,6 +73,7 @@ def goals_of(claim):
 LIMITS = Limits(200_000, 4000)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_are_proved_and_replayed_without_the_finder(name, monkeypatch):
     certificate = symad.check(FUNCTIONS[name], seed=1)
@@ -128,6 +129,7 @@ def changed(steps, path):
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["Gauss", "roots and logarithms", "logistic", "maximum", "cases", "power"])
 def test_every_changed_step_is_found(name):
     certificate = symad.check(FUNCTIONS[name], seed=1)
@@ -266,6 +268,7 @@ def test_relations_are_used_only_where_they_hold(pair, true):
     assert bool(find([claim], [(0, 0, 0)], LIMITS).proofs) is true
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "users"])  # those are no pairs
 def test_no_pair_that_differs_has_a_proof(family):
     """The finder alone, without any evaluation at points behind it."""
@@ -445,6 +448,7 @@ def test_the_checker_imports_the_graph_the_ops_and_nothing_else_of_symad():
     assert not {name for name in found if name.startswith(("flint", "networkx"))}
 
 
+@pytest.mark.thorough
 def test_random_steps_never_crash_the_checker():
     certificate = symad.check(FUNCTIONS["logistic"], seed=1)
     claims, (proof, *_) = claims_of(certificate.comparisons), certificate.proofs

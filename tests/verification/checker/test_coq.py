@@ -86,12 +86,6 @@ def text_of(f, wrt=None, inputs=None, name="f", **options):
     return as_coq(Model(f, graph, tuple(wrt or graph.inputs)), name, **options)
 
 
-def checked(library, text, name="f"):
-    """Whether coqc accepts a text, and what it says."""
-    (library / f"{name}.v").write_text(text, encoding="utf-8")
-    return coqc(library, f"{name}.v")
-
-
 def axioms_of(told):
     return set(re.findall(r"^([A-Z]\w+(?:\.\w+)+)\s*:?", told, re.MULTILINE))
 
@@ -185,6 +179,7 @@ def test_the_library_is_written_next_to_the_file(tmp_path):
 # ---- the table of lemmas ------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_every_function_of_the_derivative_table_has_a_lemma_or_a_reason():
     code = (
         "import symad; from symad.numbers.numpy_names import NUMPY_NAMES; "
@@ -232,6 +227,7 @@ def test_coqc_accepts_gradient_and_hessian_with_the_axioms_of_real_numbers(libra
     assert axioms_of(told) == AXIOMS
 
 
+@pytest.mark.sample(1)
 @needs_coq
 @pytest.mark.parametrize("kind", ["in the formula alone", "in formula and data"])
 def test_coqc_rejects_a_wrong_gradient(library, kind):
@@ -247,6 +243,7 @@ def test_coqc_rejects_a_wrong_gradient(library, kind):
     assert "Error" in told
 
 
+@pytest.mark.thorough
 @needs_coq
 def test_coqc_rejects_a_domain_that_is_too_large(library):
     text = text_of(sp.log(x) * y, hessian=False)
@@ -256,6 +253,7 @@ def test_coqc_rejects_a_domain_that_is_too_large(library):
     assert not accepted
 
 
+@pytest.mark.thorough
 @needs_coq
 def test_coqc_accepts_an_lstm_cell_of_arrays(library):
     f, inputs = lstm_cell(1)
@@ -290,6 +288,7 @@ def test_kinks_and_branches_are_written(name):
     assert f"Theorem {name}_gradient_correct" in text_of(BRANCHES[name], name=name)
 
 
+@pytest.mark.thorough
 @needs_coq
 @pytest.mark.parametrize("name", ["max_of_3", "cases"])
 def test_coqc_accepts_kinks_and_branches(library, name):
@@ -307,6 +306,7 @@ def test_coqc_accepts_all_kinks_and_branches(library, name):
     assert axioms_of(told) == AXIOMS
 
 
+@pytest.mark.thorough
 @needs_coq
 @pytest.mark.parametrize("change", ["the other branch", "a tie"])
 def test_coqc_rejects_wrong_branches(library, change):
@@ -326,6 +326,7 @@ def test_coqc_rejects_wrong_branches(library, change):
     assert not checked(library, wrong, "mutant")[0]
 
 
+@pytest.mark.thorough
 @needs_coq
 def test_coqc_accepts_a_quotient_that_cancels_at_some_values(library):
     """The derivative of x y log x holds x y/x, whose own derivative is as large as y/x but for x/x = 1."""
@@ -346,6 +347,7 @@ QUOTIENTS = {
 """Models whose derivatives are equal by x (1/x) = 1 alone, where the domain says that x is not 0."""
 
 
+@pytest.mark.thorough
 @needs_coq
 def test_coqc_accepts_a_quotient_by_a_power(library):
     text = text_of(QUOTIENTS["witch"], name="witch")
@@ -409,6 +411,7 @@ def test_a_comparison_is_refused_by_its_sign():
         text_of(f, inputs=[()])
 
 
+@pytest.mark.thorough
 @needs_coq
 @pytest.mark.parametrize("name", ["softmax", "half_integers", "free_exponent"])
 def test_coqc_accepts_exponentials_and_powers(library, name):
@@ -453,6 +456,7 @@ FIRST_ENTRY = {
 }
 
 
+@pytest.mark.thorough
 @needs_coq
 def test_coqc_rejects_a_softmax_whose_gradient_is_a_millionth_too_large(library, monkeypatch):
     wrong = changed(write.gradient, FIRST_ENTRY["a millionth too large"])

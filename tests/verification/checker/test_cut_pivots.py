@@ -106,6 +106,7 @@ ELSEWHERE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [*WRONG, *ELSEWHERE])
 def test_wrong_neighbours_are_not_called_equal(name):
     first, second = sides(*(WRONG | ELSEWHERE)[name], 2)

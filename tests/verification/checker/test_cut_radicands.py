@@ -34,6 +34,7 @@ def bends():
     return made["forward-over-reverse"], made["reverse-over-reverse"], (*nodes, *u, *v)
 
 
+@pytest.mark.thorough
 def test_hessians_of_norms_in_norms_agree_without_extensions_of_the_field(monkeypatch):
     monkeypatch.setattr(runs, "MAX_CUT_LEVELS", 0)  # no root is taken exactly
     first, second, inputs = bends()

@@ -69,6 +69,7 @@ SLOW = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*DERIVED, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_the_checker_derives_them_and_needs_no_choice_of_sizes(name):
     f, shapes = (DERIVED | SLOW)[name]
@@ -90,6 +91,7 @@ def claims_of(f, shapes):
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in DERIVED if name != "a vector"])
 def test_mutants_are_not_derived(name):
     for derivative, right in claims_of(*DERIVED[name]):
@@ -184,6 +186,7 @@ def composed(names):
     return f
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_proved_for_all_sizes_agrees_at_small_ones(seed):
     """Of compositions of functions that differ in one place, mostly none are equal."""
@@ -205,6 +208,7 @@ def test_what_is_proved_for_all_sizes_agrees_at_small_ones(seed):
     assert proved > 5
 
 
+@pytest.mark.thorough
 def test_large_arrays_of_known_size_are_proved_as_wholes():
     """Written out, these derivatives have a hundred thousand terms."""
     graph = symad.trace(lambda q, s, v: (functions.attention(q, s, v) ** 2).sum(), [(48, 16)] * 3)

@@ -22,6 +22,8 @@ from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from tests.verification.checker.random_claims import n, variable
 
+pytestmark = pytest.mark.thorough
+
 few = n - 1
 size, one = Node.of(Dimension(few)), constant(1)
 x, y = (input_node(sp.Symbol(name, real=True)) for name in "xy")

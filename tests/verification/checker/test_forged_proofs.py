@@ -294,6 +294,7 @@ def test_an_integer_may_be_zero():
 # ---- bounded time and memory --------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_huge_numbers_and_powers_are_refused_before_they_are_computed():
     a = input_node(x)
     tower = add(a, constant(3))
@@ -317,6 +318,7 @@ def test_sizes_that_overflow_are_refused():
     assert "4096 elements" in refused(equal_nodes(a, a))
 
 
+@pytest.mark.thorough
 def test_deep_graphs_are_refused_or_decided():
     u, *_ = vectors()
     deep = u

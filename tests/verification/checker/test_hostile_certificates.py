@@ -81,6 +81,7 @@ def nearby(value, rng):
     return rng.choice(heads) if value in heads else value
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["a gradient", "an equality"])
 def test_what_is_still_proved_of_changed_graphs_is_true(name):
     """Claims are changed, and the proof is left: what is accepted is the same or another true claim."""
@@ -237,6 +238,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("with_proofs", [True, False])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_with_the_derivative_of_another_function_are_refuted(name, with_proofs):

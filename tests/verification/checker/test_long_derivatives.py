@@ -52,6 +52,7 @@ def proved(claim, sweeps):
     return find_for_all_sizes([claim], [(0, 0, 0)], {0: sweeps}).goals
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("made", "sweeps"), [(slope_forward, "v"), (slope_reverse, "V")])
 def test_the_gradient_of_layers_of_norms_is_proved_and_one_beside_it_is_not(model, made, sweeps):
     f, nodes, v, _ = model
@@ -77,6 +78,7 @@ def test_a_product_with_the_hessian_is_proved_as_it_was_made(mode):
     assert not proved(Claim(replace(of, w=v), (made,)), SWEEPS[mode])
 
 
+@pytest.mark.thorough
 def test_check_says_proved_and_recheck_replays():
     f = symad.trace(lambda x, gamma, c: (normed(x, gamma) * c).sum(), [(3, 4), (4,), (3, 4)])
     made = symad.check(f, seed=1)

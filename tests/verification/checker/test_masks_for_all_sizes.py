@@ -351,6 +351,7 @@ class Point:
 WRITTEN = [(name, f) for pairs in (DIFFERENT, EQUAL) for name, pair in pairs.items() for f in pair]
 
 
+@pytest.mark.thorough
 def test_forms_are_what_numpy_computes():
     """At all points where a function has a value, its form has this value, whatever hidden branches do."""
     compared = 0

@@ -147,6 +147,7 @@ REPLAYED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REPLAYED)
 def test_derivatives_of_functions_of_matrices_are_replayed(name):
     certificate = REPLAYED[name]()
@@ -169,6 +170,7 @@ def test_wrong_neighbours_of_the_derivative_of_an_inverse_are_refuted(name):
     assert symad.verify(f, gradient=wrong).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_changed_steps_are_refused():
     f = symad.trace(lambda A: np.exp(2 * np.linalg.cholesky(A + A.T).sum()), [(2, 2)])
     certificate, refused = symad.check(f), 0
@@ -223,6 +225,7 @@ def likelihood_and_gradient(form, size, change=lambda B: B):
     return f, symad.trace(lambda *x: gradient_of_likelihood(*x, change=change), shapes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", LIKELIHOODS)
 @pytest.mark.parametrize("size", [n, 7], ids=str)
 def test_gradients_of_likelihoods_of_gaussian_processes_are_proved_for_all_sizes(form, size):
@@ -298,6 +301,7 @@ def test_matrices_of_other_sizes_are_other_matrices():
     assert not find_for_all_sizes([claim], [(0, 0, 0)]).proofs
 
 
+@pytest.mark.thorough
 def test_changed_answers_about_matrices_are_refused():
     """Other atoms, axes in another order, other renamings, and symmetry that was not shown."""
     f, found = likelihood_and_gradient("a determinant", n)

@@ -18,6 +18,8 @@ from symad.verification.certificate.certificate import Comparison
 from tests.verification.checker.claims_at_points import holds
 from tests.verification.programs.mutants import MADE, mutants
 
+pytestmark = pytest.mark.thorough
+
 QUICK = (
     "gradient",
     "equal",

@@ -376,6 +376,7 @@ def test_a_sweep_must_be_there():
             replay([bend], Proof((0,), ((0, 0, 0),), ([[s, []] for s in letters], [[], []]), 0, "networks"))
 
 
+@pytest.mark.thorough
 def test_long_plans_are_refused_in_time():
     chain = [x, apply(sp.sin, x)]
     for _ in range(22):  # written out, as many products as Fibonacci numbers
@@ -430,6 +431,7 @@ def search(seeds):
     return true, nodes, wrong, accepted
 
 
+@pytest.mark.thorough
 def test_random_functions():
     """What is accepted is true: a changed node may be in another output, or of no consequence."""
     true, nodes, wrong, accepted = search(range(60))

@@ -90,6 +90,7 @@ def test_an_entry_that_others_call_proved_is_tested():
     assert with_proofs._not_replayed(entry).status == "tested"
 
 
+@pytest.mark.thorough
 def test_what_networks_do_not_state_has_a_reason_to_read():
     f = symad.trace(lambda A: np.log(np.diagonal(np.linalg.cholesky(A + A.T))).sum(), [(n, n)])
     right = symad.trace(lambda A: np.linalg.inv(A + A.T), [(n, n)])

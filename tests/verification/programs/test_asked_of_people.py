@@ -31,6 +31,7 @@ def by_hand(W, v, y_bar):
 # ---- products -----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_backward_pass_of_a_vector_valued_function():
     assert symad.verify(LAYER, ["W", "v"], vjp=by_hand).status == "measured"
     wrong = symad.verify(LAYER, ["W", "v"], vjp=lambda W, v, d: (by_hand(W, v, d)[0], v * 0))
@@ -38,6 +39,7 @@ def test_a_backward_pass_of_a_vector_valued_function():
     assert {e.name for e in wrong.entries_of("refuted")} == {"v_bar"}
 
 
+@pytest.mark.thorough
 def test_a_backward_pass_with_a_context():
     def backward(ctx, dy):
         return by_hand(*ctx.saved_tensors, dy)
@@ -71,6 +73,7 @@ def test_products_as_formulas():
     assert symad.verify(F, [x, y], jvp=[pushed[0], c * y * u]).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_a_tangent_program():
     def jvp(W, v, W_dot, v_dot):
         return (1 - np.tanh(W @ v) ** 2) * (W_dot @ v + W @ v_dot)
@@ -82,6 +85,7 @@ def test_a_tangent_program():
 # ---- where --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_claim_inside_a_domain():
     """The derivative of a clipped rate is that of the rate inside the clip alone."""
     rate = Min(Max(x, Rational(1, 100)), 50)
@@ -150,6 +154,7 @@ def test_rounded_constants_are_a_hint_and_an_option():
     assert not any("rounded" in note for note in symad.verify(f, p, gradient=2 * g).notes)
 
 
+@pytest.mark.thorough
 def test_decimal_constants_are_a_hint_and_an_option():
     """The slope of GELU has 3 · 0.044715 as one float."""
 

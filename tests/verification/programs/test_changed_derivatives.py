@@ -17,6 +17,8 @@ from symad.errors import SymadError
 from symad.numeric import lower
 from symad.tracing import as_graph
 
+pytestmark = pytest.mark.thorough
+
 FACTORS = (2, 1 + 1e-6)
 
 SAMPLED = (

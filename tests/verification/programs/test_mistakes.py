@@ -51,6 +51,7 @@ def verified(graph, function, wrt, mistake):
     return symad.verify(graph, wrt, gradient=derived, seed=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mistake", "named"), [("sign", "wrong sign of tanh"), ("transpose", "transposed: W_h")]
 )
@@ -60,6 +61,7 @@ def test_a_mistake_in_every_step_of_a_loop_is_named(mistake, named):
     assert any(e.blame and named in e.blame.mistake for e in certificate.entries), str(certificate)
 
 
+@pytest.mark.thorough
 def test_a_missing_transpose_in_attention_is_named():
     certificate = verified(ATTENTION, BY_HAND.attend_backward, ["Q", "K", "V"], "transpose")
     right = {e.name for e in certificate.entries if e.status != "refuted"}
@@ -67,6 +69,7 @@ def test_a_missing_transpose_in_attention_is_named():
     assert any(e.blame and e.blame.mistake.startswith("transposed") for e in certificate.entries)
 
 
+@pytest.mark.thorough
 def test_a_forgotten_path_through_a_softmax_is_named():
     certificate = verified(ATTENTION, BY_HAND.attend_backward, ["Q", "K", "V"], "path")
     right = {e.name for e in certificate.entries if e.status != "refuted"}
@@ -75,6 +78,7 @@ def test_a_forgotten_path_through_a_softmax_is_named():
     assert len(named) == 1 and "forgotten path: through the sum in exp(" in named.pop()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("graph", "function", "wrt"),
     [
@@ -175,6 +179,7 @@ def test_changes_without_a_name_in_many_entries_get_none():
     assert names_of(certificate) <= {""}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["x_{1}", "{x}", "{}", "{0}", "%s", "\\dot{q}"])
 def test_names_may_have_braces(name):
     """A wrong program for a function of {x} ended in a KeyError of str.format."""

@@ -171,6 +171,7 @@ def assert_named(case, certificate):
         assert words in found[output], str(certificate)
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("case", QUICK, ids=", ".join)
 def test_a_mistake_in_a_program_is_named(case):
     assert_named(case, verified(*case))
@@ -199,6 +200,7 @@ def test_a_right_backward_pass_is_not_refuted(name):
 RECHECKED = [("solve", "transpose"), ("RNN", "slope"), ("silu", "first term")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", RECHECKED, ids=", ".join)
 def test_a_certificate_that_is_rechecked_has_the_names(case):
     """They are found again: what a file says about a refuted entry is not believed."""

@@ -126,6 +126,7 @@ def test_an_overflow_of_the_program_hides_no_right_formula():
     assert any("OverflowError" in loss.word for loss in overflowing.losses)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("formula", "naive", "stable"),
     [
@@ -177,6 +178,7 @@ def loss(S):
 LOSS = symad.trace(loss, [(3, 2)])
 
 
+@pytest.mark.thorough
 def test_a_function_of_torch():
     torch = pytest.importorskip("torch")
 
@@ -192,6 +194,7 @@ def test_a_function_of_torch():
     assert symad.verify(LOSS, LOSS.inputs[0], gradient=halved).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_a_function_of_jax():
     jax = pytest.importorskip("jax")
     gradient = jax.grad(lambda S: (jax.nn.softmax(S, axis=-1) ** 2).sum())
@@ -200,6 +203,7 @@ def test_a_function_of_jax():
     assert symad.verify(LOSS, LOSS.inputs[0], gradient=twice).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_a_function_of_cupy(monkeypatch):
     with installed() as cupy:
 
@@ -214,6 +218,7 @@ def test_a_function_of_cupy(monkeypatch):
         assert symad.verify(LOSS, LOSS.inputs[0], gradient=lambda S: -gradient(S)).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_generated_code_and_generated_files(tmp_path):
     kernel = lower(symad.gradient(LOSS, LOSS.inputs[0]))
     assert symad.verify(LOSS, LOSS.inputs[0], gradient=kernel, hostile=False).status == "measured"
@@ -238,6 +243,7 @@ def test_a_function_may_change_its_arguments():
     assert symad.verify(LOSS, LOSS.inputs[0], gradient=spoiled, hostile=False).status == "measured"
 
 
+@pytest.mark.thorough
 def test_a_function_that_hangs_is_stopped():
     def slow(x, y):
         while True:
@@ -265,6 +271,7 @@ def test_nothing_of_the_users_libraries_is_imported():
     assert Symbol("x", real=True) == x
 
 
+@pytest.mark.thorough
 def test_arguments_of_another_order_are_a_mistake_in_use():
     """(x, k) for (k, x) was refuted: the values were swapped."""
     k = symbols("k", integer=True)
@@ -285,6 +292,7 @@ def test_series_of_pandas_are_arrays():
     assert symad.verify(f, "a", gradient=lambda a: pandas.Series(2 * a)).status == "measured"
 
 
+@pytest.mark.thorough
 def test_places_have_the_inputs_in_their_order():
     rows = np.arange(3)
     f = symad.trace(lambda z, t: np.maximum(z, 0)[rows, t].sum(), [(3, 4), np.array([1, 0, 2])])

@@ -74,6 +74,7 @@ def changed(g, factor):
     return lambda v: g(v) * factor
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", SCALARS)
 def test_a_right_program_is_measured_and_a_changed_one_refuted(name):
     f = SCALARS[name]
@@ -105,6 +106,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ARRAYS)
 def test_a_right_kernel_is_measured_and_a_changed_one_refuted(name):
     f = ARRAYS[name]()

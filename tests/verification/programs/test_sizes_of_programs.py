@@ -44,6 +44,7 @@ SIZES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SIZES)
 def test_programs_are_called_at_one_only_if_the_model_has_a_value_there(name):
     f, gradient = SIZES[name]
@@ -52,6 +53,7 @@ def test_programs_are_called_at_one_only_if_the_model_has_a_value_there(name):
     assert certificate.status == "measured"
 
 
+@pytest.mark.thorough
 def test_costly_models_are_called_at_smaller_sizes():
     f = symad.trace(
         lambda A: np.linalg.slogdet(A @ A.T)[1], [(N, sp.Symbol("d", integer=True, positive=True))]

@@ -31,6 +31,7 @@ def test_factors_are_seen_in_any_precision(dtype):
         assert wrong.status == "refuted", (dtype, factor)
 
 
+@pytest.mark.thorough
 def test_what_half_precision_does_not_resolve_is_undecided():
     f = symad.trace(lambda a, b: np.sum(a @ b), [(3, 8), (8, 3)])
 
@@ -100,6 +101,7 @@ BACKWARD = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BACKWARD)
 def test_backward_of_one_input(name):
     def backward(ctx, bar):

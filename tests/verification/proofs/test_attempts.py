@@ -68,6 +68,7 @@ def test_what_failed_for_good_is_not_tried_again_in_parts(starts, monkeypatch):
     assert (Sharing.PARTS, [1]) in starts and (Sharing.PARTS, [0, 1]) not in starts
 
 
+@pytest.mark.thorough
 def test_terms_are_freed_without_the_garbage_collector():
     board = Board(claims(RIGHT, LONG), [0, 1])
     assert len(board.terms.known) > 10

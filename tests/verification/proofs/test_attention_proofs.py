@@ -67,6 +67,7 @@ def hidden(q, k):
     return functions.softmax(s, 1)[1:] @ k
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("layer", [strict, hidden])
 def test_rows_without_keys_and_scores_of_minus_infinity(layer):
     f = symad.trace(lambda q, k: (layer(q, k) ** 2).sum(), [(3, 2), (3, 2)])
@@ -113,6 +114,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrong", [*list(WRONG)[:2], pytest.param("another term", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["slope", pytest.param("curvature", marks=pytest.mark.slow)])
 def test_wrong_derivatives_of_a_block_are_refuted(claim, kind, wrong):
@@ -124,6 +126,7 @@ def in_forward_mode(side, nodes, value, v):
     return slope_forward(value, nodes, v)
 
 
+@pytest.mark.thorough
 def test_changed_lemmas_are_refused(claim):
     """Pairs of other nodes, other nodes that are opened, and answers that are left out."""
     claims = claims_of([claim("slope", in_forward_mode, "forward")])
@@ -150,6 +153,7 @@ def test_changed_lemmas_are_refused(claim):
         changed([[letter, pairs]], parts[:k] + parts[k + 1 :])
 
 
+@pytest.mark.thorough
 def test_recheck_replays_a_block_and_refuses_a_changed_name(claim):
     made = decide("", [claim("slope", in_forward_mode, "forward")], seed=1)
     assert made.status == "proved" and made.checked

@@ -103,6 +103,7 @@ PASSES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PASSES)
 def test_a_backward_pass_derived_by_hand(name):
     layer, backward, shapes = PASSES[name]
@@ -184,6 +185,7 @@ SCORES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SCORES)
 def test_the_score_of_a_likelihood(name):
     f, wrt, score = SCORES[name]
@@ -199,6 +201,7 @@ SUMS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SUMS)
 def test_forms_of_a_sum_of_exponentials(name):
     plain = symad.trace(lambda z: np.log(np.exp(z).sum()), [(3,)])

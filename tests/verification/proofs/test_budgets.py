@@ -60,6 +60,7 @@ def long_identity(count):
     return left, sum(t**4 * (e + 1) ** 4 * (t * t - 2 * t * e + e * e) for t in sums)
 
 
+@pytest.mark.thorough
 def test_a_hard_element_does_not_use_up_the_work_for_others():
     """Each has its part of the work: the others lost their proofs to the first one, and were tested."""
     easy = [((x + y) ** 2, x**2 + 2 * x * y + y**2), ((x - y) * (x + y), x**2 - y**2)]
@@ -80,6 +81,7 @@ FEW = 1_000_000
 """Steps: about a second."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HARD)
 def test_a_budget_of_steps_is_a_hard_stop(name):
     certificate = HARD[name](Budget(steps=FEW))
@@ -103,6 +105,7 @@ DECIDED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DECIDED)
 def test_the_same_seed_takes_the_same_steps_and_says_the_same_on_a_machine_that_stands_still(
     name, monkeypatch
@@ -135,6 +138,7 @@ def test_no_time_at_all_leaves_everything_undecided():
         assert f"{said} was used up" in certificate.entries[0].reason
 
 
+@pytest.mark.thorough
 def test_an_inverse_is_compared_with_dual_numbers_and_not_expanded_by_sympy():
     """SymPy would expand quotients of polynomials at each pivot: ten seconds for nothing."""
     X = MatrixSymbol("X", 3, 3)
@@ -157,6 +161,7 @@ def test_large_polynomials_are_refused_in_proofs_and_only_there():
     assert "allowed: 10" in certificate.unchecked[0]
 
 
+@pytest.mark.thorough
 def test_a_computation_is_interrupted_wherever_it_is():
     meter = Meter(Budget(seconds=0.2))
     start = time.monotonic()
@@ -221,6 +226,7 @@ LARGE = Sum(x ** Symbol("k", integer=True), (Symbol("k", integer=True), 0, 10**6
 SQUARE = x**2 + 2 * x * y + y**2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("sides", "statuses"),
     [
@@ -235,6 +241,7 @@ def test_a_large_array_leaves_other_outputs_decided(sides, statuses):
     assert [e.status for e in certificate.recheck(seed=1).entries] == statuses
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("slope", "status"), [(2 * y, "proved"), (3 * y, "refuted")])
 def test_derivatives_without_a_large_array_of_the_function_are_decided(slope, status):
     assert symad.verify(LARGE + y**2, y, gradient=slope, seed=1).status == status
@@ -251,6 +258,7 @@ def test_exact_factors_of_a_million_digits_are_refused():
         symad.trace(Integer(10) ** (10**6) * x)
 
 
+@pytest.mark.thorough
 def test_solutions_are_scouted_point_by_point_at_few_points(monkeypatch):
     """Each value is a solve: 4096 points at once took 50 s."""
     from symad.derivatives import root

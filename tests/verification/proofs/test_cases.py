@@ -79,6 +79,7 @@ DIFFERENT = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", EQUAL)
 def test_sides_that_are_equal_on_all_sheets(name):
     left, right = EQUAL[name]

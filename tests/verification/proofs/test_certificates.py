@@ -264,6 +264,7 @@ def test_what_would_be_too_long_for_sympy_is_not_written_out():
         SympyReference(f.output_nodes, f.input_nodes, Meter(Budget()))
 
 
+@pytest.mark.thorough
 def test_what_is_measured_claims_no_proof():
     """Integer inputs of many values are compared at some of them, and the claim says how."""
     tokens = np.array([[1, 0, 2], [2, 1, 0]])

@@ -23,6 +23,7 @@ EXTREMES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", EXTREMES)
 def test_derivatives_of_extremes_are_proved(name):
     function, shape = EXTREMES[name]
@@ -42,6 +43,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_derivatives_of_extremes_are_refuted(name):
     f = symad.trace(lambda a: np.max(a) ** 2, inputs=[(5,)])

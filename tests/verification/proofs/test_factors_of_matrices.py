@@ -5,6 +5,8 @@ import pytest
 
 import symad
 
+pytestmark = pytest.mark.thorough
+
 
 def strict(M):
     """The part below the diagonal."""

@@ -43,6 +43,7 @@ def slopes(pieces, variables):
     return [Piecewise(*[(diff(e, v), condition) for e, condition in pieces]) for v in variables]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", TRUE)
 def test_values_and_gradients_are_decided(name):
     function, pieces = TRUE[name]
@@ -58,6 +59,7 @@ def test_near_misses_are_refuted(name):
     assert symad.equal(function, Piecewise(*pieces)).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_four_arguments():
     """The difference of a and the largest of the others comes as a multiple of 4."""
     flat = Piecewise((a, And(a >= b, a >= c, a >= d)), (b, And(b >= c, b >= d)), (c, c >= d), (d, True))
@@ -85,6 +87,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_of_many_elements(name):
     """The signs of one element are few; those of 24 together were too many."""
@@ -95,6 +98,7 @@ def test_arrays_of_many_elements(name):
     assert symad.equal(function, other).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_elements_that_differ_are_not_taken_for_one():
     one = symad.trace(lambda u, v: np.maximum(u, v * np.arange(5)).sum(), [(5,)] * 2)
     two = symad.trace(lambda u, v: np.maximum(u, v * (np.arange(5) % 4)).sum(), [(5,)] * 2)

@@ -5,6 +5,8 @@ import pytest
 
 import symad
 
+pytestmark = pytest.mark.thorough
+
 
 def kernel(X, theta):
     """v exp(−|x − x'|²/(2 l²)) + s I with v, l, s = exp θ, its first part, and X_i − X_j."""

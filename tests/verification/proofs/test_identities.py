@@ -335,6 +335,7 @@ OPEN = {
 """True, and not decided: relations that are not known."""
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", IDENTITIES)
 def test_an_identity_and_a_false_one_beside_it(name):
     left, right, false = IDENTITIES[name]
@@ -343,6 +344,7 @@ def test_an_identity_and_a_false_one_beside_it(name):
     assert symad.equal(left, false, seed=1).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_all_derivatives_of_elliptic_integrals_are_known():
     """Those of Π by its parameter need the square and the cube of its pole."""
     n, m = symbols("n m", real=True)

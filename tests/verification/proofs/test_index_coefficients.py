@@ -51,6 +51,7 @@ TERMS = {
 }
 
 
+@pytest.mark.sample(17)
 @pytest.mark.parametrize("name", TERMS)
 def test_values_and_slopes(name):
     term = TERMS[name]

@@ -36,6 +36,7 @@ def block(x, scale, q, k, v, W, U):
 SHAPES = [(3, 2), (2,), (2, 2), (2, 2), (2, 2), (2, 4), (4, 2)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("layer", "shapes"),
     [
@@ -49,6 +50,7 @@ def test_derivatives_of_a_layer_agree_with_dual_numbers(layer, shapes):
     assert held.status in ("proved", "tested"), str(held)
 
 
+@pytest.mark.thorough
 def test_both_modes_of_a_block_agree_and_a_changed_one_does_not():
     f = symad.trace(lambda *inputs: (block(*inputs) ** 2).sum(), SHAPES)
     nodes, (value,) = f.input_nodes, f.output_nodes
@@ -60,6 +62,7 @@ def test_both_modes_of_a_block_agree_and_a_changed_one_does_not():
     assert symad.equal(modes[0], modes[2], seed=1, budget=Budget(proof_steps=0)).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_two_modes_of_the_hessian_of_a_block_agree_and_a_changed_one_does_not():
     shapes = [(2, 4), (4,), (4, 4), (4, 4), (4, 4), (4, 4), (4, 4)]
     f = symad.trace(lambda *inputs: (block(*inputs) ** 2).sum(), shapes)
@@ -83,6 +86,7 @@ def test_nothing_is_written_out_for_the_checker_where_no_steps_are_left_for_proo
     assert not asked
 
 
+@pytest.mark.thorough
 def test_the_gradient_and_all_hessians_of_a_block_are_proved():
     shapes = [(2, 4), (4,), (4, 4), (4, 4), (4, 4), (4, 4), (4, 4)]
     f = symad.trace(lambda *inputs: (block(*inputs) ** 2).sum(), shapes)
@@ -125,6 +129,7 @@ def test_numbers_at_a_point_of_many_elements_are_different_and_soon_found(monkey
     assert len(tries) < 2 * 4 * 700
 
 
+@pytest.mark.thorough
 def test_a_sum_of_quotients_with_many_denominators_is_proved():
     """Their common denominator has a thousand terms."""
     a, b, c = symbols("a b c", real=True)

@@ -24,6 +24,7 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_with_conditions_are_decided_for_all_sizes(name):
     f, gradient, status = GRADIENTS[name]

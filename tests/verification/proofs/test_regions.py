@@ -63,11 +63,13 @@ FALSE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TRUE)
 def test_what_holds_on_a_region_is_decided(name):
     assert symad.equal(*TRUE[name], seed=1).status in ("proved", "tested")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FALSE)
 def test_what_does_not_hold_is_refuted(name):
     assert symad.equal(*FALSE[name], seed=1).status == "refuted"

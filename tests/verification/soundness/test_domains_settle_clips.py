@@ -103,6 +103,7 @@ def some_expression(rng, depth):
     return rng.choice(TWO)(some_expression(rng, depth - 1), some_expression(rng, depth - 1))
 
 
+@pytest.mark.thorough
 def test_intervals_enclose_the_values_of_random_expressions():
     rng = random.Random(5)
     tried = bounded = 0

@@ -44,6 +44,7 @@ HIDDEN = {
 """Zero everywhere, by identities of very different kinds."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HIDDEN)
 def test_a_hidden_zero_is_never_taken_for_something_else(name):
     """With h = 0: [h ≥ 0] is 1 and [h > 0] is 0, and sign(h)² is 0."""
@@ -54,6 +55,7 @@ def test_a_hidden_zero_is_never_taken_for_something_else(name):
     assert symad.equal(ceiling(h + 2), floor(h + 2) + 1).status in ("undecided", "refuted")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HIDDEN)
 def test_rounding_noise_refutes_nothing(name):
     """Each pair is equal, because h = 0; a sign of rounding noise would tell them apart."""
@@ -97,6 +99,7 @@ PIECED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PIECED)
 def test_what_is_zero_on_one_piece_of_the_line_and_not_on_others(name):
     """Inverse functions and roots have branch points: one point at which they differ is not enough."""

@@ -38,6 +38,7 @@ def test_rows_are_those_of_one_hot_vectors(picked):
     assert "for every t from 0 to 3" in made.entries[0].claim
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("index", [lambda t: t + 1, lambda t: 2 * t, lambda t: 3 - t])
 def test_expressions_of_indices_stay_in_their_axis(index):
     picked = symad.trace(lambda z, t: z[ROWS, index(t)], [(3, 4), 0 * LABELS])
@@ -47,6 +48,7 @@ def test_expressions_of_indices_stay_in_their_axis(index):
     assert symad.equal(picked, symad.trace(lambda z, t: one_hot(z, t), [(3, 4), LABELS])).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_cross_entropy_of_labels():
     """All of these were undecided: labels were tried up to the number of all elements."""
     loss = symad.trace(entropy, [(3, 4), LABELS])

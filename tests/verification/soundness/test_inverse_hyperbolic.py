@@ -43,6 +43,7 @@ FALSE = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", TRUE)
 def test_addition_theorems_are_accepted(name):
     left, right = TRUE[name]
@@ -57,6 +58,7 @@ def test_addition_theorems_are_accepted(name):
     assert certificate.bound < 2.0**-64
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FALSE)
 def test_what_looks_alike_is_refuted(name):
     left, right, (at_x, at_y) = FALSE[name]

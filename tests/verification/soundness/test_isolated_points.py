@@ -21,6 +21,7 @@ ISOLATED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ISOLATED)
 def test_isolated_points_refute_nothing(name):
     sides = [sp.Piecewise((side, y < -2), (1, True)) for side in ISOLATED[name]]
@@ -65,6 +66,7 @@ def test_long_series_are_not_summed():
     assert is_manageable(fixed.output_nodes, {fixed.input_nodes[0]: 1e8})
 
 
+@pytest.mark.thorough
 def test_a_program_of_bessel_functions_of_any_order_ends():
     from scipy import special
 

@@ -16,6 +16,7 @@ def equal(left, right, size):
     return symad.equal(symad.trace(left, [(size,)]), symad.trace(right, [(size,)]))
 
 
+@pytest.mark.thorough
 def test_one_element_for_all_is_refuted_with_one_point():
     start = time.process_time()
     certificate = equal(lambda v: v + 0 * v[0], lambda v: v[MANY // 2] + 0 * v, MANY)
@@ -42,6 +43,7 @@ def test_extremes_of_many_elements_are_compared_at_points(size):
     assert equal(lambda v: np.max(v) + v, lambda v: np.max(v) + v + v[0] ** 2, size).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_long_chains_under_a_sign_are_not_followed_to_their_end():
     def chain(v):
         b = v[0]

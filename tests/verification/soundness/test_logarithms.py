@@ -94,6 +94,7 @@ def test_a_cross_entropy_of_arrays_equals_its_stable_form():
     assert named.status == "proved"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [2, 3])
 def test_a_log_determinant_is_that_of_the_cholesky_factor(n):
     """log det(A Aᵀ + I) = 2 Σ log L_kk; not Σ log L_kk, and not for A itself, of which L reads one half."""

@@ -21,6 +21,7 @@ def mutations(monkeypatch):
     return module
 
 
+@pytest.mark.thorough
 def test_changed_derivatives_are_refuted_and_right_ones_are_not(mutations):
     tally = mutations.run(30, 6, 1)
     assert sum(tally.originals.values()) > 20 and not tally.originals["refuted"]

@@ -64,6 +64,7 @@ def logdet(A):
     return np.linalg.slogdet(A)[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [sp.true, A[0, 0] > sp.Rational(1, 2)], ids=["alone", "and more"])
 def test_positive_definite_matrices(more):
     where = sp.And(sp.Q.positive_definite(A), more)

@@ -41,6 +41,7 @@ SMALL = 120
 COUNTS = {"roots": 240, "domains": 80, "branches": 120, "moved": 100, "steps": 460, "zeros": 60, "users": 24}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", COUNTS)
 def test_no_verdict_on_a_pair_is_wrong(family):
     tally = Tally()
@@ -134,18 +135,21 @@ def test_a_number_beyond_the_floats_is_no_crash():
     assert symad.equal(x * (1 + Rational(1, 10**400)), x).status in ("refuted", "undecided")
 
 
+@pytest.mark.thorough
 def test_positions_of_a_sort_are_no_crash():
     f = symad.trace(lambda a: np.sum(np.sort(a) * np.arange(12.0) ** 2), [(12,)])
     small = Budget(steps=300_000, proof_steps=100_000)
     assert symad.check(f, budget=small).status in ("proved", "tested", "undecided")
 
 
+@pytest.mark.thorough
 def test_a_mask_inside_of_fused_attention_is_no_crash():
     f = symad.trace(lambda q, k, v: (functions.attention(q, k, v, causal=True) ** 2).sum(), [(2, 1)] * 3)
     small = Budget(steps=300_000, proof_steps=100_000)
     assert symad.check(f, budget=small).status in ("proved", "tested", "undecided")
 
 
+@pytest.mark.thorough
 def test_a_high_power_is_no_deep_recursion():
     small = Budget(steps=300_000, proof_steps=100_000)
     assert symad.check((x + 1) ** 1000, budget=small).status in ("proved", "tested", "undecided")

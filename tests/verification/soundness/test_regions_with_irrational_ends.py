@@ -72,12 +72,14 @@ def judged(left, right, where):
 SLOW = ("below the other end", "twice an arc sine, by |x|", "whole parts upwards", "both with x")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [pytest.param(k, marks=pytest.mark.slow) if k in SLOW else k for k in TRUE])
 def test_identities_hold_on_regions_with_irrational_ends(name):
     certificate = judged(*TRUE[name])
     assert certificate.status in ("proved", "tested"), str(certificate)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FALSE)
 def test_neighbours_of_identities_are_refuted(name):
     assert judged(*FALSE[name]).status == "refuted"

@@ -37,12 +37,14 @@ NESTED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NESTED)
 def test_both_derivatives_are_certified(name):
     certificate = symad.check(NESTED[name]())
     assert certificate.status in ("proved", "tested"), str(certificate)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("factor", [2, 1 + sp.Rational(1, 10**6), -1])
 def test_a_changed_hessian_is_refuted(factor):
     f = NESTED["of one number"]()

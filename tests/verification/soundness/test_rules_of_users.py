@@ -47,11 +47,13 @@ PARTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PARTS)
 def test_a_rule_that_is_wrong_on_a_part_of_the_domain_is_refuted(name):
     assert of_gradient(PARTS[name]).status == "refuted"
 
 
+@pytest.mark.thorough
 def test_rules_that_turn_are_not_refuted_for_it():
     both = user(sp.Abs(x) ** 3, sp.Piecewise((3 * x**2, x > 0), (-3 * x**2, x < 0), (5, True)))
     assert of_gradient(both(x)).status in ("proved", "tested")
@@ -59,6 +61,7 @@ def test_rules_that_turn_are_not_refuted_for_it():
     assert of_gradient(right(x, y)).status == "proved"
 
 
+@pytest.mark.thorough
 def test_second_derivatives_use_the_rules_of_first_ones():
     first = user(x**2, user(2 * x, 3)(x))  # 2x is right, its slope is not 3
     assert symad.verify(first(x), x, gradient=2 * first(x) / x).status != "refuted"

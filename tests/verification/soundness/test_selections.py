@@ -17,6 +17,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LOSSES)
 def test_derivatives_of_many_elements(name):
     certificate = symad.check(symad.trace(LOSSES[name], [(24,)]))

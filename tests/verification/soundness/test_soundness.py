@@ -98,6 +98,7 @@ def test_what_is_true_wherever_both_are_defined_is_accepted(name):
     assert certificate.status in ("proved", "tested"), str(certificate)
 
 
+@pytest.mark.thorough
 def test_a_relation_that_is_not_known_is_no_difference():
     reflection = polylog(2, x) + polylog(2, 1 - x) + log(x) * log(1 - x)  # DLMF 25.12.6
     certificate = symad.equal(reflection, pi**2 / 6)
@@ -150,6 +151,7 @@ MASKS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", MASKS)
 def test_a_mask_of_minus_infinity_is_a_mask(name):
     masked, plain = symad.trace(MASKS[name], [(3, 3)]), symad.trace(explicit, [(3, 3)])
@@ -159,6 +161,7 @@ def test_a_mask_of_minus_infinity_is_a_mask(name):
     assert symad.equal(masked, whole).status == "refuted"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["chosen", "added"])
 def test_derivatives_through_a_mask_are_certified(name):
     f = symad.trace(lambda S: np.sum(MASKS[name](S) ** 2), [(3, 3)])
@@ -176,6 +179,7 @@ def test_a_large_negative_number_is_no_infinity_and_never_a_false_refutation():
 # ---- recurrences and decompositions -------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_rectified_recurrence_is_certified():
     def last(W, h):
         for _ in range(3):
@@ -185,6 +189,7 @@ def test_a_rectified_recurrence_is_certified():
     assert symad.check(symad.trace(last, [(2, 2), (2,)])).status in ("proved", "tested")
 
 
+@pytest.mark.thorough
 def test_a_cholesky_factor_is_certified():
     def total(A):
         return np.sum(np.linalg.cholesky(A))

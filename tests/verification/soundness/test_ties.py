@@ -103,6 +103,7 @@ TRUE = {
 }
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("name", FALSE)
 def test_what_differs_on_an_open_set_is_refuted(name):
     left, right, point = FALSE[name]
@@ -153,6 +154,7 @@ def test_as_many_elements_as_tie_are_largest():
     assert symad.equal(largest, one, seed=1).status in ("proved", "tested")
 
 
+@pytest.mark.thorough
 def test_a_network_of_ramps_without_biases_is_certified():
     def network(v, *weights):
         for w in weights:

@@ -32,6 +32,7 @@ NOWHERE = {
 }
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", NOWHERE)
 def test_functions_without_values_have_no_derivative(name):
     f = NOWHERE[name]
@@ -66,6 +67,7 @@ def test_programs_for_what_has_no_values_measure_nothing(slope):
     assert outside.status == "undecided" and "no open set" in str(outside)
 
 
+@pytest.mark.thorough
 def test_elements_with_values_keep_their_verdict():
     f = [x**2, sp.log(-1 - x**2)]
     right = sp.Matrix([[2 * x], [2 * x / (1 + x**2)]])
@@ -81,6 +83,7 @@ def test_elements_with_values_keep_their_verdict():
     assert [e.status for e in product.entries] == ["measured", "undecided"]
 
 
+@pytest.mark.thorough
 def test_symbolic_sizes():
     nothing = symad.trace(lambda a: np.log(-1 - a**2).sum(), [(n,)])
     assert symad.check(nothing).status == "undecided"
@@ -140,6 +143,7 @@ ARRAYS_NOWHERE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("name", ARRAYS_NOWHERE)
 def test_arrays_without_values_are_equal_to_nothing(name):
     function, shape = ARRAYS_NOWHERE[name]
@@ -184,6 +188,7 @@ def test_outputs_without_values_leave_the_others_theirs():
     assert {e.status for e in symad.equal(f, f).entries} == {"undecided", "proved"}
 
 
+@pytest.mark.thorough
 def test_a_function_without_values_ends_a_claim_before_anything_is_tested():
     """A Aᵀ of a 20×3 matrix A is singular; with 3 columns of 3 rows it is not."""
     f, g = (symad.trace(lambda A: np.linalg.inv(A @ A.T).sum(), [(rows, 3)]) for rows in (20, 3))
