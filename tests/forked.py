@@ -1,8 +1,8 @@
 """Scripts run in a child of the test's process: what is imported here need not be imported there.
 
-A script may need a process of its own: it registers ops, changes folders or ends by `sys.exit`. A child starts
-in milliseconds; a new interpreter imports symad and SymPy first, in a second of CPU. Where processes cannot
-fork, and for a script that uses a library with threads of its own (JAX), a new interpreter does the same work.
+A script may need a process of its own: it registers ops, changes folders or ends by `sys.exit`. A child
+starts in milliseconds; a new interpreter imports symad and SymPy first, in a second of CPU. Where processes
+cannot fork, and for scripts that use a library with threads of its own (JAX), a new interpreter does the work.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What tests compile is kept from run to run, outside the checkout, by its content.
 
-The folder is ``$SYMAD_TEST_CACHE``, or ``symad-tests`` in the user's cache folder. A name contains the digest of
-everything that the result depends on, so no entry ever becomes wrong. An entry that no run has used for `DAYS`
-days is removed.
+The folder is ``$SYMAD_TEST_CACHE``, or ``symad-tests`` in the user's cache folder. A name contains the digest
+of everything that the result depends on, so no entry ever becomes wrong. An entry that no run has used for
+`DAYS` days is removed.
 """
 
 from __future__ import annotations

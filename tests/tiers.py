@@ -6,8 +6,8 @@ A pytest plugin. Three rules say which tests are thorough:
 - ``@pytest.mark.sample(k)`` on a parametrized test: k of its cases, evenly spaced, are in the first tier;
 - a test with several axes of parameters: the first tier has a cover, in which each value of each axis occurs.
 
-So the first tier meets each op, backend and model, and the second tier all combinations. A file that is thorough as a whole (``pytestmark = pytest.mark.thorough``) is not imported where thorough tests are left
-out.
+So the first tier meets each op, backend and model, and the second tier all combinations. A file that is
+thorough as a whole (``pytestmark = pytest.mark.thorough``) is not imported where thorough tests are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import defaultdict
 
 import pytest
 
-WHOLE_FILE = re.compile(r"^pytestmark = \[?pytest\.mark\.thorough\b", re.MULTILINE)
+WHOLE_FILE = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.thorough\b", re.MULTILINE)
 
 
 def pytest_configure(config):

@@ -15,8 +15,10 @@ from tests.gpu.cupy_agreement import module_of
 from tests.gpu.kernels.kernel_texts import cuda_text, kernels_of
 from tests.gpu.lowering.op_cases import SCALARS
 
-
-pytestmark = [pytest.mark.thorough, pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")]
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc"),
+]
 
 
 def model_graphs():

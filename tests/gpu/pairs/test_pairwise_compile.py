@@ -10,8 +10,10 @@ from symad import functions
 from tests.gpu.cupy_agreement import module_of
 from tests.gpu.nvrtc import compile_text, library
 
-
-pytestmark = [pytest.mark.thorough, pytest.mark.skipif(library() is None, reason="needs nvidia-cuda-nvrtc")]
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(library() is None, reason="needs nvidia-cuda-nvrtc"),
+]
 
 
 def gaussian(x, y, ell):
