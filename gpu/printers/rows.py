@@ -14,8 +14,16 @@ from symad.core.graph import Node, op_of
 from symad.gpu.cupy_library import CuPy, real_type
 from symad.gpu.printers.printing import CuPyPrinting
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.numeric.targets import helpers
-from symad.ops.arrays.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.numeric.targets.arrays import ALONG_AXES
+from symad.ops.arrays.softmax import (
+    ExponentialOp,
+    LogSoftmax,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
+    LogSumExp,
+    Softmax,
+    SoftmaxTangent,
+)
 
 START = """extern "C" __global__ void $name(
     const $real *x, const $real *t, $real *result, long long rows, long long columns) {
@@ -49,13 +57,33 @@ ENDS = {
 }""",
 }
 
-TANGENT = """  t += row * columns;
+CENTRED = """  t += row * columns;
   result += row * columns;
-  $real total = 0;
-  for (long long j = lane; j < columns; j += 32) total += x[j] * t[j];
+  $real shift = 0, total = 0;  // the t of an element with p > 1/2: 1 - p would lose digits
+  for (long long j = lane; j < columns; j += 32) shift += x[j] > 0.5 ? t[j] : 0;
+  for (int step = 16; step > 0; step /= 2) shift += __shfl_xor_sync(0xffffffffu, shift, step);
+  for (long long j = lane; j < columns; j += 32) total += x[j] * (t[j] - shift);
   for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
-  for (long long j = lane; j < columns; j += 32) result[j] = x[j] * (t[j] - total);
-}"""
+"""
+
+TANGENTS = {
+    "softmax_tangent": CENTRED + """  for (long long j = lane; j < columns; j += 32)
+    result[j] = x[j] * (t[j] - shift - total);
+}""",
+    "log_softmax_tangent": CENTRED + """  for (long long j = lane; j < columns; j += 32)
+    result[j] = t[j] - shift - total;
+}""",
+    "log_softmax_cotangent": """  t += row * columns;
+  result += row * columns;
+  $real total = 0, rest = 0;  // the sum of the others is the negative of an element with p > 1/2
+  for (long long j = lane; j < columns; j += 32) total += t[j];
+  for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+  for (long long j = lane; j < columns; j += 32) rest += x[j] > 0.5 ? 0 : t[j] - x[j] * total;
+  for (int step = 16; step > 0; step /= 2) rest += __shfl_xor_sync(0xffffffffu, rest, step);
+  for (long long j = lane; j < columns; j += 32)
+    result[j] = x[j] > 0.5 ? -rest : t[j] - x[j] * total;
+}""",
+}  # fmt: skip
 
 # Calls: `axes` are the last ones, so that the rows of a contiguous array are adjacent.
 ROWS = '''def _rows(kernel, x, t, axes, keep, dtype):
@@ -78,7 +106,7 @@ Origin: not measured on a device.
 def row_source(kind: str, dtype: str) -> str:
     """The CUDA text of one row kernel."""
     real = real_type(dtype)
-    text = START + (TANGENT if kind == "softmax_tangent" else EXPONENTIALS + ENDS[kind])
+    text = START + (TANGENTS[kind] if kind in TANGENTS else EXPONENTIALS + ENDS[kind])
     suffix = "f" if real == "float" else ""
     exp, log = f"exp{suffix}", f"log{suffix}"
     return Template(text).substitute(name=f"{kind}_rows", real=real, exp=exp, log=log)
@@ -102,10 +130,6 @@ def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinting) -> str |
     return call + back
 
 
-def _softmax_tangent(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
-    return p * (t - (p * t).sum(axis=axes, keepdims=True))
-
-
 def by_library(
     function: Callable[..., Array], args: Texts, axes: tuple[int, ...], printer: CuPyPrinting
 ) -> str:
@@ -116,27 +140,19 @@ def by_library(
     return f"{call}.astype({printer.type_text})" if half else call
 
 
-@emit.dispatch
-def softmax_cupy(op: Softmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    return row_call("softmax", node, args, printer) or by_library(helpers._softmax, args, op.axes, printer)
+ROW_KERNELS: dict[type, str] = {
+    Softmax: "softmax",
+    LogSoftmax: "log_softmax",
+    LogSumExp: "log_sum_exp",
+    SoftmaxTangent: "softmax_tangent",
+    LogSoftmaxTangent: "log_softmax_tangent",
+    LogSoftmaxCotangent: "log_softmax_cotangent",
+}
 
 
 @emit.dispatch
-def log_softmax_cupy(op: LogSoftmax, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    return row_call("log_softmax", node, args, printer) or by_library(
-        helpers._log_softmax, args, op.axes, printer
-    )
-
-
-@emit.dispatch
-def log_sum_exp_cupy(op: LogSumExp, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    return row_call("log_sum_exp", node, args, printer) or by_library(
-        helpers._logsumexp, args, op.axes, printer
-    )
-
-
-@emit.dispatch
-def tangent_cupy(op: SoftmaxTangent, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    return row_call("softmax_tangent", node, args, printer) or by_library(
-        _softmax_tangent, args, op.axes, printer
-    )
+def exponential_cupy(
+    op: ExponentialOp, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
+) -> Text:
+    by_row = row_call(ROW_KERNELS[type(op)], node, args, printer)
+    return by_row or by_library(ALONG_AXES[type(op)], args, op.axes, printer)

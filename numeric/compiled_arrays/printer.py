@@ -24,7 +24,7 @@ from symad.numeric.compiled_arrays.c.gather_text import gather_line
 from symad.numeric.compiled_arrays.c.loop_text import LoopText
 from symad.numeric.compiled_arrays.c.row_entry import Operand
 from symad.numeric.compiled_arrays.c.row_text import region_source
-from symad.numeric.compiled_arrays.c.softmax_text import SIGNATURES, softmax_source
+from symad.numeric.compiled_arrays.c.softmax_text import softmax_signature, softmax_source
 from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
 from symad.numeric.compiled_arrays.run.loop_calls import loop_call
@@ -44,7 +44,15 @@ from symad.numeric.program_passes.lines.repeats import is_repeated
 from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.targets.target import MatrixProduct
-from symad.ops.arrays.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import (
+    ExponentialOp,
+    LogSoftmax,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
+    LogSumExp,
+    Softmax,
+    SoftmaxTangent,
+)
 from symad.ops.basic.shaping import Slice
 from symad.ops.basic.sources import ArrayConstant
 from symad.ops.sparse.csr import IntArray
@@ -57,6 +65,8 @@ SOFTMAX: dict[type, str] = {
     LogSoftmax: "log_softmax",
     LogSumExp: "log_sum_exp",
     SoftmaxTangent: "softmax_tangent",
+    LogSoftmaxTangent: "log_softmax_tangent",
+    LogSoftmaxCotangent: "log_softmax_cotangent",
 }
 
 
@@ -345,7 +355,7 @@ class NativePrinter(InPlacePrinter):
         kind = SOFTMAX[type(node.op)]
         text, body = softmax_source(kind, NAME, self.real)
         letter = LETTER[self.dtype]
-        name = self.kernel(text, body, f"{letter * len(node.args)}->{letter}", SIGNATURES[kind])
+        name = self.kernel(text, body, f"{letter * len(node.args)}->{letter}", softmax_signature(kind))
         lines: list[str] = []
         args = [self.text[a] for a in node.args]
         place = self._room(node, lines) if node.shape else None

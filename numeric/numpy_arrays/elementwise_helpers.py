@@ -80,17 +80,6 @@ ERFC = '''def _erfc(x):
     return result
 '''
 
-SOFTMAX_TANGENT = '''def _softmax_tangent(p, t, axes, out=None):
-    """p*(t - sum(p*t))."""
-    if axes == (p.ndim - 1,):
-        mean = np.einsum("...i,...i->...", p, t)[..., None]
-    else:
-        mean = (p*t).sum(axis=axes, keepdims=True)
-    out = np.subtract(t, mean, out)
-    out *= p
-    return out
-'''
-
 CLEAR = '''def _clear(flat, gaps, out=None):
     """A flat array with zeros after the first `width` of every `step` elements, but the last."""
     if out is None:

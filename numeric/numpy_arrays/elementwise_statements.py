@@ -17,7 +17,6 @@ from symad.numeric.numpy_arrays.elementwise_helpers import (
     SECH,
     SIGMOID,
     SILU,
-    SOFTMAX_TANGENT,
     SOFTPLUS,
     WITHOUT_OUT,
 )
@@ -28,8 +27,14 @@ from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program.expressions import Compute, Expression, Read, op_in
 from symad.numeric.program_passes.lines.repeats import is_indicator, is_repeated
 from symad.numeric.program_passes.memory.allocation import ufunc_name
-from symad.numeric.targets import helpers
-from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.numeric.targets.arrays import ALONG_AXES
+from symad.ops.arrays.softmax import (
+    ExponentialOp,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
+    Softmax,
+    SoftmaxTangent,
+)
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.elementwise.apply import Apply
@@ -265,16 +270,10 @@ def select_call(expression: Compute, printer: InPlacePrinting) -> Call | None:
 
 
 def softmax_call(expression: Compute, printer: InPlacePrinting) -> Call:
-    """softmax(a) over some axes."""
-    axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
-    return printer.writer.helper(helpers._softmax), (operand(expression.args[0], printer), str(axes))
-
-
-def softmax_tangent_call(expression: Compute, printer: InPlacePrinting) -> Call:
-    """p (t − Σ p t), the derivative of a softmax p along t."""
-    p, t = (operand(a, printer) for a in expression.args)
-    axes: tuple[int, ...] = expression.op.axes  # type: ignore[attr-defined]  # of a softmax
-    return printer.helper("_softmax_tangent", SOFTMAX_TANGENT), (p, t, str(axes))
+    """A softmax over some axes, a derivative of it or of its logarithm."""
+    op: ExponentialOp = expression.op  # type: ignore[assignment]
+    given = [operand(a, printer) for a in expression.args]
+    return printer.writer.helper(ALONG_AXES[type(op)]), (*given, str(op.axes))
 
 
 RULES: dict[type, Rule] = {
@@ -284,7 +283,6 @@ RULES: dict[type, Rule] = {
     Apply: function_call,
     Cleared: cleared_call,
     Select: select_call,
-    Softmax: softmax_call,
-    SoftmaxTangent: softmax_tangent_call,
+    **dict.fromkeys((Softmax, SoftmaxTangent, LogSoftmaxTangent, LogSoftmaxCotangent), softmax_call),
 }
 """The rules of the ops that are calls of functions of arrays."""

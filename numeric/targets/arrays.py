@@ -19,7 +19,15 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import (
+    ExponentialOp,
+    LogSoftmax,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
+    LogSumExp,
+    Softmax,
+    SoftmaxTangent,
+)
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Iota
@@ -201,21 +209,15 @@ ALONG_AXES = {
     Softmax: helpers._softmax,
     LogSoftmax: helpers._log_softmax,
     LogSumExp: helpers._logsumexp,
+    SoftmaxTangent: helpers._softmax_tangent,
+    LogSoftmaxTangent: helpers._log_softmax_tangent,
+    LogSoftmaxCotangent: helpers._log_softmax_cotangent,
 }
 
 
 @write.dispatch
 def write_exponentials(
-    op: Softmax | LogSoftmax | LogSumExp, target: NumPy, node: Compute, args: Texts, writer: Writer
+    op: ExponentialOp, target: NumPy, node: Compute, args: Texts, writer: Writer
 ) -> Written:
-    return Text(f"{writer.helper(ALONG_AXES[type(op)])}({args[0]}, {axes_text(op.axes)})")
-
-
-@write.dispatch
-def write_softmax_tangent(
-    op: SoftmaxTangent, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Written:
-    """p ∘ (t − Σ p t): (diag p − p pᵀ) t, row by row."""
-    p, t = (a.inside(Level.SIGN) for a in args)
-    mean = f"({p}*{t}).sum({axes_text(op.axes)}, keepdims=True)"
-    return Text(f"{p}*({args[1].inside(Level.SUM)} - {mean})", Level.PRODUCT)
+    given = ", ".join(map(str, args))
+    return Text(f"{writer.helper(ALONG_AXES[type(op)])}({given}, {axes_text(op.axes)})")

@@ -55,6 +55,39 @@ def _log_softmax(x: Array, axes: tuple[int, ...]) -> Array:
     return x - highest - np.log(total)
 
 
+def _log_softmax_tangent(p: Array, t: Array, axes: tuple[int, ...], out: np.ndarray | None = None) -> Array:
+    """t - sum(p*t), by differences to the t of an element with p > 1/2: 1 - p would lose digits."""
+    if p.shape != t.shape:
+        p, t = np.broadcast_arrays(p, t)
+    likely = p > 0.5
+    if likely.any():
+        t = out = np.subtract(t, t.sum(axis=axes, keepdims=True, where=likely), out)
+    if axes == (p.ndim - 1,):
+        mean = np.einsum("...i,...i->...", p, t)[..., None]
+    else:
+        mean = (p * t).sum(axis=axes, keepdims=True)
+    return np.subtract(t, mean, out)
+
+
+def _softmax_tangent(p: Array, t: Array, axes: tuple[int, ...], out: np.ndarray | None = None) -> Array:
+    """p*(t - sum(p*t))."""
+    out = _log_softmax_tangent(p, t, axes, out)
+    out *= p
+    return out
+
+
+def _log_softmax_cotangent(p: Array, t: Array, axes: tuple[int, ...], out: np.ndarray | None = None) -> Array:
+    """t - p*sum(t), whose sum is 0; that gives the element with p > 1/2: 1 - p would lose digits."""
+    if p.shape != t.shape:
+        p, t = np.broadcast_arrays(p, t)
+    out = np.subtract(t, p * t.sum(axis=axes, keepdims=True), out)
+    likely = p > 0.5
+    if likely.any():
+        out[likely] = 0
+        np.subtract(out, out.sum(axis=axes, keepdims=True), out, where=likely)
+    return out
+
+
 def _pad(values: Array, shape: Shape, index: NDArray[np.int64]) -> Array:
     result = np.zeros(shape, values.dtype)
     result[index] = values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sympy
 import sympy as sp
@@ -23,10 +23,14 @@ from symad.fused.score_functions import H, I, J, Parameter, S, parameter_symbol
 from symad.ops.arrays.random import KEY, FoldIn, Uniform, fold_in, key_of, split, uniform
 from symad.ops.arrays.softmax import (
     LogSoftmax,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
     LogSumExp,
     Softmax,
     SoftmaxTangent,
     log_softmax,
+    log_softmax_cotangent,
+    log_softmax_tangent,
     logsumexp,
     softmax,
     softmax_tangent,
@@ -166,7 +170,22 @@ def logsumexp_examples() -> list[Node]:
     return [logsumexp(_table()), logsumexp(_table(), (1,))]
 
 
+def _tangents(make: Callable[[Node, Node, tuple[int, ...]], Node]) -> list[Node]:
+    """Of probabilities without a likely element in some rows, and with one in others."""
+    t = input_node(sympy.MatrixSymbol("T", 3, 4), (3, 4))
+    return [make(softmax(mul(constant(2), _table()), axes), t, axes) for axes in ((1,), (0, 1))]
+
+
 @examples(SoftmaxTangent)
 def softmax_tangent_examples() -> list[Node]:
-    t = input_node(sympy.MatrixSymbol("T", 3, 4), (3, 4))
-    return [softmax_tangent(softmax(_table(), (1,)), t, (1,))]
+    return _tangents(softmax_tangent)
+
+
+@examples(LogSoftmaxTangent)
+def log_softmax_tangent_examples() -> list[Node]:
+    return _tangents(log_softmax_tangent)
+
+
+@examples(LogSoftmaxCotangent)
+def log_softmax_cotangent_examples() -> list[Node]:
+    return _tangents(log_softmax_cotangent)

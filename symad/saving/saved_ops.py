@@ -43,7 +43,15 @@ from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions, is_name
 from symad.ops.arrays.random import FoldIn, Uniform
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import (
+    ExponentialOp,
+    LogSoftmax,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
+    LogSumExp,
+    Softmax,
+    SoftmaxTangent,
+)
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
@@ -233,7 +241,7 @@ def _axis_of_argument(op: Concatenate | Stack, node: Node) -> bool:
     return 0 <= op.axis < len(node.args[0].shape) + isinstance(op, Stack)
 
 
-def _axes_of_argument(op: Extreme | Softmax | LogSoftmax | LogSumExp | SoftmaxTangent, node: Node) -> bool:
+def _axes_of_argument(op: Extreme | ExponentialOp, node: Node) -> bool:
     return len(set(op.axes)) == len(op.axes) and all(0 <= k < len(node.args[0].shape) for k in op.axes)
 
 
@@ -324,6 +332,9 @@ FITTING: dict[type[Op], Callable[..., bool]] = {
     **dict.fromkeys((Chain, ChainTangent, ChainPullback), _reads_what_it_says),
     PairSumCotangent: _reads_its_sums,
     **dict.fromkeys((Concatenate, Stack), _axis_of_argument),
-    **dict.fromkeys((Extreme, Softmax, LogSoftmax, LogSumExp, SoftmaxTangent), _axes_of_argument),
+    **dict.fromkeys(
+        (Extreme, Softmax, LogSoftmax, LogSumExp, SoftmaxTangent, LogSoftmaxTangent, LogSoftmaxCotangent),
+        _axes_of_argument,
+    ),
 }
 """Checks of fields against the arguments' shapes."""

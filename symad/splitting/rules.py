@@ -11,7 +11,7 @@ from symad.core.dims import Dim, as_dim
 from symad.core.graph import Node, Op
 from symad.core.questions import Length, Split, States, splitting
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.softmax import LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import LogSumExp, Softmax, TangentOp
 from symad.ops.arrays.softmax import logsumexp as logsumexp_of
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum
@@ -335,11 +335,11 @@ def softmax_splitting(op: Softmax, y: Node, states: States, n: Length) -> Split:
 
 
 @splitting.dispatch
-def softmax_tangent_splitting(op: SoftmaxTangent, y: Node, states: States, n: Length) -> Split:
+def softmax_tangent_splitting(op: TangentOp, y: Node, states: States, n: Length) -> Split:
     """The tangent is linear in its second argument, and acts row by row unless its sum runs over the rows."""
     state = multiplied(states)
     return state if isinstance(state, Rows) and state.axis not in op.axes and _same_axes(state, op) else None
 
 
-def _same_axes(state: Rows, op: SoftmaxTangent) -> bool:
+def _same_axes(state: Rows, op: TangentOp) -> bool:
     return state.weight is None or not set(state.weight.place) & set(op.axes)

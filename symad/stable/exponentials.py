@@ -19,13 +19,21 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes, question
-from symad.ops.arrays.softmax import LogSumExp, Softmax, log_softmax, logsumexp, softmax
+from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, log_softmax, logsumexp
 from symad.ops.basic.arithmetic import Add, Mul, mul, neg, signed_product, signed_sum, sub
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
+from symad.stable.shifts import (
+    MAX_LEAVES,
+    chain,
+    chain_without,
+    of_unshifted,
+    without_logarithm,
+    without_shift,
+)
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
 if TYPE_CHECKING:
@@ -35,9 +43,6 @@ else:  # plum dispatches on the op alone
 
 DEPTH = 6
 """The maximum depth of products, powers and sums that are examined."""
-
-MAX_LOGARITHM_TERMS = 64
-"""The maximum number of terms of a sum whose logarithm is written as a chain."""
 
 
 def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[Node, ...], list[Node]]:
@@ -50,7 +55,7 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[
         kept: nodes that stay unchanged, with all nodes below them.
     """
     order = topological(outputs)
-    if not any(_head(node) in (sympy.log, log1p) or _divides(node.op) for node in order):
+    if not any(_head(node) in LOGARITHMS or _divides(node.op) or _sums(node.op) for node in order):
         return tuple(outputs), order
     made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, smooth_node)
     return made, order if made == tuple(outputs) else topological(made)
@@ -72,11 +77,11 @@ def of_exponentials(op: Op, args: Nodes) -> Node | None:
             known = logarithm_of(inside)
             return None if known is None else apply(softplus, known)
         return logarithm_of(inside) or _logarithm_of_signed(inside, DEPTH)
-    if isinstance(op, Add) and sorted(op.signs) == [-1, 1]:
-        return _log_softmax(*(args if op.signs == (1, -1) else args[::-1]))
+    if isinstance(op, Add):
+        return without_logarithm(op, args)
     if isinstance(op, Mul) and -1 in op.powers:
         return _quotient(list(zip(op.powers, args, strict=True)))
-    return None
+    return without_shift(op, args)
 
 
 def logarithm_of(node: Node) -> Node | None:
@@ -194,16 +199,13 @@ def pow_logarithm(op: Pow, node: Node, depth: int) -> Logarithm:
 def add_logarithm(op: Add, node: Node, depth: int) -> Logarithm:
     """log(exp a + exp b + ...)."""
     parts = None if -1 in op.signs else _each(node, depth)
-    if parts is None or len(parts) > MAX_LOGARITHM_TERMS:
+    if parts is None or len(parts) > MAX_LEAVES:
         return None
-    first, *rest = sorted(parts, key=lambda part: constant_value(part) is None)
-    for part in rest:
-        first = _log_add_exp(first, part)
-    return first
+    return chain(_numbers_first(parts))
 
 
-def _log_add_exp(a: Node, b: Node) -> Node:
-    return apply(softplus, b) if constant_value(a) == 0 else apply(logaddexp, a, b)
+def _numbers_first(parts: list[Node]) -> list[Node]:
+    return sorted(parts, key=lambda part: constant_value(part) is None)
 
 
 def _of_difference(a: Node, b: Node) -> Node:
@@ -251,19 +253,18 @@ def _head(node: Node) -> Any:
     return node.op.head if isinstance(node.op, Apply) else None
 
 
+LOGARITHMS = (sympy.log, log1p, logaddexp, softplus)
+
+
+def _sums(op: Op) -> bool:
+    return isinstance(op, (Softmax, LogSoftmax, LogSumExp))
+
+
 def _divides(op: Op) -> bool:
     return isinstance(op, Mul) and -1 in op.powers
 
 
 # ---- differences and quotients -------------------------------------------------------------------
-
-
-def _log_softmax(x: Node, total: Node) -> Node | None:
-    """x − log Σ exp(x), the sum repeated along its axes (or over all of them)."""
-    inner = total.args[0] if isinstance(total.op, Broadcast) else total
-    if isinstance(inner.op, LogSumExp) and inner.args[0] is x and _repeated(total, inner, inner.op.axes):
-        return log_softmax(x, inner.op.axes)
-    return None
 
 
 def _repeated(total: Node, inner: Node, axes: tuple[int, ...]) -> bool:
@@ -311,9 +312,10 @@ def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
     if axes is not None and _head(inner.args[0]) is sympy.exp:
         x = inner.args[0].args[0]
         if x is u and _repeated(divisor, inner, axes):
-            return softmax(x, axes)
-    if isinstance(divisor.op, Add) and len(divisor.args) == 2:
-        a, b = (logarithm(a.op, a, DEPTH) for a in divisor.args)
-        if u is a or u is b:
-            return apply(sigmoid, sub(u, b if u is a else a))
+            return of_unshifted(Softmax(axes), x)
+    if isinstance(divisor.op, Add):
+        parts = [part for a in divisor.args if (part := logarithm(a.op, a, DEPTH)) is not None]
+        if u in parts:
+            parts = _numbers_first(parts)
+            return apply(sigmoid, sub(u, chain_without(parts, parts.index(u))))
     return apply(sympy.exp, sub(u, under))

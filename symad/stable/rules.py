@@ -16,6 +16,7 @@ from sympy.codegen.cfunctions import expm1, log1p
 from symad.core.contents import fields_of, inner_graphs
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import MaybeNode, Nodes, question
+from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.arithmetic import (
     Add,
     ElementwiseOp,
@@ -32,6 +33,8 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import of_exponentials
 from symad.stable.normal_forms import head_of
+from symad.stable.overflows import within_range
+from symad.stable.shifts import without_shift
 
 
 def stabilize(graph: Graph) -> Graph:
@@ -43,7 +46,7 @@ def stabilize(graph: Graph) -> Graph:
         return _stable_node(node, args, bodies, differences)
 
     made = rebuild(graph, {n: n for n in graph.input_nodes}, better_node)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return within_range(Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report))
 
 
 def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph], differences: Differences) -> Node:
@@ -136,6 +139,12 @@ def stable_mul(op: Mul, args: Nodes) -> MaybeNode:
         if met is not None:
             return met
     return of_exponentials(op, args)
+
+
+@stable.dispatch
+def stable_softmax(op: ExponentialOp, args: Nodes) -> MaybeNode:
+    """Softmax and log-softmax without a shift."""
+    return without_shift(op, args)
 
 
 SINHS = (sympy.sinh, expm1)

@@ -32,6 +32,15 @@ KEPT = """  $real total = 0;
   }
 """
 
+CENTRED = """  $real shift = 0;
+#pragma omp simd reduction(+:shift)
+  for (ptrdiff_t j = 0; j < columns; j++) shift += x0[j] > 0.5 ? x1[j] : 0;
+  $real total = 0;
+#pragma omp simd reduction(+:total)
+  for (ptrdiff_t j = 0; j < columns; j++) total += x0[j] * (x1[j] - shift);
+"""
+"""The t of an element with p > 1/2, else 0, and the mean of t less that: 1 - p would lose digits."""
+
 ROWS: dict[str, str] = {
     "softmax": HIGHEST + KEPT + """  const $real scale = 1 / total;
 #pragma omp simd
@@ -42,24 +51,40 @@ ROWS: dict[str, str] = {
   for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] - shift;
 """,
     "log_sum_exp": HIGHEST + TOTAL + "  *y0 = highest + $log(total);\n",
-    "softmax_tangent": """  $real total = 0;
+    "softmax_tangent": CENTRED + """#pragma omp simd
+  for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] * (x1[j] - shift - total);
+""",
+    "log_softmax_tangent": CENTRED + """#pragma omp simd
+  for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x1[j] - shift - total;
+""",
+    "log_softmax_cotangent": """  $real total = 0;
 #pragma omp simd reduction(+:total)
-  for (ptrdiff_t j = 0; j < columns; j++) total += x0[j] * x1[j];
+  for (ptrdiff_t j = 0; j < columns; j++) total += x1[j];
+  $real rest = 0;
+#pragma omp simd reduction(+:rest)
+  for (ptrdiff_t j = 0; j < columns; j++) {
+    y0[j] = x1[j] - x0[j] * total;
+    rest += x0[j] > 0.5 ? 0 : y0[j];
+  }
 #pragma omp simd
-  for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] * (x1[j] - total);
+  for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] > 0.5 ? -rest : y0[j];
 """,
 }  # fmt: skip
 
-SIGNATURES = {
-    "softmax": "(n)->(n)", "log_softmax": "(n)->(n)", "log_sum_exp": "(n)->()",
-    "softmax_tangent": "(n),(n)->(n)",
-}  # fmt: skip
+ONE_ARRAY = ("softmax", "log_softmax", "log_sum_exp")
+"""The functions of one array; the others have two, p and t."""
+
+
+def softmax_signature(kind: str) -> str:
+    """The axes of the arguments and of the result of a function of `ROWS`."""
+    given = "(n)" if kind in ONE_ARRAY else "(n),(n)"
+    return f"{given}->{'()' if kind == 'log_sum_exp' else '(n)'}"
 
 
 def softmax_source(kind: str, name: str, real: str) -> tuple[str, NativeBody]:
     """The text of one function of `ROWS`, and its body."""
     body = NativeBody(real)
-    inputs = [Operand(f"x{k}", True, k, real) for k in range(2 if kind == "softmax_tangent" else 1)]
+    inputs = [Operand(f"x{k}", True, k, real) for k in range(1 if kind in ONE_ARRAY else 2)]
     outputs = [Operand("y0", kind != "log_sum_exp", 0, real)]
     text = body.expand(ROWS[kind])
     head = row_head(name, inputs, outputs)

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from symad.core.graph import Node
-from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, TangentOp
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape
@@ -15,7 +15,7 @@ from symad.ops.elementwise.apply import Apply
 if TYPE_CHECKING:
     from symad.core.dims import Dim, Shape
 
-ALONG = (Softmax, LogSoftmax, SoftmaxTangent)
+ALONG = (Softmax, LogSoftmax, TangentOp)
 """Ops over some axes whose results keep all axes."""
 
 

@@ -22,7 +22,7 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Statement, change_blocks, every_statement
 from symad.numeric.program.uses import Uses, uses_of
-from symad.ops.arrays.softmax import ExponentialOp, SoftmaxTangent
+from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
@@ -203,8 +203,6 @@ def accepts(user: Compute, inner: Expression) -> bool:
     """Whether an operation is readable with another one inside: sums in products, products in functions."""
     if isinstance(user.op, ElementwiseOp):
         return True
-    if isinstance(user.op, SoftmaxTangent):  # its text contains both arguments twice
-        return False
     return (
         isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast, Concatenate, Stack, Pack))
         and operations(inner) <= 3

@@ -19,7 +19,13 @@ from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
 from symad.numeric.program.program import Program
 from symad.numeric.targets.target import NUMPY
-from symad.ops.arrays.softmax import LogSoftmax, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import (
+    LogSoftmax,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
+    Softmax,
+    SoftmaxTangent,
+)
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
@@ -34,8 +40,8 @@ Computed: TypeAlias = "Node | Compute"
 """An op with its arguments and its shape."""
 
 FRESH = (
-    Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks,
-    RowGroup, Cleared, Overlay,
+    Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, LogSoftmaxTangent,
+    LogSoftmaxCotangent, Scan, Loop, RowBlocks, RowGroup, Cleared, Overlay,
 )  # fmt: skip
 """Ops whose result is a new array of floats; it may be overwritten."""
 

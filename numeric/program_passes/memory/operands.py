@@ -16,7 +16,7 @@ from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute
 from symad.numeric.program_passes.memory.allocation import is_fresh, ufunc_name
-from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import Softmax, TangentOp
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
@@ -110,7 +110,7 @@ def operands_of_softmax(op: Softmax, expression: Compute, dtype: str) -> Positio
 
 
 @operands.dispatch
-def operands_of_softmax_tangent(op: SoftmaxTangent, expression: Compute, dtype: str) -> Positions:
-    """t of p (t − Σ p t): p is read until the end."""
+def operands_of_softmax_tangent(op: TangentOp, expression: Compute, dtype: str) -> Positions:
+    """t of p and t: p is read until the end."""
     p, t = expression.args
     return (1,) if p != t else ()

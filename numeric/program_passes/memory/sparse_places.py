@@ -33,13 +33,13 @@ from symad.numeric.program_passes.memory.operands import operands
 from symad.numeric.program_passes.memory.result_places import IN_PLACE
 from symad.numeric.program_passes.memory.sparse_plan import Planner, SideBySide, Sum
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import LogSoftmaxCotangent, LogSoftmaxTangent, Softmax, SoftmaxTangent
 from symad.ops.basic.shaping import Reshape
 from symad.ops.basic.sources import array_constant
 from symad.ops.elementwise.selection import Select
 from symad.ops.sparse.csr import INDEX, CompressedRows, IntArray, as_slice
 
-STEPS = (*IN_PLACE, Select, Softmax, SoftmaxTangent)
+STEPS = (*IN_PLACE, Select, Softmax, SoftmaxTangent, LogSoftmaxTangent, LogSoftmaxCotangent)
 """Ops whose result may overwrite an operand or be written to any array."""
 
 

@@ -34,7 +34,15 @@ from symad.display.typesetting.pieces import (
 )
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import (
+    LogSoftmax,
+    LogSoftmaxCotangent,
+    LogSoftmaxTangent,
+    LogSumExp,
+    Softmax,
+    SoftmaxTangent,
+    TangentOp,
+)
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
@@ -347,10 +355,32 @@ def typeset_log_sum_exp(op: LogSumExp, node: Shaped, args: Pieces) -> Shown:
 @typeset.dispatch
 def typeset_softmax_tangent(op: SoftmaxTangent, node: Shaped, args: Pieces) -> Shown:
     """P ∘ (t − Σ P t), the sum over each row."""
+    p, _ = args
+    return product([(p, Fraction(1), True), (_centred(op, node, args), Fraction(1), True)])
+
+
+@typeset.dispatch
+def typeset_log_softmax_tangent(op: LogSoftmaxTangent, node: Shaped, args: Pieces) -> Shown:
+    """T − Σ P t, the sum over each row."""
+    return _centred(op, node, args)
+
+
+def _centred(op: TangentOp, node: Shaped, args: Pieces) -> Shown:
     p, t = args
-    each = "" if len(op.axes) == len(node.shape) else r" \text{ by rows}"
-    mean = Atom(rf"\textstyle\sum {tight(p)} \odot {tight(t)}{each}", loose=True)
-    return product([(p, Fraction(1), True), (total((1, -1), (t, mean), (True, True)), Fraction(1), True)])
+    mean = Atom(rf"\textstyle\sum {tight(p)} \odot {tight(t)}{_each_row(op, node)}", loose=True)
+    return total((1, -1), (t, mean), (True, True))
+
+
+def _each_row(op: TangentOp, node: Shaped) -> str:
+    return "" if len(op.axes) == len(node.shape) else r" \text{ by rows}"
+
+
+@typeset.dispatch
+def typeset_log_softmax_cotangent(op: LogSoftmaxCotangent, node: Shaped, args: Pieces) -> Shown:
+    """T − P ∘ Σ t, the sum over each row."""
+    p, t = args
+    whole = Atom(rf"\textstyle\sum {tight(t)}{_each_row(op, node)}", loose=True)
+    return total((1, -1), (t, product([(p, Fraction(1), True), (whole, Fraction(1), True)])), (True, True))
 
 
 @typeset.dispatch

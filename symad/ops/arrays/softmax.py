@@ -5,7 +5,9 @@ quotient of exponentials are scaled) and cannot overflow. All derivatives go thr
 
     d logsumexp(x) = ⟨p, ẋ⟩,   d log p = ẋ − ⟨p, ẋ⟩,   dp = p ∘ (ẋ − ⟨p, ẋ⟩) = (Diag p − p pᵀ) ẋ.
 
-The last is one linear op, symmetric in ẋ (Bishop, Pattern Recognition and Machine Learning, 4.106).
+The last two are linear ops (Bishop, Pattern Recognition and Machine Learning, 4.106). Where an element m has
+p_m > 1/2, they are computed from the differences ẋ_i − ẋ_m, and Σ x̄ = 0 gives the cotangent of x_m: the slope
+of log p_m by x_m is the sum of the other probabilities, of which 1 − p_m keeps no digit at large margins.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from symad.errors import ShapeError
 from symad.numbers.number_domains import apply as apply_values
 from symad.numbers.number_domains import divide
 from symad.ops.arrays.reduction import keep_axes
-from symad.ops.basic.arithmetic import add_tangents, div, mul, sub
+from symad.ops.basic.arithmetic import add_tangents, div, mul, neg, sub
 from symad.ops.basic.contraction import contract, sum_axes
 from symad.ops.basic.shaping import lift
 from symad.ops.elementwise.apply import apply
@@ -67,8 +69,23 @@ class LogSumExp(ExponentialOp):
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxTangent(ExponentialOp):
-    """p ∘ (t − Σ p t) of p and t, both of the shape of p: linear in t, and symmetric."""
+class TangentOp(ExponentialOp):
+    """A function of probabilities p over ``axes`` and an array t of the same shape, linear in t."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxTangent(TangentOp):
+    """p ∘ (t − Σ p t), the tangent of softmax: symmetric, so that it is the cotangent too."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogSoftmaxTangent(TangentOp):
+    """t − Σ p t, the tangent of log p."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogSoftmaxCotangent(TangentOp):
+    """t − p Σ t, the cotangent of x in log p; its sum is 0."""
 
 
 # ---- makers -------------------------------------------------------------------------------------
@@ -104,6 +121,16 @@ def softmax_tangent(p: Node, t: Node, axes: tuple[int, ...]) -> Node:
     return Node.of(SoftmaxTangent(axes), (p, t))
 
 
+def log_softmax_tangent(p: Node, t: Node, axes: tuple[int, ...]) -> Node:
+    """t − Σ p t."""
+    return Node.of(LogSoftmaxTangent(axes), (p, t))
+
+
+def log_softmax_cotangent(p: Node, t: Node, axes: tuple[int, ...]) -> Node:
+    """t − p Σ t."""
+    return Node.of(LogSoftmaxCotangent(axes), (p, t))
+
+
 def _mean(p: Node, t: Node, axes: tuple[int, ...]) -> Node:
     """Σ p t over the axes."""
     labels = range(len(p.shape))
@@ -129,7 +156,9 @@ def logsumexp_shape(op: LogSumExp, args: Nodes) -> Shape:
 
 
 @shape(SoftmaxTangent)
-def softmax_tangent_shape(op: SoftmaxTangent, args: Nodes) -> Shape:
+@shape(LogSoftmaxTangent)
+@shape(LogSoftmaxCotangent)
+def softmax_tangent_shape(op: TangentOp, args: Nodes) -> Shape:
     p, t = args
     if not same_shape(p.shape, t.shape):
         raise ShapeError(f"softmax tangent: p is {format_shape(p.shape)} and t is {format_shape(t.shape)}")
@@ -160,6 +189,18 @@ def softmax_tangent_definition(op: SoftmaxTangent, y: Node) -> Node:
     return mul(p, sub(t, keep_axes(_mean(p, t, op.axes), t.shape, op.axes)))
 
 
+@definition.dispatch
+def log_softmax_tangent_definition(op: LogSoftmaxTangent, y: Node) -> Node:
+    p, t = y.args
+    return sub(t, keep_axes(_mean(p, t, op.axes), t.shape, op.axes))
+
+
+@definition.dispatch
+def log_softmax_cotangent_definition(op: LogSoftmaxCotangent, y: Node) -> Node:
+    p, t = y.args
+    return sub(t, mul(p, keep_axes(sum_axes(t, op.axes), t.shape, op.axes)))
+
+
 # ---- derivatives --------------------------------------------------------------------------------
 
 
@@ -174,8 +215,7 @@ def log_softmax_jvp(op: LogSoftmax, y: Node, tangents: Tangents) -> Tangent:  # 
     (x_dot,) = tangents
     if not isinstance(x_dot, Node):
         return ZERO
-    p = softmax(y.args[0], op.axes)
-    return sub(x_dot, keep_axes(_mean(p, x_dot, op.axes), x_dot.shape, op.axes))
+    return log_softmax_tangent(softmax(y.args[0], op.axes), x_dot, op.axes)
 
 
 @jvp.dispatch
@@ -193,7 +233,7 @@ def softmax_tangent_jvp(op: SoftmaxTangent, y: Node, tangents: Tangents) -> Tang
     p_dot, t_dot = tangents
     terms: list[Tangent] = []
     if isinstance(p_dot, Node):
-        centred = sub(t, keep_axes(_mean(p, t, op.axes), t.shape, op.axes))
+        centred = log_softmax_tangent(p, t, op.axes)
         moved = keep_axes(_mean(p_dot, t, op.axes), t.shape, op.axes)
         terms.append(sub(mul(p_dot, centred), mul(p, moved)))
     if isinstance(t_dot, Node):
@@ -201,9 +241,49 @@ def softmax_tangent_jvp(op: SoftmaxTangent, y: Node, tangents: Tangents) -> Tang
     return add_tangents(terms)
 
 
+@jvp.dispatch
+def log_softmax_tangent_jvp(op: LogSoftmaxTangent, y: Node, tangents: Tangents) -> Tangent:
+    # −⟨ṗ, t⟩ + ṫ − ⟨p, ṫ⟩
+    p, t = y.args
+    p_dot, t_dot = tangents
+    terms: list[Tangent] = []
+    if isinstance(p_dot, Node):
+        terms.append(neg(keep_axes(_mean(p_dot, t, op.axes), t.shape, op.axes)))
+    if isinstance(t_dot, Node):
+        terms.append(log_softmax_tangent(p, t_dot, op.axes))
+    return add_tangents(terms)
+
+
+@jvp.dispatch
+def log_softmax_cotangent_jvp(op: LogSoftmaxCotangent, y: Node, tangents: Tangents) -> Tangent:
+    # −ṗ Σ t + ṫ − p Σ ṫ
+    p, t = y.args
+    p_dot, t_dot = tangents
+    terms: list[Tangent] = []
+    if isinstance(p_dot, Node):
+        terms.append(neg(mul(p_dot, keep_axes(sum_axes(t, op.axes), t.shape, op.axes))))
+    if isinstance(t_dot, Node):
+        terms.append(log_softmax_cotangent(p, t_dot, op.axes))
+    return add_tangents(terms)
+
+
 @transpose.dispatch
 def softmax_tangent_transpose(op: SoftmaxTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     return ZERO, softmax_tangent(y.args[0], y_bar, op.axes)
+
+
+@transpose.dispatch
+def log_softmax_tangent_transpose(
+    op: LogSoftmaxTangent, y: Node, y_bar: Node, linear: Flags
+) -> Tangents:
+    return ZERO, log_softmax_cotangent(y.args[0], y_bar, op.axes)
+
+
+@transpose.dispatch
+def log_softmax_cotangent_transpose(
+    op: LogSoftmaxCotangent, y: Node, y_bar: Node, linear: Flags
+) -> Tangents:
+    return ZERO, log_softmax_tangent(y.args[0], y_bar, op.axes)
 
 
 @batch.dispatch
@@ -234,6 +314,16 @@ def logsumexp_flops(op: LogSumExp, y: Node) -> Count:  # exp, add; one log for e
 @flops.dispatch
 def softmax_tangent_flops(op: SoftmaxTangent, y: Node) -> Count:  # two products, a sum, a difference
     return 4 * size(y.shape)
+
+
+@flops.dispatch
+def log_softmax_tangent_flops(op: LogSoftmaxTangent, y: Node) -> Count:  # a product, a sum, a difference
+    return 3 * size(y.shape)
+
+
+@flops.dispatch
+def log_softmax_cotangent_flops(op: LogSoftmaxCotangent, y: Node) -> Count:  # a sum, a product, a difference
+    return 3 * size(y.shape)
 
 
 def _exponentials(x: Any, axes: tuple[int, ...]) -> tuple[Array | float, Array | float, Array | float]:
@@ -268,5 +358,29 @@ def logsumexp_evaluate(op: LogSumExp, values: Values) -> Array:
 
 @evaluate.dispatch
 def softmax_tangent_evaluate(op: SoftmaxTangent, values: Values) -> Array:
-    p, t = values
-    return p * (t - np.sum(p * t, axis=op.axes, keepdims=True))
+    return values[0] * _centred(*values, op.axes)
+
+
+@evaluate.dispatch
+def log_softmax_tangent_evaluate(op: LogSoftmaxTangent, values: Values) -> Array:
+    return _centred(*values, op.axes)
+
+
+@evaluate.dispatch
+def log_softmax_cotangent_evaluate(op: LogSoftmaxCotangent, values: Values) -> Array:
+    p, t = (np.asarray(v) for v in values)
+    made = t - p * np.sum(t, axis=op.axes, keepdims=True)
+    if p.dtype == object:
+        return made
+    likely = p > 0.5
+    rest = np.sum(np.where(likely, 0, made), axis=op.axes, keepdims=True)
+    return np.where(likely, -rest, made)
+
+
+def _centred(p: Any, t: Any, axes: tuple[int, ...]) -> Array:
+    """t − Σ p t, from differences to the t of an element with p > 1/2; exact numbers need none."""
+    p, t = np.asarray(p), np.asarray(t)
+    if p.dtype != object:
+        t = t - np.sum(np.where(p > 0.5, t, 0), axis=axes, keepdims=True)
+    made: Array = t - np.sum(p * t, axis=axes, keepdims=True)
+    return made

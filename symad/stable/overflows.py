@@ -1,0 +1,259 @@
+"""Products whose factors overflow although the product does not.
+
+Exact numbers of a product are collected where one of them is large: 10⁴⁰⁰/(10³⁹⁹ x) is 10/x. Gamma functions,
+factorials, binomials, powers with a variable exponent, and all factors beside a number that is no float, are
+multiplied as they are where their product is a float other than 0, else by the sum of their logarithms.
+The logarithms cost digits (log 365! = 1792 three of them), and are taken only where there is no other value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, log
+from typing import TypeAlias
+
+import sympy
+
+from symad.core.graph import Graph, Node, rebuild
+from symad.core.questions import Nodes
+from symad.numbers.number_domains import as_float
+from symad.ops.basic.arithmetic import (
+    BITS,
+    SINGLE,
+    Add,
+    Mul,
+    add,
+    mul,
+    neg,
+    signed_product,
+    signed_sum,
+    sub,
+)
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import Constant, constant, constant_value
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select, compare, logic, select
+
+Factor: TypeAlias = tuple[int, Node]
+
+GAMMAS = (sympy.gamma, sympy.factorial, sympy.binomial, sympy.beta)
+
+MAX_FACTORS = 200
+"""Products of more factors than this are not changed."""
+
+MIN_EXPONENT = 64
+"""Powers with a smaller number as exponent overflow for few values of the base."""
+
+MAX_EXPONENT = 80
+"""exp(x) of a larger number x is no float in single precision."""
+
+
+def within_range(graph: Graph) -> Graph:
+    """The graph with its products in forms that overflow only where their values do."""
+    if not any(map(_overflows, graph.nodes)):
+        return graph
+    made = rebuild(graph, {n: n for n in graph.input_nodes}, _within_range)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _overflows(node: Node) -> bool:
+    """True for a number that is no float, or that is made of such numbers, and for gamma functions."""
+    return _is_gamma(node) or _is_no_float(node) or (type(node.op) is Constant and _is_large(node))
+
+
+def _is_large(node: Node) -> bool:
+    value = constant_value(node)
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        return False
+    return max(abs(value.numerator), value.denominator) > SINGLE
+
+
+def _is_no_float(node: Node) -> bool:
+    """True for exp of a large number, and for a number other than 0 whose nearest float is 0 or infinite."""
+    if isinstance(node.op, Apply) and node.op.head is sympy.exp:
+        value = constant_value(node.args[0])
+        return value is not None and abs(as_float(value)) > MAX_EXPONENT
+    return _is_large(node) and abs(as_float(constant_value(node))) in (0.0, inf)
+
+
+def _is_gamma(node: Node) -> bool:
+    return isinstance(node.op, Apply) and node.op.head in GAMMAS
+
+
+def _within_range(node: Node, args: Nodes) -> Node:
+    made = node if args == node.args else Node.of(node.op, args)
+    if isinstance(made.op, Apply) and made.op.head is sympy.log:
+        return _logarithm(made.args[0]) or made
+    if not isinstance(made.op, Mul):
+        return made
+    factors = _flat(made)
+    if factors is None:
+        return made
+    number, others = _collected(factors)
+    if not _fits(number) or any(_is_no_float(f) for _, f in others):
+        return _guarded_product(number, others, [_of_any(*f) for f in others], made)
+    exponents = [_exponent(*f) for f in others]
+    known = [(f, e) for f, e in zip(others, exponents, strict=True) if e is not None]
+    if len(known) > 1 and any(_is_gamma(f) for (_, f), _ in known):
+        rest = [f for f, e in zip(others, exponents, strict=True) if e is None]
+        part = _guarded_product(Fraction(1), [f for f, _ in known], [e for _, e in known], made)
+        return signed_product([(1, constant(number)), *rest, (1, part)])
+    large = any(_is_large(f) for _, f in factors)
+    return signed_product([*others, (1, constant(number))]) if large else made
+
+
+# ---- factors --------------------------------------------------------------------------------------
+
+
+def _flat(node: Node) -> list[Factor] | None:
+    """The factors of a product, of products in it, and of products that have been guarded; None for many."""
+    found: list[Factor] = []
+    waiting: list[Factor] = [(1, node)]
+    while waiting:
+        power, factor = waiting.pop()
+        guarded = _guarded(factor)
+        if guarded is not None:
+            waiting.append((power, guarded))
+        elif isinstance(factor.op, Mul):
+            inside = zip(factor.op.powers, factor.args, strict=True)
+            waiting.extend((power * p, f) for p, f in reversed([*inside]))
+        else:
+            found.append((power, factor))
+        if len(found) + len(waiting) > MAX_FACTORS:
+            return None
+    return found
+
+
+def _collected(factors: Iterable[Factor]) -> tuple[Fraction, list[Factor]]:
+    """The product of the exact numbers, and the others without those that cancel."""
+    number, counts = Fraction(1), dict[Node, int]()
+    for power, factor in factors:
+        sign, inside = _unsigned(factor)
+        number *= sign
+        value = constant_value(inside)
+        if isinstance(value, (int, Fraction)) and not isinstance(value, bool) and value:
+            number *= Fraction(value) ** power
+        else:
+            counts[inside] = counts.get(inside, 0) + power
+    return number, [(1 if n > 0 else -1, f) for f, n in counts.items() for _ in range(abs(n))]
+
+
+def _unsigned(node: Node) -> tuple[int, Node]:
+    if isinstance(node.op, Add) and len(node.args) == 1:
+        return node.op.signs[0], node.args[0]
+    return 1, node
+
+
+def _fits(number: Fraction) -> bool:
+    return -BITS <= number.numerator.bit_length() - number.denominator.bit_length() <= BITS
+
+
+# ---- products -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Exponent:
+    """The logarithm of the absolute value of a factor where some nodes are positive, and its sign."""
+
+    logarithm: Node
+    positive: tuple[Node, ...]
+    sign: Node | None = None
+
+
+def _exponent(power: int, factor: Node) -> _Exponent | None:
+    """The logarithm of factor^power for gamma functions, exponentials and powers; None for others."""
+    op, args = factor.op, factor.args
+    found = None
+    if _is_gamma(factor):
+        found = _of_gamma(op.head, args)  # type: ignore[attr-defined]  # an Apply
+    elif isinstance(op, Apply) and op.head is sympy.exp:
+        found = _Exponent(args[0], ())
+    elif isinstance(op, Pow):
+        found = _of_power(*args)
+    if found is None or power == 1:
+        return found
+    return _Exponent(neg(found.logarithm), found.positive)
+
+
+def _of_any(power: int, factor: Node) -> _Exponent:
+    """The logarithm of the absolute value of factor^power, and the sign."""
+    found = _exponent(power, factor)
+    if found is not None:
+        return found
+    return _Exponent(signed_sum([(power, _log_abs(factor))]), (), apply(sympy.sign, factor))
+
+
+def _log_abs(node: Node) -> Node:
+    """log |node|, of a power the exponent times that of the base."""
+    if isinstance(node.op, Pow) and constant_value(node.args[1]) is not None:
+        return mul(node.args[1], _log_abs(node.args[0]))
+    return apply(sympy.log, apply(sympy.Abs, node))
+
+
+def _of_gamma(head: type[sympy.Basic], args: Nodes) -> _Exponent | None:
+    one = constant(1)
+    if head is sympy.gamma:
+        signs, inside = (1,), args
+    elif head is sympy.factorial:
+        signs, inside = (1,), (add(args[0], one),)
+    elif head is sympy.binomial:
+        n, k = args
+        signs, inside = (1, -1, -1), (add(n, one), add(k, one), add(sub(n, k), one))
+    else:
+        a, b = args if len(args) == 2 else args * 2
+        signs, inside = (1, 1, -1), (a, b, add(a, b))
+    terms = [(s, apply(sympy.loggamma, a)) for s, a in zip(signs, inside, strict=True)]
+    return _Exponent(signed_sum(terms), inside)
+
+
+def _of_power(base: Node, exponent: Node) -> _Exponent | None:
+    number, value = constant_value(exponent), constant_value(base)
+    if number is not None and not (isinstance(number, int) and abs(number) >= MIN_EXPONENT):
+        return None
+    if isinstance(number, int) and number % 2 == 0:
+        base = apply(sympy.Abs, base)
+    known = isinstance(value, (int, Fraction)) and value > 0
+    return _Exponent(mul(exponent, apply(sympy.log, base)), () if known else (base,))
+
+
+def _guarded_product(
+    number: Fraction, factors: list[Factor], exponents: Sequence[_Exponent], whole: Node
+) -> Node:
+    """The product where it is a float other than 0, else exp of the sum of logarithms where these exist."""
+    direct = signed_product([*factors, (1, constant(number))])
+    terms = [e.logarithm for e in exponents]
+    if abs(number) != 1:
+        terms.append(constant(log(abs(number.numerator)) - log(number.denominator)))
+    signs = [e.sign for e in exponents if e.sign is not None]
+    size = apply(sympy.exp, broadcast_to(add(*terms), whole.shape))
+    by_logarithms = mul(constant(1 if number > 0 else -1), *signs, size)
+    positive = dict.fromkeys(node for e in exponents for node in e.positive)
+    if positive:
+        known = logic("and", *[compare(">", node, constant(0)) for node in positive])
+        by_logarithms = select(known, by_logarithms, direct)
+    return select(_is_good(direct), direct, by_logarithms)
+
+
+def _is_good(node: Node) -> Node:
+    size = apply(sympy.Abs, node)
+    return logic("and", compare(">", size, constant(0)), compare("<", size, constant(inf)))
+
+
+def _guarded(node: Node) -> Node | None:
+    """The product that `_guard` has guarded; None for other nodes."""
+    if isinstance(node.op, Select) and node.args[0] is _is_good(node.args[1]):
+        return node.args[1]
+    return None
+
+
+def _logarithm(inside: Node) -> Node | None:
+    """The logarithm of a product with a number that is no float."""
+    factors = _flat(inside)
+    number, others = _collected(factors or [])
+    if not others or _fits(number) or number < 0:
+        return None
+    size = constant(log(number.numerator) - log(number.denominator))
+    return add(size, apply(sympy.log, signed_product(others)))
