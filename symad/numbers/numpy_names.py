@@ -70,7 +70,7 @@ NUMPY_NAMES: dict[sympy.FunctionClass, str] = {
     sympy.erfcinv: "scipy.special.erfcinv",
     sympy.besselj: "scipy.special.jv",
     sympy.bessely: "scipy.special.yv",
-    sympy.besseli: "scipy.special.iv",
+    sympy.besseli: "symad.special.besseli",
     sympy.besselk: "scipy.special.kv",
     sympy.jn: "symad.special.spherical_jn",
     sympy.yn: "symad.special.spherical_yn",

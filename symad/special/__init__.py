@@ -11,6 +11,8 @@ from symad.special.bessel import (
     airyaiprime,
     airybi,
     airybiprime,
+    besseli,
+    ive,
     spherical_in,
     spherical_jn,
     spherical_yn,
@@ -60,10 +62,11 @@ from symad.special.users_functions import elementwise
 
 __all__ = [
     "acot", "acoth", "acsc", "acsch", "airyai", "airyaiprime", "airybi", "airybiprime", "asec", "asech",
-    "assoc_legendre", "beta", "betainc", "betainc_regularized", "cosh_integral", "cosine_integral", "cot",
-    "coth", "csc", "csch", "elementwise", "elliptic_e", "elliptic_moment", "elliptic_pi", "expint",
-    "factorial", "frac", "fresnelc", "fresnels", "gelu", "hermite", "laguerre", "lambertw", "logcosh",
-    "loggamma", "lowergamma", "maximum", "minimum", "normal_excess", "normal_ratio", "polygamma",
-    "polylog", "relu", "sec", "sech", "silu", "sinc", "sine_integral", "sinh_integral", "softplus",
-    "spherical_in", "spherical_jn", "spherical_yn", "uppergamma", "voigt_dispersion",
+    "assoc_legendre", "besseli", "beta", "betainc", "betainc_regularized", "cosh_integral",
+    "cosine_integral", "cot", "coth", "csc", "csch", "elementwise", "elliptic_e", "elliptic_moment",
+    "elliptic_pi", "expint", "factorial", "frac", "fresnelc", "fresnels", "gelu", "hermite", "ive",
+    "laguerre", "lambertw", "logcosh", "loggamma", "lowergamma", "maximum", "minimum", "normal_excess",
+    "normal_ratio", "polygamma", "polylog", "relu", "sec", "sech", "silu", "sinc", "sine_integral",
+    "sinh_integral", "softplus", "spherical_in", "spherical_jn", "spherical_yn", "uppergamma",
+    "voigt_dispersion",
 ]  # fmt: skip

@@ -1,10 +1,41 @@
-"""Spherical Bessel functions, and Airy functions."""
+"""Modified and spherical Bessel functions, and Airy functions."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from symad.core.arrays import Array, Number
+
+
+def besseli(order: Number, x: Number) -> Number:
+    """Modified Bessel function I_ν; by the leading term (DLMF 10.30.1) at tiny x, where SciPy's is 0."""
+    from scipy.special import iv
+
+    tiny = np.abs(x) < 1e-100
+    return np.where(tiny, _leading_term(order, x), iv(order, x))[()] if np.any(tiny) else iv(order, x)
+
+
+def _leading_term(order: Number, x: Number) -> Number:
+    """(x/2)^ν/Γ(ν + 1); of integers −n that of n."""
+    from scipy.special import gamma
+
+    n = np.where(np.equal(order, np.floor(order)), np.abs(order), order)
+    return np.power(np.divide(x, 2.0), n) / gamma(n + 1)
+
+
+def ive(order: Number, x: Number) -> Number:
+    """e^(−|x|) I_ν(x); by three terms of DLMF 10.40.1 at |x| > 10⁹, where SciPy's function has no value."""
+    from scipy.special import ive
+
+    tiny, large = np.abs(x) < 1e-100, (np.abs(x) > 1e9) & (np.abs(order) < 1e3)
+    if not np.any(tiny | large):
+        return ive(order, x)
+    whole = np.equal(order, np.floor(order))
+    size, square = np.where(large, np.abs(x), 1.0), 4.0 * np.square(order)
+    series = 1 - (square - 1) / size / 8 * (1 - (square - 9) / size / 16)
+    parity = np.where(np.less(x, 0), np.where(whole, np.where(np.mod(order, 2) == 1, -1.0, 1.0), np.nan), 1.0)
+    far = parity * series / np.sqrt(2 * np.pi) / np.sqrt(size)
+    return np.where(large, far, np.where(tiny, _leading_term(order, x), ive(order, x)))[()]
 
 
 def spherical_jn(n: Number, x: Number) -> Number:

@@ -47,6 +47,9 @@ MAX_FACTORS = 200
 MIN_EXPONENT = 64
 """Powers with a smaller number as exponent overflow for few values of the base."""
 
+MAX_ARGUMENT = 30
+"""Gamma functions of smaller numbers are floats in single precision."""
+
 MAX_EXPONENT = 80
 """exp(x) of a larger number x is no float in single precision."""
 
@@ -80,7 +83,10 @@ def _is_no_float(node: Node) -> bool:
 
 
 def _is_gamma(node: Node) -> bool:
-    return isinstance(node.op, Apply) and node.op.head in GAMMAS
+    if not isinstance(node.op, Apply) or node.op.head not in GAMMAS:
+        return False
+    numbers = [constant_value(arg) for arg in node.args]
+    return any(n is None or abs(as_float(n)) > MAX_ARGUMENT for n in numbers)
 
 
 def _within_range(node: Node, args: Nodes) -> Node:
@@ -90,8 +96,17 @@ def _within_range(node: Node, args: Nodes) -> Node:
     if not isinstance(made.op, Mul):
         return made
     factors = _flat(made)
-    if factors is None:
-        return made
+    return made if factors is None else _product(factors, made)
+
+
+def _product(factors: list[Factor], made: Node) -> Node:
+    """The product of some factors, which is the node."""
+    for k, (power, factor) in enumerate(factors):
+        if power == 1 and isinstance(factor.op, Select) and any(_is_gamma(f) for _, f in factors):
+            condition, *branches = factor.args
+            if 0 in map(constant_value, branches):  # of a power's slope: its other branch may overflow
+                rest = factors[:k] + factors[k + 1 :]
+                return select(condition, *[_times(rest, branch, made) for branch in branches])
     number, others = _collected(factors)
     if not _fits(number) or any(_is_no_float(f) for _, f in others):
         return _guarded_product(number, others, [_of_any(*f) for f in others], made)
@@ -103,6 +118,14 @@ def _within_range(node: Node, args: Nodes) -> Node:
         return signed_product([(1, constant(number)), *rest, (1, part)])
     large = any(_is_large(f) for _, f in factors)
     return signed_product([*others, (1, constant(number))]) if large else made
+
+
+def _times(rest: list[Factor], branch: Node, made: Node) -> Node:
+    """A branch of a selection times other factors; 0 stays 0."""
+    if constant_value(branch) == 0:
+        return branch
+    factors = [*rest, *(_flat(branch) or [(1, branch)])]
+    return _product(factors, broadcast_to(signed_product(factors), made.shape))
 
 
 # ---- factors --------------------------------------------------------------------------------------
@@ -175,7 +198,7 @@ def _exponent(power: int, factor: Node) -> _Exponent | None:
         found = _of_power(*args)
     if found is None or power == 1:
         return found
-    return _Exponent(neg(found.logarithm), found.positive)
+    return _Exponent(neg(found.logarithm), found.positive, found.sign)
 
 
 def _of_any(power: int, factor: Node) -> _Exponent:
@@ -211,10 +234,13 @@ def _of_gamma(head: type[sympy.Basic], args: Nodes) -> _Exponent | None:
 
 def _of_power(base: Node, exponent: Node) -> _Exponent | None:
     number, value = constant_value(exponent), constant_value(base)
-    if number is not None and not (isinstance(number, int) and abs(number) >= MIN_EXPONENT):
+    if isinstance(number, int):
+        if abs(number) < MIN_EXPONENT:
+            return None
+        sign = apply(sympy.sign, base) if number % 2 else None
+        return _Exponent(mul(exponent, apply(sympy.log, apply(sympy.Abs, base))), (), sign)
+    if number is not None:
         return None
-    if isinstance(number, int) and number % 2 == 0:
-        base = apply(sympy.Abs, base)
     known = isinstance(value, (int, Fraction)) and value > 0
     return _Exponent(mul(exponent, apply(sympy.log, base)), () if known else (base,))
 

@@ -19,7 +19,7 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import sqrt
 from symad.ops.elementwise.selection import compare, logic, select
-from symad.sympy_functions.scalar_functions import ScalarFunction
+from symad.sympy_functions.scalar_functions import ScalarFunction, xlogy
 
 
 class gammainc(ScalarFunction):
@@ -59,7 +59,10 @@ class gammaincc(ScalarFunction):
 
 
 def _gamma_density(a: Array, x: Array) -> sympy.Expr:
-    return sympy.exp((a - 1) * sympy.log(x) - x - sympy.loggamma(a))
+    """The density: by factors for a number a, so that it has derivatives at x = 0, else by logarithms."""
+    if a.is_number:
+        return x ** (a - 1) * sympy.exp(-x) / sympy.gamma(a)
+    return sympy.exp(xlogy(a - 1, x) - x - sympy.loggamma(a))
 
 
 class ive(ScalarFunction):
@@ -152,7 +155,7 @@ NUMPY_NAMES.update(
     {
         gammainc: "scipy.special.gammainc",
         gammaincc: "scipy.special.gammaincc",
-        ive: "scipy.special.ive",
+        ive: "symad.special.ive",
         log_ndtr: "scipy.special.log_ndtr",
         normal_ratio: "symad.special.normal_ratio",
         normal_excess: "symad.special.normal_excess",

@@ -26,7 +26,7 @@ from symad.errors import TraceError
 from symad.numbers.function_values import numpy_function
 from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply, slope
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power, sqrt
@@ -312,8 +312,12 @@ def relu_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(xlogy)
 def xlogy_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """log(y), x/y."""
-    return apply(sympy.log, args[1]) if i == 0 else div(*args)
+    """log(y); x/y, and 0 where x = 0: the function is 0 there for every y, also for y = 0."""
+    if i == 0:
+        return apply(sympy.log, args[1])
+    if constant_value(args[0]) is not None:
+        return div(*args)
+    return select(equal(args[0], constant(0)), constant(0), div(*args))
 
 
 @slope(stop_gradient)

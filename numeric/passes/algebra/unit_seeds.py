@@ -39,7 +39,10 @@ more; that of attention 0.86 with 1, 0.96 with 2 and 3 (bench_layout_thresholds.
 """
 
 WRITTEN = (SoftmaxTangent,)
-"""Ops that are replaced by their definitions when an argument is a network."""
+"""Ops that are replaced by their definitions when an argument is a network with factors.
+
+Of an identity matrix alone they are arrays, whose own rules keep the digits of 1 − p.
+"""
 
 
 def factor_seeds(graph: Graph) -> Graph:
@@ -82,7 +85,7 @@ class _Factoring:
         elif not any(a in self.terms for a in node.args):
             args = tuple(self.made[a] for a in node.args)
             self.made[node] = node if args == node.args else Node.of(node.op, args)
-        elif isinstance(node.op, WRITTEN):
+        elif isinstance(node.op, WRITTEN) and any(map(self._has_factors, node.args)):
             plain: Node = definition(node.op, node)
             for inner in topological([plain]):
                 self.add(inner)
@@ -90,6 +93,10 @@ class _Factoring:
             table[node] = table[plain]
         else:
             self._network(node)
+
+    def _has_factors(self, node: Node) -> bool:
+        """Whether a network has factors that are arrays, beside identities and numbers."""
+        return any(names for term in self.terms.get(node, ()) for _, names in term.factors)
 
     def _network(self, node: Node) -> None:
         rule = RULES.get(type(node.op))

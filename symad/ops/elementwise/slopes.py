@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sympy
+from sympy.codegen.cfunctions import hypot
 
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
-from symad.ops.basic.arithmetic import add, div, neg, sub
+from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply, slope
 from symad.ops.elementwise.layers import of_layer
@@ -41,6 +42,19 @@ def tan_slope(y: Node, args: Nodes, i: int) -> Tangent:
 def coth_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """−1/sinh², as a function whose own derivatives do not overflow."""
     return neg(power(apply(sympy.csch, args[0]), constant(2)))
+
+
+@slope(sympy.asinh)
+def asinh_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """1/√(1 + x²), where x² does not overflow."""
+    return div(constant(1), apply(hypot, constant(1), args[0]))
+
+
+@slope(sympy.acsch)
+def acsch_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """−1/(|x| √(1 + x²)), where x² neither overflows nor underflows."""
+    (x,) = args
+    return neg(div(constant(1), mul(apply(sympy.Abs, x), apply(hypot, constant(1), x))))
 
 
 @slope(sympy.sin)
