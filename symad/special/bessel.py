@@ -48,14 +48,20 @@ def spherical_jn(n: Number, x: Number) -> Number:
     n, x = np.asarray(n, dtype=float), np.asarray(x, dtype=float)
     if not np.all((n == np.floor(n)) & (n >= 0)):
         return np.sqrt(np.pi / (2 * x)) * jv(n + 0.5, x)
-    small, order, term = np.abs(x) < 1.0, n.astype(int), np.ones(np.broadcast(n, x).shape)
-    series = np.zeros(term.shape)
-    for k in range(1, 13):  # x^n/(2n+1)!! Σ (−x²/2)^k / (k! (2n+3)...(2n+2k+1))
-        series, term = series + term, term * -0.5 * np.where(small, x * x, 0.0) / (k * (2 * n + 2 * k + 1))
-    first = np.ones(series.shape)
-    for k in range(1, int(order.max(initial=0)) + 1):
-        first = np.where(k <= n, first * x / (2 * k + 1), first)
-    return np.where(small, first * series, spherical_jn(order, np.where(small, 1.0, x)))[()]
+    small, order = np.abs(x) < 1.0, n.astype(int)
+    far = spherical_jn(order, np.where(small, 1.0, x))
+    return np.where(small, _spherical_series(n, x, -0.5), far)[()]
+
+
+def _spherical_series(n: Array, x: Array, half: float) -> Array:
+    """x^n/(2n+1)!! Σ (half x²)^k / (k! (2n+3)...(2n+2k+1)) for |x| < 1: j_n with −1/2, i_n with 1/2."""
+    term = np.ones(np.broadcast(n, x).shape)
+    small, series, first = np.where(np.abs(x) < 1.0, x, 0.0), np.zeros(term.shape), term
+    for k in range(1, 13):
+        series, term = series + term, term * half * small * small / (k * (2 * n + 2 * k + 1))
+    for k in range(1, int(n.max(initial=0)) + 1):
+        first = np.where(k <= n, first * small / (2 * k + 1), first)
+    return first * series
 
 
 def spherical_yn(n: Array | float, x: Array | float) -> Array | float:
@@ -73,36 +79,49 @@ def spherical_yn(n: Array | float, x: Array | float) -> Array | float:
 
 
 def spherical_in(n: Number, x: Number) -> Number:
-    """Modified spherical Bessel function of the first kind, i_n(−x) = (−1)^n i_n(x)."""
+    """Modified spherical Bessel function of the first kind, i_n(−x) = (−1)^n i_n(x), for integer n."""
     from scipy.special import spherical_in as of_positive
 
-    order, x_ = np.asarray(n, dtype=float).astype(np.int64), np.asarray(x, dtype=float)
-    return (np.where((x_ < 0) & (order % 2 == 1), -1.0, 1.0) * of_positive(order, np.abs(x_)))[()]
+    n, x = np.asarray(n, dtype=float), np.asarray(x, dtype=float)
+    small, parity = np.abs(x) < 1.0, np.where((x < 0) & (n % 2 == 1), -1.0, 1.0)
+    far = parity * of_positive(n.astype(np.int64), np.where(small, 1.0, np.abs(x)))
+    return np.where(small, _spherical_series(n, x, 0.5), far)[()]
+
+
+def _airy(x: Number, k: int) -> Number:
+    """Ai, Ai', Bi or Bi'; by the leading terms of DLMF 9.7 where SciPy's functions have no value.
+
+    The phase (2/3) |x|^(3/2) is rounded: of a negative x of 10¹⁰ no digit is left.
+    """
+    from scipy.special import airy
+
+    value = airy(x)[k]
+    missing = np.isnan(value) & ~np.isnan(x)
+    if not np.any(missing):
+        return value
+    size = np.where(missing, np.abs(x), 1.0)
+    phase = size * np.sqrt(size) / 1.5 - np.pi / 4
+    phase, root = np.where(np.isfinite(phase), phase, 0.0), size**0.25
+    wave = (np.cos(phase) / root, np.sin(phase) * root, -np.sin(phase) / root, np.cos(phase) * root)[k]
+    far = np.where(np.greater(x, 0), (0.0, 0.0, np.inf, np.inf)[k], wave / np.sqrt(np.pi))
+    return np.where(missing, far, value)[()]
 
 
 def airyai(x: Array | float) -> Array | float:
     """Airy function Ai."""
-    from scipy.special import airy
-
-    return airy(x)[0]
+    return _airy(x, 0)
 
 
 def airyaiprime(x: Array | float) -> Array | float:
     """Derivative of the Airy function Ai."""
-    from scipy.special import airy
-
-    return airy(x)[1]
+    return _airy(x, 1)
 
 
 def airybi(x: Number) -> Number:
     """Airy function Bi."""
-    from scipy.special import airy
-
-    return airy(x)[2]
+    return _airy(x, 2)
 
 
 def airybiprime(x: Number) -> Number:
     """Derivative of the Airy function Bi."""
-    from scipy.special import airy
-
-    return airy(x)[3]
+    return _airy(x, 3)

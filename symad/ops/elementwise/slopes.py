@@ -81,8 +81,8 @@ def step_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(sympy.LambertW)
 def lambertw_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """exp(−W)/(1 + W), also at 0, where SymPy's W/(x (1 + W)) is 0/0."""
-    return div(apply(sympy.exp, neg(y)), add(constant(1), y))
+    """1/(x + exp(W)), also at 0, where SymPy's W/(x (1 + W)) is 0/0."""
+    return div(constant(1), add(args[0], apply(sympy.exp, y)))
 
 
 @slope(sympy.sinc)
