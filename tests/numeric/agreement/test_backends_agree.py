@@ -23,21 +23,12 @@ import symad
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric import lower
-from symad.numeric.compiler.c_layout import layout_of
-from symad.numeric.passes import prepare
-from symad.numeric.scalars.lower_c import print_c
-from symad.numeric.targets.c_functions import NotInC
 from tests.gpu.cupy_agreement import leaves, library, on_device
-from tests.numeric.agreement.agreement_cases import CASES, arity, scalar_graph
+from tests.numeric.agreement.agreement_cases import CASES, TOGETHER, arity, groups, orders, scalar_graph
 from tests.numeric.agreement.function_cases import Case
 from tests.numeric.agreement.special_cases import SPECIAL
 
 QUICK = ("sin", "exp", "log", "tanh", "sigmoid", "sinc", "log1p", "Abs", "gamma", "cbrt", "ndtr", "hypot")
-
-
-def orders(count: int) -> list[tuple[int, ...]]:
-    """The numbers of derivatives by each argument."""
-    return [(0,), (1,), (2,)] if count == 1 else [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)]
 
 
 @cache
@@ -106,16 +97,6 @@ def misses(name: str, made: Any, dtype: str) -> list[str]:
     return found
 
 
-@cache
-def in_c(name: str) -> bool:
-    try:
-        graph = prepare(scalar_graph(name))
-        print_c(graph, layout_of(graph.input_nodes, graph))
-    except NotInC:
-        return False
-    return True
-
-
 def computed(names: list[str], backend: str, dtype: str) -> dict[str, Any]:
     """Values (orders, points) of all functions of one arity, from one kernel at the points of each."""
     graph = symad.join(*[scalar_graph(name) for name in names])
@@ -136,18 +117,6 @@ def computed(names: list[str], backend: str, dtype: str) -> dict[str, Any]:
         found[name] = [np.broadcast_to(r, shape) for r in results[key][first : first + count]]
         first += count
     return found
-
-
-TOGETHER = 12
-"""Functions in one kernel: each is also computed at the points of all others, some of which take long."""
-
-
-def groups(names: list[str], backend: str) -> list[list[str]]:
-    """Functions of one arity; those that C lacks by themselves, as a kernel with one of them is NumPy's."""
-    parts: dict[Any, list[str]] = {}
-    for name in names:
-        parts.setdefault((arity(name), backend[0] in "cr" and in_c(name)), []).append(name)
-    return [part[k : k + TOGETHER] for part in parts.values() for k in range(0, len(part), TOGETHER)]
 
 
 ROUTES = [

@@ -1,0 +1,169 @@
+"""Values, slopes and second derivatives of scalar functions at hostile points, against mpmath.
+
+All functions of `agreement_cases`, in the graph and in all generated code: at zero, at tiny and huge
+arguments, on both sides of the ends of their domains, and where exponentials saturate.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+import pytest
+from sympy.tensor.array.expressions import ArraySymbol
+
+import symad
+from symad.core.graph import Graph
+from symad.errors import LoweringError
+from symad.numeric import lower
+from tests.gpu.cupy_agreement import leaves, library, on_device
+from tests.numeric.agreement.agreement_cases import CASES, arity, groups, orders, scalar_graph, written
+from tests.numeric.agreement.hostile_cases import (
+    PAIRS,
+    POINTS,
+    SINGLE_PAIRS,
+    SINGLE_POINTS,
+    condition,
+    reference,
+)
+
+SAMPLE = ("asinh", "acsch", "log1p", "tanh", "sigmoid", "besseli", "hypot")
+
+POSITIVE = ("jn", "yn")
+"""Their references are only right for positive arguments."""
+
+STEPS = ("sign", "floor", "ceiling", "frac", "trunc", "rint", "signbit", "Heaviside")
+"""The difference quotients of their references step over jumps."""
+
+WAVES = ("fresnels", "fresnelc", "airyai", "airybi", "airyaiprime", "airybiprime", "besselj", "bessely", "jn",
+         "yn", "j0", "j1", "y0", "y1")  # fmt: skip
+"""At huge arguments SciPy's functions have lost the phase: only that they are finite is compared there."""
+
+EXPONENTS = {"power": 5 / 3, "cbrt": 1 / 3, "Cbrt": 1 / 3}
+"""Powers whose exponent is no binary fraction: it is rounded, by up to 2⁻⁵³."""
+
+HUGE = 1e10
+
+
+def points_of(name: str, dtype: str) -> np.ndarray:
+    """The points (arguments, points)."""
+    single = dtype == "float32"
+    if arity(name) == 2:
+        points: Any = SINGLE_PAIRS if single else PAIRS
+    else:
+        points = [(p,) for p in (SINGLE_POINTS if single else POINTS)]
+    return np.array(points, dtype).T.astype(float)
+
+
+def misses(name: str, made: list[np.ndarray], dtype: str) -> list[str]:
+    """What is wrong with computed values (orders, points)."""
+    found = []
+    for j, point in enumerate(points_of(name, dtype).T.tolist()):
+        for k, order in enumerate(orders(arity(name))):
+            if _is_left_out(name, point, order):
+                continue
+            wanted, got = reference(name, tuple(point), order), float(made[k][j])
+            if not isnan(wanted) and not _is_right(name, tuple(point), order, got, wanted, dtype):
+                found.append(f"∂{order} {name}{tuple(point)} is {got}, not {wanted}")
+    return found
+
+
+def _is_left_out(name: str, point: list[float], order: tuple[int, ...]) -> bool:
+    if name in POSITIVE and point[0] <= 0:
+        return True
+    return bool(sum(order)) and (name in STEPS or any(v in CASES[name].kinks for v in point))
+
+
+def _is_right(
+    name: str, point: tuple[float, ...], order: tuple[int, ...], got: float, wanted: float, dtype: str
+) -> bool:
+    info = np.finfo(dtype)
+    if abs(wanted) > float(info.max):
+        return not isfinite(got)
+    if name in WAVES and abs(point[-1]) > HUGE:
+        return isfinite(got)
+    ulps = CASES[name].slopes if sum(order) else CASES[name].ulps
+    unit, least = float(ulps * info.eps / 2), 64 * float(info.tiny)
+    size = abs(wanted)
+    if CASES[name].cancels and sum(order) == 2:
+        size = max(size, *(abs(reference(name, point, o) / (point[0] or 1)) for o in orders(len(point))[1:3]))
+    if name in EXPONENTS and point[0]:
+        size *= 1 + abs(EXPONENTS[name] * np.log(abs(point[0])))
+    if abs(got - wanted) <= unit * size + least:
+        return True
+    return abs(got - wanted) <= unit * max(size, min(condition(name, point, order), float(info.max))) + least
+
+
+# ---- scalars ----------------------------------------------------------------------------------------
+
+ROUTES = [*((backend, "float64") for backend in ("graph", "numpy", "c", "runs")), ("numpy", "float32")]
+
+
+def check_scalars(names: list[str], backend: str, dtype: str) -> None:
+    found = []
+    for group in groups(names, backend):
+        graph = symad.join(*[scalar_graph(name) for name in group])
+        kernel = graph if backend == "graph" else lower(graph, backend, dtype=dtype)
+        points = points_of(group[0], dtype)
+        with np.errstate(all="ignore"):
+            made = [np.broadcast_to(r, points.shape[1:]) for r in leaves(kernel(*points.astype(dtype)))]
+        count = len(orders(len(points)))
+        for k, name in enumerate(group):
+            found += misses(name, made[k * count : (k + 1) * count], dtype)
+    assert not found, "\n".join([f"{len(found)} misses", *found])
+
+
+@pytest.mark.parametrize(("backend", "dtype"), ROUTES)
+def test_some_functions(backend: str, dtype: str) -> None:
+    check_scalars(list(SAMPLE), backend, dtype)
+
+
+GROUPS = [list(CASES)[k : k + 6] for k in range(0, len(CASES), 6)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[0])
+def test_all_functions(names: list[str]) -> None:
+    for backend, dtype in ROUTES:
+        check_scalars(names, backend, dtype)
+
+
+# ---- arrays on the GPU ------------------------------------------------------------------------------
+
+
+@cache
+def array_graph(name: str, dtype: str) -> Graph:
+    """The value, slopes and second derivatives of a function of one argument, on an array of the points."""
+    given = ArraySymbol("p", points_of(name, dtype).shape[1:])
+    made = [symad.trace(lambda p: symad.vmap(written(name))(p), inputs=[given])]
+    for _ in range(2):
+        total = symad.trace(lambda p, f=made[-1]: np.sum(f(p)), inputs=[given])
+        made.append(symad.gradient(total, wrt=0))
+    return symad.join(*made)
+
+
+def check_arrays(name: str, dtype: str) -> None:
+    points = points_of(name, dtype)[0].astype(dtype)
+    with library() as cp, np.errstate(all="ignore"):
+        kernel = lower(array_graph(name, dtype), "cupy", dtype=dtype)
+        made = [leaf.get() for leaf in leaves(kernel(*on_device(cp, [points], dtype)))]
+    found = misses(name, made, dtype)
+    assert not found, "\n".join([f"{len(found)} misses", *found])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", [name for name in SAMPLE if arity(name) == 1 and name != "besseli"])
+def test_some_functions_of_arrays(name: str, dtype: str) -> None:
+    check_arrays(name, dtype)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", [name for name in CASES if arity(name) == 1])
+def test_all_functions_of_arrays(name: str, dtype: str) -> None:
+    try:
+        check_arrays(name, dtype)
+    except LoweringError as error:
+        assert "has no CUDA or CuPy form" in str(error)
