@@ -271,7 +271,8 @@ def select_call(expression: Compute, printer: InPlacePrinting) -> Call | None:
 
 def softmax_call(expression: Compute, printer: InPlacePrinting) -> Call:
     """A softmax over some axes, a derivative of it or of its logarithm."""
-    op: ExponentialOp = expression.op  # type: ignore[assignment]
+    op = expression.op
+    assert isinstance(op, ExponentialOp)
     given = [operand(a, printer) for a in expression.args]
     return printer.writer.helper(ALONG_AXES[type(op)]), (*given, str(op.axes))
 

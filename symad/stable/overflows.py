@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import sympy
 
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.numbers.number_domains import as_float
 from symad.ops.basic.arithmetic import (
@@ -191,7 +191,7 @@ def _exponent(power: int, factor: Node) -> _Exponent | None:
     op, args = factor.op, factor.args
     found = None
     if _is_gamma(factor):
-        found = _of_gamma(op.head, args)  # type: ignore[attr-defined]  # an Apply
+        found = _of_gamma(op_of(factor, Apply).head, args)
     elif isinstance(op, Apply) and op.head is sympy.exp:
         found = _Exponent(args[0], ())
     elif isinstance(op, Pow):

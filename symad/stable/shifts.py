@@ -14,7 +14,7 @@ import numpy as np
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.dims import Dim, same_dim, same_shape
-from symad.core.graph import Node, Op, rebuild
+from symad.core.graph import Node, Op, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.positions import Positions
@@ -78,7 +78,7 @@ def _pair(total: Node, other: Node, sign: int) -> Term | None:
             return None
         return 1, apply(softplus, sub(chain_without(leaves, leaves.index(other)), other))
     inner, places = _inside(total)
-    x, axes = inner.args[0], inner.op.axes  # type: ignore[attr-defined]  # a LogSumExp
+    x, axes = inner.args[0], op_of(inner, LogSumExp).axes
     if sign == -1:
         path = _path(other, x)
         if path is not None and _in_the_same_rows(path, total, inner, places):
@@ -109,7 +109,7 @@ def _is_constant(node: Node, axes: tuple[int, ...], depth: int) -> bool:
 
 def _unshifted(total: Node, inner: Node, other: Node, sign: int) -> Term | None:
     """log Σ exp(x) for log Σ exp(x + c) − c."""
-    x, axes = inner.args[0], inner.op.axes  # type: ignore[attr-defined]  # a LogSumExp
+    x, axes = inner.args[0], op_of(inner, LogSumExp).axes
     terms, source = _terms(x), _inside(other)[0]
     for k, (shift_sign, shift) in enumerate(terms):
         known = _is_constant(shift, axes, 0) and len(terms) > 1 and sign == -shift_sign
@@ -155,7 +155,7 @@ def _path(node: Node, x: Node) -> list[Node] | None:
 
 def _in_the_same_rows(path: list[Node], total: Node, inner: Node, places: list[int | None]) -> bool:
     """True if each element that a path selects is one of those whose sum stands at its place in ``total``."""
-    x, axes = inner.args[0], inner.op.axes  # type: ignore[attr-defined]  # a LogSumExp
+    x, axes = inner.args[0], op_of(inner, LogSumExp).axes
     kept = [k for k in range(len(x.shape)) if k not in axes]
     if not kept:
         return True
