@@ -377,7 +377,7 @@ def log_softmax_cotangent_evaluate(op: LogSoftmaxCotangent, values: Values) -> A
     return np.where(likely, -rest, made)
 
 
-def _centred(p: Any, t: Any, axes: tuple[int, ...]) -> Array:
+def _centred(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
     """t − Σ p t, from differences to the t of an element with p > 1/2; exact numbers need none."""
     p, t = np.asarray(p), np.asarray(t)
     if p.dtype != object:
