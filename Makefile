@@ -45,8 +45,8 @@ test-all: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 # The tests that depend most on the versions of Python, NumPy and SymPy, with the newest of them.
 test-newest:
 	$(MAKE) VENV=.venv-newest PYTHON=$(NEWEST) .venv-newest/newest.installed
-	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -q -n 2 -m "not slow and not thorough" \
-		tests/test_contract.py tests/numeric tests/symad
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -q -n 2 $(COUNT) -m "not slow and not thorough" \
+		tests/test_contract.py tests/numeric/calls tests/numeric/compiled tests/symad/tracing
 
 # Parts of data on two worker processes of this machine: an example, the tests, scaling in small.
 scale: $(VENV)/scale.installed

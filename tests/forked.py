@@ -2,7 +2,7 @@
 
 A script may need a process of its own: it registers ops, changes folders or ends by `sys.exit`. A child
 starts in milliseconds; a new interpreter imports symad and SymPy first, in a second of CPU. Where processes
-cannot fork, and for scripts that use a library with threads of its own (JAX), a new interpreter does the work.
+cannot fork, and for scripts that use a library with threads of its own (JAX), a new interpreter is started.
 """
 
 from __future__ import annotations

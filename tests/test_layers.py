@@ -211,12 +211,11 @@ def test_no_text_reaches_sympys_parser(package):
 
 def test_no_test_module_is_imported():
     """What tests share stands in plain modules: a test module may skip itself when it is imported."""
-    shared = [i for package in ("tests", "benchmarks") for i in imports_of(package)]
     taken = r"tests\.([\w.]+\.)?test_\w+"
-    assert listed(i for i in shared if re.match(taken, i.name)) == []
-    texts = {path: path.read_text("utf-8") for path in files_of("tests")}
-    inside = rf"(from {taken} import|from tests[\w.]* import .*\btest_|import_module\(.tests.*\btest_)"
-    assert [path.name for path, text in texts.items() if re.search(inside, text)] == []
+    among = r"from tests[\w.]* import .*\btest_"
+    forms = rf"(import {taken}|from {taken} import|{among}|import_module\(.tests.*\btest_)"
+    texts = {path: path.read_text("utf-8") for folder in ("tests", "benchmarks") for path in files_of(folder)}
+    assert [path.name for path, text in texts.items() if re.search(forms, text)] == []
 
 
 def test_only_audits_use_a_bridge():

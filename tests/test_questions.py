@@ -91,8 +91,12 @@ def test_answers_are_chosen_by_two_arguments_at_most(question):
     assert len({m.signature.types[:2] for m in methods}) == len(methods)
 
 
-def test_no_answer_is_missing():
-    answers = table()
+@pytest.fixture(scope="module")
+def answers():
+    return table()
+
+
+def test_no_answer_is_missing(answers):
     missing = {(op, q) for op, row in answers.items() for q, cell in row.items() if cell == MISSING}
     assert missing == set()
     assert set(answers) == {cls.__name__ for cls in EXAMPLES}

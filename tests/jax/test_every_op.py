@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("case", CASES)
 def test_values_are_the_graphs_own(case):
     graph = EXAMPLES[case]

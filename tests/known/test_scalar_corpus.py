@@ -24,7 +24,7 @@ def test_a_printed_derivative_is_certified(case):
     assert certificate.bound < 2.0**-64
 
 
-@pytest.mark.sample(61)
+@pytest.mark.sample(120)
 @pytest.mark.parametrize(("case", "wrong"), FALSE, ids=lambda value: getattr(value, "name", ""))
 def test_a_false_derivative_is_refuted(case, wrong):
     certificate = verified(case, wrong)

@@ -139,7 +139,7 @@ LONG = ("rnn", "gru", "transformer", "diffusion", "kernel ridge", "GAN")
 """Others have the same ops in small."""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in CASES])
 def test_value_and_gradient(name):
     graph, values = CASES[name]

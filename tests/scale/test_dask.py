@@ -225,6 +225,7 @@ def test_a_cluster_without_workers_is_an_error_and_no_hang(kernel):
         kernel.on(client=empty)(*as_dask(x, y), w)
 
 
+@pytest.mark.thorough
 def test_a_worker_without_a_compiler_computes_by_numpy(client):
     """What was asked to be compiled, on a cluster of which one worker has no compiler."""
     x, y, w = data(60)

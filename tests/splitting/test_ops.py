@@ -76,6 +76,7 @@ def with_length(graph, position, axis, fields_too):
     return Graph(inputs, tuple(new_nodes[o] for o in graph.output_nodes), None, graph.name), node
 
 
+@pytest.mark.sample(115)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_what_is_said_of_an_axis_of_an_op_holds_in_numbers(name):
     graph = GRAPHS[name]

@@ -91,6 +91,7 @@ def test_only_what_needs_a_gradient_is_differentiated():
     assert len(function.bridge.pullback((0,)).graph.output_nodes) == 1
 
 
+@pytest.mark.thorough
 def test_torch_func_composes():
     function = symad.torch.as_function(sp.sin(x) * y**2)
     a, b = torch.tensor(0.3, dtype=torch.float64), torch.tensor(1.7, dtype=torch.float64)

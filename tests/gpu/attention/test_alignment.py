@@ -61,6 +61,7 @@ def test_odd_places_give_the_same_bits(name, order):
                 assert found.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.thorough
 def test_the_shim_stops_at_what_would_stop_a_device(monkeypatch):
     arrays = [shifted(encode(RNG.normal(size=s), "bfloat16"), 1) for s in SHAPES]
     blind = module_text.LAUNCH.replace("a.data.ptr % 16", "False")

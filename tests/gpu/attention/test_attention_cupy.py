@@ -121,6 +121,7 @@ def test_moving_parameters_and_unknown_widths_use_the_definition():
     assert "attention_forward" not in kernel.source
 
 
+@pytest.mark.thorough
 def test_lengths_may_stay_symbols():
     n = sp.Symbol("n", integer=True, positive=True)
     graph = symad.gradient(symad.trace(causal_loss, [(1, 2, n, 8)] * 3))

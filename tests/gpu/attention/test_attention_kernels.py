@@ -426,6 +426,7 @@ def test_an_entry_read_many_times_gets_the_sum_of_all_reads():
     assert relative(found[2].params["table"], expected) < 1e-13
 
 
+@pytest.mark.thorough
 def test_views_are_copied():
     (q, k, v, out_bar), lse_bar = draw("float32", (1, 2, 1, 40, 33, 32, 32))
     strided = [np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) for a in (q, k, v, out_bar)]

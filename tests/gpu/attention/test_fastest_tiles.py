@@ -100,6 +100,7 @@ def test_the_fastest_is_taken_and_kept(times, best, folder, monkeypatch):
     assert [*folder.iterdir()] == [kept]
 
 
+@pytest.mark.thorough
 def test_what_is_measured_depends_on_the_device_and_the_order_of_sizes(folder, monkeypatch):
     timer(monkeypatch, 2.0, 1.0)
     with library() as cp:

@@ -82,6 +82,7 @@ def test_half_precisions(dtype):
     agree(symad.value_and_gradient(graph), values, dtype, 0.08)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("each_step", [False, True])
 @pytest.mark.parametrize("name", ["gru", "lstm"])
 def test_every_order_of_threads_gives_the_same_bits(name, each_step, monkeypatch):
@@ -111,6 +112,7 @@ def test_many_rows_and_columns(rows, hidden, monkeypatch):
     agree(both, values, rtol=1e-10)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
 def test_launches_of_a_loop(kind, monkeypatch):
     """One launch for all steps; one a step forwards and backwards where matrices are large."""

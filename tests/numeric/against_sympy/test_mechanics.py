@@ -28,7 +28,7 @@ def exact(expression, point):
     return np.array(sp.Matrix(expression).evalf(30).tolist(), dtype=float)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", ALL)
 def test_the_matrices_are_sympys_and_so_is_the_jacobian(name):
     system = made(name)

@@ -194,6 +194,7 @@ def check_arrays(names: tuple[str, ...], backend: str, dtype: str) -> None:
     assert not found, "\n".join([f"{len(found)} misses", *found])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("backend", "dtype"), ARRAY_ROUTES)
 def test_some_functions_of_arrays(backend: str, dtype: str) -> None:
     check_arrays(tuple(name for name in QUICK if name in ARRAYS), backend, dtype)

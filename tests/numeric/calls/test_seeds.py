@@ -192,7 +192,7 @@ def traced(loss, arrays):
     return symad.trace(lambda *a: loss(np, *a), inputs=[a.shape for a in arrays])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_hessians_are_those_of_torch(name):
     loss, weights, data = CASES[name]

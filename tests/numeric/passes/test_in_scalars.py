@@ -47,6 +47,7 @@ def dense(value: Any) -> Any:
     return np.asarray(value.toarray() if hasattr(value, "toarray") else value, dtype=float)
 
 
+@pytest.mark.sample(109)
 @pytest.mark.parametrize("name", NODES)
 def test_every_op(name: str) -> None:
     graph = graph_of(NODES[name])

@@ -240,7 +240,7 @@ def counted_steps(x, y):
     return np.sum(c * np.sin(y[:, :1]))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("f", [reversed_history, nested_folds, counted_steps])
 def test_second_derivatives_of_loops(f, backend):

@@ -96,6 +96,7 @@ def test_each_graph_pass_of_fast_code_keeps_the_function(name):
         cases.assert_same(graph(*values), expected)
 
 
+@pytest.mark.sample(115)
 @over("name", SOME)
 def test_kernels_of_processor_and_device_are_evaluated(name):
     """A fused kernel is an op like any other: it has a value and a definition."""

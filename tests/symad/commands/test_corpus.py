@@ -24,7 +24,7 @@ def test_it_holds_sixty_entries_with_sources():
     assert symad.corpus is corpus
 
 
-@pytest.mark.sample(48)
+@pytest.mark.sample(68)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_verdict_is_established(entry):
     certificate = entry.establish()

@@ -70,6 +70,7 @@ def test_plans_reverse_every_step_once_from_states_that_are_there(plan):
     assert kept == {0}
 
 
+@pytest.mark.thorough
 def test_what_policies_cost():
     every, all_, none = (make_plan(10_000, p) for p in ("every", "all", "none"))
     assert (all_.peak, all_.recomputations) == (10_000, 0)

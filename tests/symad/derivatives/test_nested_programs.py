@@ -27,7 +27,7 @@ def test_programs_that_failed(seed, backends):
     programs.judge(seed, depth=3, backends=backends)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_programs_of_more_kinds(seed):
     programs.judge(seed, depth=2, backends=("given",), binders=programs.MORE)

@@ -98,6 +98,7 @@ def test_a_scan_equals_its_steps(case: str, mode: str) -> None:
     assert np.allclose(ours, expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.sample(17)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("mode", MODES)
 def test_hessians_of_a_scan(case: str, mode: str) -> None:

@@ -141,6 +141,7 @@ def dags(draw):
     return count, sorted(chosen), draw(st.lists(st.floats(20, 200), min_size=count, max_size=count))
 
 
+@pytest.mark.thorough
 @given(dags())
 def test_boxes_never_overlap_and_edges_run_downwards(dag):
     count, edges, widths = dag

@@ -121,7 +121,7 @@ def scalar_of(node):
     return Graph(_inputs(node), (sum_all(mul(array_constant(weights.ravel()), flat, flat)),))
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("node", SMOOTH, ids=_id)
 def test_the_four_hessians(node):
     """H v is the derivative of the gradient along a random v, to 25 digits; all modes give that H."""

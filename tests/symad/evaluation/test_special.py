@@ -298,6 +298,7 @@ def routes(graph):
     return [graph, *(lower(graph, b) for b in ("numpy", "c", "runs")), lower(graph, style="plain")]
 
 
+@pytest.mark.thorough
 def test_bessel_functions_at_negative_numbers():
     """yn of integer order turns its sign as mpmath says; where no real value is, all backends have none."""
     v = sp.Symbol("v", real=True)

@@ -146,7 +146,7 @@ def point_of(graph, sizes, seed=3):
     return values, substitution
 
 
-@pytest.mark.sample(18)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_equal_explicit_ones(name):
     expression, sizes = CASES[name], {n: N, m: M}
@@ -347,6 +347,7 @@ def test_shapes_follow_from_the_ranges():
     assert symad.trace(x[0] * x[4]).input_nodes[0].shape == (5,)
 
 
+@pytest.mark.thorough
 def test_deep_bodies():
     body = x[i]
     for _ in range(300):

@@ -221,6 +221,14 @@ def test_nothing_in_the_library_is_assumed(name):
 
 
 @needs_coq
+def test_coqc_accepts_the_gradient_of_a_product(library):
+    accepted, told = checked(library, text_of(x * y**2, hessian=False))
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+@needs_coq
+@pytest.mark.thorough
 def test_coqc_accepts_gradient_and_hessian_with_the_axioms_of_real_numbers(library):
     accepted, told = checked(library, text_of(sp.log(x) * sp.tanh(x * y) + (y - x**2) ** 2))
     assert accepted, told
