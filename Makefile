@@ -24,9 +24,9 @@ COUNT := $(if $(COSTS),--costs "$(COSTS)") $(if $(BUDGET),--budget $(BUDGET))
 # REST=1 leaves out of `make test-thorough` what `make test` runs.
 NOT_FIRST := $(if $(REST),thorough and )
 # The Python that `make test-newest` uses: the newest of this machine.
-NEWEST ?= $(shell for v in 14 13 12 11 10; do command -v python3.$$v || ls -d $$HOME/.pyenv/versions/3.$$v.*/bin/python3; done 2>/dev/null | head -1)
+NEWEST ?= $(firstword $(foreach v,14 13 12,$(wildcard $(HOME)/.pyenv/versions/3.$(v).*/bin/python3 /usr/bin/python3.$(v) /usr/local/bin/python3.$(v))))
 
-.PHONY: tour test test-thorough test-all test-newest scale scale-bench lint docs docs-links proofs bench
+.PHONY: tour test test-thorough test-all test-newest newest scale scale-bench lint docs docs-links proofs bench
 .PHONY: gpu-test gpu-bench clean
 .SECONDARY:
 
@@ -44,9 +44,13 @@ test-all: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 
 # The tests that depend most on the versions of Python, NumPy and SymPy, with the newest of them.
 test-newest:
+	$(if $(NEWEST),,$(error no Python newer than 3.11 is at hand; name one by NEWEST=path/to/python3))
 	$(MAKE) VENV=.venv-newest PYTHON=$(NEWEST) .venv-newest/newest.installed
 	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -q -n 2 $(COUNT) -m "not slow and not thorough" \
 		tests/test_contract.py tests/numeric/calls tests/numeric/compiled tests/symad/tracing
+
+newest:
+	@echo $(NEWEST)
 
 # Parts of data on two worker processes of this machine: an example, the tests, scaling in small.
 scale: $(VENV)/scale.installed
