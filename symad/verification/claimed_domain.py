@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sympy.assumptions.assume import AppliedPredicate
 
 from symad.core.arrays import Array
 from symad.core.escaping import brief
-from symad.core.graph import Graph, Node, TupleOf
+from symad.core.graph import Graph, Node
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
 from symad.numbers.values import unchecked
@@ -21,7 +21,7 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
-from symad.verification.equality import with_inputs_of
+from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
 from symad.verification.values.hostile_points import FloatPoint
 
@@ -111,16 +111,15 @@ def _all_definite(matrices: tuple[Any, ...]) -> sympy.Basic | Array | bool:
     return holds
 
 
-def restricted(graph: Graph, condition: Node) -> Graph:
-    """The graph where the condition holds, and 0 elsewhere."""
+def restricted(sides: Sequence[Node], condition: Node) -> tuple[Node, ...]:
+    """Each side where the condition holds, and 0 elsewhere."""
     holds = compare(">", condition, constant(0))
-    outputs = [
+    return tuple(
         select(broadcast_to(holds, y.shape), y, broadcast_to(constant(0), y.shape))
         if y.shape
         else select(holds, y, constant(0))
-        for y in graph.output_nodes
-    ]
-    return Graph(graph.input_nodes, tuple(outputs), TupleOf((None,) * len(outputs)), graph.name)
+        for y in sides
+    )
 
 
 def inside_of(condition: Node) -> Callable[[FloatPoint], bool]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import prod
 
 import mpmath
@@ -30,6 +31,7 @@ from symad.ops.basic.sources import Dimension, constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.depending import depending
+from symad.verification.guard import LOOKED, Seen, accept, inspect, with_search
 from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.with_proofs import (
@@ -42,11 +44,11 @@ from symad.verification.proof.with_proofs import (
 )
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.rewriting.restated.by_one_element import by_one_element
-from symad.verification.values.instance_sizes import Sizes, further_sizes, sizes_of
+from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
 from symad.verification.values.points import is_zero
 from symad.verification.values.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, MAX_SINGLE_ENTRIES, Judge, Pair, Verdict, certain, entries_of
-from symad.verification.without_values import Valued, without_function
+from symad.verification.without_values import without_function
 from symad.version import __version__
 
 
@@ -70,14 +72,12 @@ def decide(
         ShapeError: two outputs that are compared have different shapes.
     """
     start = time.monotonic()
-    if seed is not None and not hasattr(seed, "__index__"):
-        raise TypeError(f"seed is an int, or None for a new one, not {brief(seed)}")
-    seed = secrets.randbits(63) if seed is None else int(seed)
+    seed = seed_of(seed)
     budget = budget or Budget()
     meter = meter or Meter(budget)
     judge = Judge(budget, meter)
     comparisons = [part for whole in comparisons for part in one_by_one(whole)]
-    pairs = [pair for k, c in enumerate(comparisons) for pair in _pairs(k, c)]
+    pairs = [pair for k, c in enumerate(comparisons) for pair in pairs_of(k, c)]
     known = Replayed(comparisons, budget)
     entries, primes = _decided(pairs, seed, judge, known)
     made = Certificate(
@@ -85,6 +85,13 @@ def decide(
     )
     made = with_proofs(made, entries, known)
     return replace(made, seconds=time.monotonic() - start)
+
+
+def seed_of(seed: int | None) -> int:
+    """The seed, or a new one."""
+    if seed is not None and not hasattr(seed, "__index__"):
+        raise TypeError(f"seed is an int, or None for a new one, not {brief(seed)}")
+    return secrets.randbits(63) if seed is None else int(seed)
 
 
 def _decided(
@@ -130,11 +137,38 @@ def _decided(
             else:
                 found[k], at[k] = verdict, sizes if verdict.sizes else ()
     lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
-    unclear = {pairs[k].place[0] for k in range(len(pairs)) if k in nothing}
-    unclear -= {pairs[k].place[0] for k in found}
-    valued = Valued(known.comparisons, lefts, unclear)
-    found = {k: valued.verdict(pairs[k].place, verdict) for k, verdict in found.items()} | nothing
+    looked = {k: replace(pairs[k], left=lefts.get(pairs[k].place, pairs[k].left)) for k in found}
+    found |= guarded(looked, found, seed, judge)
+    found |= nothing
     return [entries_of(pair, found[k], _size_texts(at.get(k, ()))) for k, pair in enumerate(pairs)], primes
+
+
+def guarded(
+    pairs: Mapping[int, Pair], found: Mapping[int, Verdict], seed: int, judge: Judge
+) -> dict[int, Verdict]:
+    """The verdicts that stand after the guard has looked at them, at each choice of sizes."""
+    held = {k: v for k, v in found.items() if np.isin(v.status, LOOKED).any()}
+    groups: dict[Sizes, list[int]] = {}
+    for k in held:
+        groups.setdefault(sizes_of(pairs[k].comparison.left, pairs[k].comparison.right), []).append(k)
+    for sizes, group in groups.items():
+        for chosen in guarded_sizes([n for k in group for n in (pairs[k].left, pairs[k].right)], sizes):
+            bound = [_at(pairs[k], chosen) for k in group]
+            watched = [_watched(p, held[k]) for p, k in zip(bound, group, strict=True)]
+            nothing = [Seen.nothing(w.shape) for w in watched]
+            seen = judge.within(partial(inspect, bound, watched, seed, judge.meter), nothing)
+            for k, pair, here, flags in zip(group, bound, seen, watched, strict=True):
+                whole = with_search(pair, here, flags)
+                at = f" at {', '.join(f'{s} = {v}' for s, v in chosen.items())}" if chosen else ""
+                held[k] = accept(pair, held[k], whole, at)
+    return held
+
+
+def _watched(pair: Pair, verdict: Verdict) -> np.ndarray:
+    """The elements that are decided, in the shape of a pair at known sizes."""
+    held = np.isin(verdict.status, LOOKED)
+    shape = tuple(map(int, pair.left.shape))
+    return held if held.shape == shape else np.full(shape, bool(held.any()))
 
 
 def _is_derived(pair: Pair, known: Replayed) -> bool:
@@ -214,7 +248,7 @@ def versions() -> Mapping[str, str]:
     }
 
 
-def _pairs(number: int, comparison: Comparison) -> list[Pair]:
+def pairs_of(number: int, comparison: Comparison) -> list[Pair]:
     left, right = comparison.left, comparison.right
     zeros = {n: constant(0) for n in (*left.input_nodes, *right.input_nodes) if is_zero(n)}
     made = []
@@ -227,7 +261,8 @@ def _pairs(number: int, comparison: Comparison) -> list[Pair]:
                 f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
                 f"but {format_shape(b.shape)} in {comparison.right_name}"
             )
-        made.append(Pair(comparison, name, a, b, (number, output), function))
+        reading = tuple(g.output_nodes[output] for g in comparison.reading or ())
+        made.append(Pair(comparison, name, a, b, (number, output), function, comparison.domain, reading))
     return made
 
 
@@ -321,8 +356,17 @@ def _measured(verdict: Verdict) -> Verdict:
 
 def _bound(pair: Pair, sizes: Sizes, k: int) -> Pair:
     """The pair at instance k of the sizes."""
-    chosen: dict[sympy.Symbol, int] = {symbol: values[k] for symbol, values in sizes}
+    return _at(pair, {symbol: values[k] for symbol, values in sizes})
+
+
+def _at(pair: Pair, chosen: Mapping[sympy.Symbol, int]) -> Pair:
+    """The pair at some sizes."""
     if not chosen:
         return pair
-    left, right, *function = Graph((), (pair.left, pair.right, *pair.function)).at(chosen).output_nodes
-    return replace(pair, left=left, right=right, function=tuple(function))
+    domain: tuple[Node, ...] = () if pair.domain is None else (pair.domain,)
+    groups = (pair.left, pair.right), pair.function, pair.reading, domain
+    rest = iter(Graph((), tuple(n for group in groups for n in group)).at(chosen).output_nodes)
+    (left, right), function, reading, domain = (tuple(islice(rest, len(group))) for group in groups)
+    return replace(
+        pair, left=left, right=right, function=function, reading=reading, domain=domain[0] if domain else None
+    )

@@ -112,7 +112,7 @@ def check(
         comparisons += [_named_at(c, text) for c in at]
     made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
     twice = any(c.derivative is not None and c.derivative.kind in SECOND for c in comparisons)
-    rules = tuple(entries_of_rules(graph.output_nodes, 1 + twice))
+    rules = tuple(entries_of_rules(graph.output_nodes, 1 + twice, made.seed))
     model = Model(f, graph, tuple(symbols))
     return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps), model=model)
 

@@ -16,16 +16,16 @@ from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
-from symad.verification.certificate.certificate import Certificate
+from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
 from symad.verification.function_domain import have_values
 from symad.verification.measuring.call_users_code import BadReturn, Caller
 from symad.verification.measuring.measure import measure
 from symad.verification.mistakes.asking import named_program
-from symad.verification.values.hostile_points import Bounds
+from symad.verification.values.boxes import bounds_of, box_within
 from symad.verification.values.instance_sizes import sizes_of, sizes_of_programs
-from symad.verification.without_values import Claimed, measured_with_values
+from symad.verification.without_values import claimed_of, measured_with_values
 
 MAX_OPERATIONS = 3_000
 """The maximum number of scalar operations of what a program computes at a size that is tried in addition."""
@@ -105,10 +105,8 @@ def _takes(signature: inspect.Signature | None, count: int) -> bool:
     return True
 
 
-def measured(
-    program: Program, meter: Meter, hostile: bool, domain: Node | None, bounds: Bounds
-) -> Certificate:
-    """Measurements of a numeric function inside of a domain and its bounds; symbolic sizes become numbers.
+def measured(program: Program, meter: Meter, hostile: bool, domain: Node | None, seed: int) -> Certificate:
+    """Measurements of a numeric function inside of a domain; symbolic sizes become numbers.
 
     A program may be right for odd sizes alone, so it is called at two choices of sizes; and at a few points
     of size 1 and of a large size, at which code that was written for others may be wrong.
@@ -118,12 +116,12 @@ def measured(
     numbers = zip(*(values for _, values in known), strict=True)
     first, *others = [dict(zip(symbols, v, strict=True)) for v in numbers] or [{}]
     caller = Caller(program.function, reference.arguments)
-    made = _measured_at(program, caller, first, meter, hostile, domain, bounds)
+    made = _measured_at(program, caller, first, meter, hostile, domain, seed)
     ends = sizes_of_programs((*reference.output_nodes, *program.of), symbols, MAX_OPERATIONS)
     for sizes in [*others, *(c for c in ends if c not in (first, *others))]:
         if made.status != "measured":
             break
-        more = _measured_at(program, caller, sizes, meter, False, domain, bounds, sizes in ends)
+        more = _measured_at(program, caller, sizes, meter, False, domain, seed, sizes in ends)
         fails = any(not (e.measured or {}).get("points") for e in more.entries) and more.losses
         if more.status != "undecided" or fails:  # otherwise too little was seen there
             made = replace(
@@ -140,7 +138,7 @@ def _measured_at(
     meter: Meter,
     hostile: bool,
     domain: Node | None,
-    bounds: Bounds,
+    seed: int,
     few: bool = False,
 ) -> Certificate:
     """Measurements at one choice of sizes; at a few points, if requested."""
@@ -149,22 +147,28 @@ def _measured_at(
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
     known = program.graph.input_nodes if program.graph is not None else reference.input_nodes
     places = [k for k, node in enumerate(reference.input_nodes) if node not in known]
-    options: dict[str, Any] = {"few": few, "directions": [concrete.input_nodes[k] for k in places]}
+    options: dict[str, Any] = {
+        "few": few,
+        "seed": seed,
+        "directions": [concrete.input_nodes[k] for k in places],
+    }
     options |= {"valued": lambda point: bool(have_values(of, point).all())} if of else {}
+    here = None
     if domain is not None:
-        moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
-        options["inside"] = inside_of(rebuild((domain,), moved)[0])
-        options["bounds"] = {moved[node]: ends for node, ends in bounds.items() if node in moved}
+        (here,) = rebuild((domain,), dict(zip(reference.input_nodes, concrete.input_nodes, strict=True)))
+        options |= {"inside": inside_of(here), "bounds": bounds_of(box_within(here))}
     entries, losses = measure(
         caller, concrete, [n + at for n in program.names], _taken_apart(concrete),
         program.assumes, meter, hostile, **options,
     )  # fmt: skip
+    if caller.changes:
+        entries = [_changing(entry) for entry in entries]
     outputs = concrete.output_nodes
-    claim = Claimed((*outputs, *outputs, *of), len(outputs), program.kind)
+    claim = claimed_of((*outputs, *outputs), of, program.kind, None, here)
     entries = measured_with_values(claim, entries)
     name = getattr(program.function, "__name__", "the function")
     made = Certificate(
-        f"{program.title}, as {name} computes it", tuple(entries), (), 0, (), versions(),
+        f"{program.title}, as {name} computes it", tuple(entries), (), seed, (), versions(),
         meter.seconds, int(meter.steps), meter.budget.notes, tuple(losses),
     )  # fmt: skip
     if program.graph is None:
@@ -175,6 +179,16 @@ def _measured_at(
         lambda point: flat(caller([point[n] for n in concrete.input_nodes])),
         options.get("inside", lambda point: True),
     )  # fmt: skip
+
+
+CHANGES = "the function changes an array that it is given: what its caller computes afterwards is wrong"
+
+
+def _changing(entry: Entry) -> Entry:
+    """An entry about a function that changes its arguments: its values may be right, the program is not."""
+    if entry.status != "measured":
+        return entry
+    return replace(entry, status="undecided", reason=CHANGES)
 
 
 def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:

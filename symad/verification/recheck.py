@@ -23,11 +23,12 @@ from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
+from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
-from symad.verification.decide import decide, versions
+from symad.verification.decide import decide, guarded, pairs_of, versions
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.proof.checksum import is_damaged
@@ -37,7 +38,7 @@ from symad.verification.proof.with_proofs import (
     has_symbolic_sizes,
     replayed_claim,
 )
-from symad.verification.without_values import Valued
+from symad.verification.verdicts import Judge, certain
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
@@ -64,8 +65,8 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     count = len(comparisons)
     proved = {(k % count, o, e) for k, o, e in goals}
     replayed = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved)]
-    valued = Valued(comparisons, without=set(range(count)).difference(replayed))
-    whole = [k for k in replayed if valued.everywhere(k)]
+    own = {(k, o) for k, o, _ in goals if k < count}
+    whole = _with_values(comparisons, replayed, own, certificate.seed if seed is None else seed)
     others = [k for k in range(len(comparisons)) if k not in whole]
     kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
     made = replace(
@@ -98,12 +99,28 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
         told[entry.name] = [e for e in told[entry.name] if e not in same] + [entry]
     names = dict.fromkeys(name for c in comparisons for name in c.names)
     entries = [entry for name in names for entry in told.get(name, [])]
-    rules = _rules(comparisons)
+    rules = _rules(comparisons, made.seed)
     held = [e for e in certificate.entries if e.name not in names and e.name not in {r.name for r in rules}]
     made = replace(made, entries=(*entries, *rules, *map(_as_told, held)), notes=notes)
     for comparison in comparisons:
         made = _named(made, comparison)
     return replace(made, seconds=time.monotonic() - start)
+
+
+def _with_values(
+    comparisons: Sequence[Comparison], replayed: Sequence[int], derived: set[tuple[int, int]], seed: int
+) -> list[int]:
+    """Of the comparisons whose proofs hold those that the guard lets pass: a proof may be about nothing.
+
+    The left sides of ``derived`` outputs add nothing: the checker has derived the right ones itself.
+    """
+    budget = Budget()
+    pairs = [pair for k in replayed for pair in pairs_of(k, comparisons[k])]
+    pairs = [replace(p, left=p.right) if p.place in derived else p for p in pairs]
+    found = {i: certain(pair, replayed_claim(pair.comparison)) for i, pair in enumerate(pairs)}
+    stands = guarded(dict(enumerate(pairs)), found, seed, Judge(budget, Meter(budget)))
+    lost = {pairs[i].place[0] for i, v in stands.items() if not (v.status == "proved").all()}
+    return [k for k in replayed if k not in lost]
 
 
 def _with_trusted(comparison: Comparison) -> Comparison:
@@ -116,10 +133,10 @@ def _with_trusted(comparison: Comparison) -> Comparison:
     return replace(comparison, assumes=tuple(dict.fromkeys((*known, *comparison.assumes))))
 
 
-def _rules(comparisons: Sequence[Comparison]) -> list[Entry]:
+def _rules(comparisons: Sequence[Comparison], seed: int) -> list[Entry]:
     """What is wrong, or not established, about the rules of users in the functions that claims are about."""
     claims = [c.derivative for c in comparisons if c.derivative is not None and c.derivative.kind != "value"]
-    found = [e for c in claims for e in entries_of_rules(c.function, 1 + (c.kind in SECOND))]
+    found = [e for c in claims for e in entries_of_rules(c.function, 1 + (c.kind in SECOND), seed)]
     return list({entry.name: entry for entry in found}.values())
 
 
@@ -142,7 +159,7 @@ def _named(certificate: Certificate, comparison: Comparison) -> Certificate:
         return certificate
     inputs = tuple(n for n in comparison.right.input_nodes if n not in (*claim.v, *claim.w))
     function = Graph(inputs, claim.function)
-    return named_formula(certificate, KINDS[claim.kind], function, claim.wrt, comparison, None)
+    return named_formula(certificate, KINDS[claim.kind], function, claim.wrt, comparison)
 
 
 def _against_own(

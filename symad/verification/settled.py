@@ -7,7 +7,6 @@ or a branch that is never taken, is removed, unless the alternative may be undef
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,20 +16,17 @@ from symad.core.arrays import Array
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.signatures import Where
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Constant, Input, constant_value
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.selection import Compare, Logic, Select
-from symad.verification.certificate.certificate import Certificate
+from symad.ops.elementwise.selection import Select
 from symad.verification.claimed_domain import read_condition
 from symad.verification.terms.rounded_constants import with_simple_constants
-from symad.verification.values.intervals import Interval, above, below, both
+from symad.verification.values.boxes import Box, box_within
+from symad.verification.values.intervals import Interval
 from symad.verification.values.ranges import promised, ranges
 
 if TYPE_CHECKING:
     from symad.verification.values.intervals import OpenTruth
-
-Box = Mapping[Node, Interval]
-"""The bounds of inputs, the same for all elements of an input."""
 
 REASON = "clips and branches that the domain rules out were left out, by intervals and not by the checker"
 
@@ -42,40 +38,8 @@ def box_of(graph: Graph, where: Where) -> Box:
         graph: a graph with these inputs.
         where: a condition on them, as `verify` takes it; None for none.
     """
-    found = promised(graph.input_nodes)
     read = None if where is None else read_condition(graph, where)
-    waiting = [] if read is None or not read.args else [read.args[0]]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node.op, Logic) and node.op.kind == "and":
-            waiting.extend(node.args)
-        elif isinstance(node.op, Compare) and node.op.relation in ("<", "<="):
-            _bound(node, found)
-    return found
-
-
-def bounds_of(box: Box) -> dict[Node, tuple[float, float]]:
-    """The bounds as floats."""
-    return {node: (float(interval.low), float(interval.high)) for node, interval in box.items()}
-
-
-def _bound(node: Node, found: dict[Node, Interval]) -> None:
-    """Adds the bounds that a < b implies for an input or its absolute value."""
-    (a, b), strict = node.args, op_of(node, Compare).relation == "<"
-    low, high = constant_value(a), constant_value(b)
-    if isinstance(b.op, Input) and low is not None:
-        _narrow(found, b, above(low, strict))
-    elif isinstance(a.op, Input) and high is not None:
-        _narrow(found, a, below(high, strict))
-    elif high is not None and isinstance(a.op, Apply) and a.op.head is sympy.Abs:
-        (inside,) = a.args
-        if isinstance(inside.op, Input):
-            _narrow(found, inside, below(high, strict))
-            _narrow(found, inside, -below(high, strict))
-
-
-def _narrow(found: dict[Node, Interval], node: Node, bound: Interval) -> None:
-    found[node] = both(found[node], bound) if node in found else bound
+    return promised(graph.input_nodes) if read is None else box_within(read, graph.input_nodes)
 
 
 def settled(graph: Graph, box: Box) -> Graph:
@@ -110,19 +74,9 @@ def _truth(values: OpenTruth | bool) -> bool | None:
     return bool(every[0])
 
 
-def within(graph: Graph, box: Box, constants: str) -> tuple[Graph, dict[str, str]]:
-    """The graph simplified for its domain, and the floats read as simple numbers for that; see `verify`."""
-    rounded, read = with_simple_constants(graph) if box and constants == "rounded" else (graph, {})
-    made = settled(rounded, box)
-    return (graph, {}) if made is rounded else (made, read)
-
-
-def only_tested(certificate: Certificate) -> Certificate:
-    """The certificate with "tested" for "proved": the checker cannot replay the removal of branches."""
-    weaker = [
-        replace(e, status="tested", reason=REASON) if e.status == "proved" else e for e in certificate.entries
-    ]
-    return replace(certificate, entries=tuple(weaker), notes=(*certificate.notes, REASON))
+def within(graph: Graph, box: Box, constants: str) -> Graph:
+    """The graph without what a box rules out; floats are read as simple numbers before, if so requested."""
+    return settled(with_simple_constants(graph)[0] if constants == "rounded" else graph, box)
 
 
 def _can_settle(node: Node) -> bool:

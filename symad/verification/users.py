@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import sympy
 
 from symad.core.claims import Derivative
-from symad.core.dims import format_shape, same_dim, same_shape, size
-from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
+from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Inputs, Traceable, Where, Wrt
 from symad.derivatives.forward import pushforward as own_pushforward
 from symad.derivatives.hessian import hessian as own_hessian
 from symad.derivatives.jacobian import gradient as own_gradient
 from symad.derivatives.jacobian import jacobian as own_jacobian
 from symad.derivatives.reverse import pullback as own_pullback
-from symad.errors import ShapeError, TraceError
-from symad.ops.arrays.stacking import element
-from symad.ops.basic.contraction import permute
-from symad.ops.basic.shaping import reshape
-from symad.ops.basic.sources import Input, described, symbol_of
 from symad.tracing.wrt import select
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.claimed_domain import condition_of, needed_condition, restricted
-from symad.verification.decide import decide
-from symad.verification.equality import fit, value_names, with_inputs_of
+from symad.verification.claimed_domain import condition_of, needed_condition
+from symad.verification.claims import as_array, formula_of
+from symad.verification.decide import decide, seed_of
+from symad.verification.equality import value_names
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
-from symad.verification.open_domain import claims_nothing, holds_an_open_set
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
 from symad.verification.programs import Program, as_called, measured
 from symad.verification.proof.with_proofs import OWN
-from symad.verification.settled import bounds_of, box_of, only_tested, within
+from symad.verification.settled import REASON, box_of, settled, within
 from symad.verification.terms.rounded_constants import with_simple_constants
-from symad.verification.values.points import promise_of
 
 
 class _NotGiven:
@@ -126,47 +118,37 @@ def verify(
     graph, where = as_decidable(f, wrt, inputs), needed_condition(where)
     refuse_free_sizes("verify", graph)
     nodes = select(graph, wrt).nodes
-    box = {} if where is None else box_of(graph, where)
-    whole, (graph, read) = graph, (graph, {}) if _is_numeric(candidate) else within(graph, box, constants)
     reference, names = _reference(graph, wrt, kind)
     assumes = trusted(graph, derivatives=kind != "value")
     if kind != "value":
         assumes = (*assumes, OWN)
-    rules = () if kind == "value" else tuple(entries_of_rules(graph.output_nodes, 1 + (kind in SECOND)))
     title = f"{kind} of {graph.name}"
-    domain = None if where is None else condition_of(whole, where)
+    domain = None if where is None else condition_of(graph, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
-    bounds = bounds_of(box)
-    if domain is not None and not holds_an_open_set(_with_values(graph, reference), domain, bounds):
-        made = claims_nothing(title)
-    elif _is_numeric(candidate):
+    if _is_numeric(candidate):
         function = function_of(candidate)
         if kind == "vjp":
             function = as_called(function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
         program = Program(title, function, reference, names, kind, assumes, of, graph, nodes)
-        made = measured(program, Meter(budget or Budget()), hostile, domain, bounds)
+        made = measured(program, Meter(budget or Budget()), hostile, domain, seed_of(seed))
     else:
-        settled = False
-        formula = _formula(graph if kind not in PRODUCTS else reference, nodes, reference, candidate, kind)
-        if domain is not None:
-            given, (formula, more) = formula, within(formula, box, constants)
-            settled = graph is not whole or formula is not given
-            read = {**read, **more}
-            reference, formula = restricted(reference, domain), restricted(formula, domain)
-        claim = None if domain is not None else _derivative(graph, nodes, reference, kind)
+        read = as_decidable(as_array(candidate))
+        known = graph if kind not in PRODUCTS else reference
+        formula = formula_of(known, nodes, reference, read, kind, isinstance(candidate, Graph))
+        claim = _derivative(graph, nodes, reference, kind)
         comparison = Comparison(
-            title, reference, formula, names, assumes, f"the {kind}", "the candidate", claim
+            title, reference, formula, names, assumes, f"the {kind}", "the candidate", claim, domain
         )
-        made = _with_rounded(title, comparison, constants, seed, budget, read)
-        made = only_tested(made) if settled else made
-        made = named_formula(made, kind, graph, nodes, comparison, domain)
-    return replace(made, entries=made.entries + rules, notes=made.notes + notes)
-
-
-def _with_values(graph: Graph, reference: Graph) -> Graph:
-    """The claimed formula, and the function that the claim is about."""
-    return Graph(reference.input_nodes, (*reference.output_nodes, *graph.output_nodes), None, graph.name)
+        box = {} if where is None else box_of(graph, where)
+        simple, other = (within(g, box, constants) for g in (graph, formula))
+        if box and (settled(graph, box) is not graph or settled(formula, box) is not formula):
+            comparison = replace(comparison, reading=(_reference(simple, wrt, kind)[0], other))
+            notes = (REASON, *notes)
+        made = _with_rounded(title, comparison, constants, seed, budget)
+        made = named_formula(made, kind, graph, nodes, comparison)
+    rules = entries_of_rules(graph.output_nodes, 1 + (kind in SECOND), made.seed) if kind != "value" else []
+    return replace(made, entries=(*made.entries, *rules), notes=made.notes + notes)
 
 
 PRODUCTS = ("vjp", "jvp")
@@ -197,14 +179,10 @@ def _with_rounded(
     constants: str,
     seed: int | None,
     budget: Budget | None,
-    before: Mapping[str, str],
 ) -> Certificate:
-    """The verdict, with floats read as simple numbers if requested; otherwise with a hint where that helps.
-
-    ``before`` has the floats that are already read as simple numbers.
-    """
+    """The verdict, with floats read as simple numbers if requested; otherwise a hint where that helps."""
     (left, first), (right, second) = map(with_simple_constants, (comparison.left, comparison.right))
-    read = ", ".join(f"{old} as {new}" for old, new in {**before, **first, **second}.items())
+    read = ", ".join(f"{old} as {new}" for old, new in {**first, **second}.items())
     simple = replace(comparison, left=left, right=right, derivative=None)
     if constants == "rounded":
         made = decide(title, [simple], seed, budget)
@@ -247,122 +225,3 @@ def _reference(graph: Graph, wrt: Wrt | None, kind: str) -> tuple[Graph, tuple[s
         return made, select(graph, wrt).labels("bar") if kind == "vjp" else tuple(dots)
     made = own_jacobian(graph, wrt) if kind == "jacobian" else own_hessian(graph, wrt)
     return made, ("∂f" if kind == "jacobian" else "∂²f",)
-
-
-# ---- formulas -----------------------------------------------------------------------------------
-
-
-def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Traceable, kind: str) -> Graph:
-    """The candidate as a graph whose outputs have the shapes of the reference's."""
-    formula = with_inputs_of(graph, as_decidable(_as_array(candidate)))
-    formula = _on_inputs_of(reference, formula, kind, isinstance(candidate, Graph))
-    parts = list(formula.output_nodes)
-    wanted = reference.output_nodes
-    if kind == "gradient" and len(parts) == 1 and len(wanted) > 1:
-        parts = _split_vector(parts[0], wanted)
-    if kind in ("jacobian", "hessian"):
-        parts = [_as_matrix(graph, wrt, parts, wanted[0], kind)]
-    if len(parts) != len(wanted):
-        raise ShapeError(
-            f"the {kind} has {len(wanted)} parts ({', '.join(format_shape(w.shape) for w in wanted)}), "
-            f"but the candidate has {len(parts)}"
-        )
-    fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
-    inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))
-    return Graph(inputs, fitted, TupleOf((None,) * len(fitted)), "candidate")
-
-
-def _on_inputs_of(reference: Graph, formula: Graph, kind: str, by_position: bool) -> Graph:
-    """The formula on the inputs of the claim; those of other names by position.
-
-    Raises:
-        TraceError: the formula depends on something else.
-    """
-    known, own = reference.input_nodes, formula.input_nodes
-    if by_position and len(own) == len(known):
-        moved = {a: b for a, b in zip(own, known, strict=True) if a is not b}
-        if all(_may_be(a, b) and a not in known for a, b in moved.items()):
-            formula = Graph(known, rebuild(formula.output_nodes, moved), formula.structure, formula.name)
-    others = [n for n in topological(formula.output_nodes) if isinstance(n.op, Input) and n not in known]
-    if others:
-        lists = [", ".join(_told(n, [*known, *others]) for n in nodes) for nodes in (others, known)]
-        raise TraceError(
-            f"verify: the candidate for the {kind} depends on {lists[0]}; the {kind} depends on {lists[1]}. "
-            "Use these symbols, with these assumptions"
-        )
-    return formula
-
-
-def _told(node: Node, nodes: Sequence[Node]) -> str:
-    """An input with its shape; of one name among several, with what its symbol promises."""
-    name = str(symbol_of(node))
-    twice = sum(str(symbol_of(other)) == name for other in nodes) > 1
-    return f"{name} ({promise_of(node)})" if twice else described(node) if node.shape else name
-
-
-def _may_be(own: Node, known: Node) -> bool:
-    """True if an argument of a traced function may stand for an input of another name."""
-    return same_shape(own.shape, known.shape) and str(symbol_of(own)) != str(symbol_of(known))
-
-
-def _as_array(candidate: Any) -> Traceable:
-    """Nested lists and NumPy arrays of expressions and numbers as an array; anything else as it is."""
-    if isinstance(candidate, np.ndarray):
-        return sympy.ImmutableDenseNDimArray(candidate.ravel().tolist(), candidate.shape)
-    if isinstance(candidate, (list, tuple)) and any(isinstance(part, np.ndarray) for part in candidate):
-        return [_as_array(part) for part in candidate]
-    rows = isinstance(candidate, (list, tuple)) and all(isinstance(r, (list, tuple)) for r in candidate)
-    return sympy.ImmutableDenseNDimArray(candidate) if rows and candidate else candidate
-
-
-def _split_vector(vector: Node, wanted: Sequence[Node]) -> list[Node]:
-    """The scalar parts of a vector that has all of them."""
-    flat = [d for d in vector.shape if d != 1]
-    if all(w.shape == () for w in wanted) and flat == [len(wanted)]:
-        line = reshape(vector, (len(wanted),))
-        return [element(line, k) for k in range(len(wanted))]
-    return [vector]
-
-
-def _fitted(part: Node, wanted: Node, kind: str) -> Node:
-    """The part in the expected shape; rows and columns count as the same where that is unambiguous."""
-    part = fit(part, wanted)
-    if same_shape(part.shape, wanted.shape):
-        return part
-    if part.shape == () and all(d == 1 for d in wanted.shape):
-        return reshape(part, wanted.shape)
-    if (
-        len(part.shape) == len(wanted.shape) == 2
-        and same_shape(part.shape[::-1], wanted.shape)
-        and 1 in part.shape
-    ):
-        return permute(part, (1, 0))
-    raise ShapeError(
-        f"the {kind} has shape {format_shape(wanted.shape)}, but the candidate {format_shape(part.shape)}"
-    )
-
-
-def _as_matrix(graph: Graph, wrt: Sequence[Node], parts: Sequence[Node], wanted: Node, kind: str) -> Node:
-    """A Jacobian or Hessian given as a matrix, as an array over all axes, or entry by entry."""
-    if len(parts) != 1:
-        if all(same_dim(size(p.shape), 1) for p in parts):
-            from symad.ops.arrays.stacking import pack_scalars
-
-            return pack_scalars([reshape(p, ()) for p in parts], (len(parts),))
-        from symad.ops.arrays.stacking import stack
-
-        return stack([reshape(p, (size(p.shape),)) for p in parts])
-    (part,) = parts
-    if same_shape(part.shape, wanted.shape) or len(wrt) != 1 or len(graph.output_nodes) != 1:
-        return part
-    inner = wrt[0].shape
-    outer = graph.output_nodes[0].shape if kind == "jacobian" else inner
-    if same_shape(part.shape, (*outer, *inner)):
-        return reshape(part, wanted.shape)
-    if same_shape(part.shape, (*inner, *outer)):  # SymPy's order
-        rank = len(inner)
-        order = (*range(rank, len(part.shape)), *range(rank))
-        return reshape(permute(part, order), wanted.shape)
-    if same_dim(size(part.shape), size(wanted.shape)) and 1 in wanted.shape:
-        return reshape(part, wanted.shape)
-    return part

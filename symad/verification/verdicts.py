@@ -9,23 +9,20 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from symad.core.arrays import Number
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node
 from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.blame import Blame, blame
 from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
-from symad.verification.certificate.witness import Search, place_of, search
+from symad.verification.certificate.witness import Search, search
+from symad.verification.claimed_domain import restricted
 from symad.verification.fields.integer_inputs import are_all_looked_at, integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.function_domain import Holds, where_claimed
-from symad.verification.measuring.evidence import disagreements, with_regions
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.identity_testing import Result, compare_nodes
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.time_guard import Guard
-from symad.verification.values.points import describe
 
 MAX_SINGLE_ENTRIES = 1024
 """The maximum number of elements of an output with an entry for each; larger ones get one for the array."""
@@ -51,6 +48,17 @@ class Pair:
     function: tuple[Node, ...] = ()
     """The function that the left side is a derivative of, if it is one."""
 
+    domain: Node | None = None
+    """Positive where the claim is made; None for everywhere."""
+    reading: tuple[Node, ...] = ()
+    """Both sides as the identity test reads them inside of the domain, if others than they are."""
+
+    @property
+    def kind(self) -> str:
+        """Which derivative of the function the left side is; "value" if it is none."""
+        derivative = self.comparison.derivative
+        return derivative.kind if derivative is not None and self.function else "value"
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the inputs, in order."""
@@ -59,7 +67,18 @@ class Pair:
     @property
     def claimed(self) -> Holds | None:
         """The condition under which something is claimed about the elements; None for everywhere."""
-        return where_claimed(self.comparison.derivative, self.function, (self.left, self.right))
+        return where_claimed(self.comparison.derivative, self.function, (self.left, self.right), self.domain)
+
+    @property
+    def asked(self) -> tuple[Node, Node]:
+        """Both sides, as the identity test reads them: simpler ones if there are, 0 outside of the domain.
+
+        They are equal where both sides are and the domain holds; whether that is anywhere, is not said.
+        """
+        left, right = self.reading or (self.left, self.right)
+        if self.domain is not None:
+            left, right = restricted((left, right), self.domain)
+        return left, right
 
 
 @dataclass(frozen=True)
@@ -121,23 +140,15 @@ class Judge:
         ``known`` has verdicts on pairs that need no test.
         """
         rest = [pair for k, pair in enumerate(pairs) if k not in known]
-        tested, unsure, primes = self._tested(rest, seed, prove)
-        todo = iter(zip(tested, unsure, strict=True))
-        both = [(v, np.zeros(v.status.shape, dtype=bool)) if (v := known.get(k)) else next(todo)
-                for k in range(len(pairs))]  # fmt: skip
-        verdicts = [verdict for verdict, _ in both]
-        none: list[tuple[int, Array, list[Mapping[Node, Number]]]] = []
-        doubts = self.within(lambda: self._doubts(pairs, verdicts, [u for _, u in both]), none)
-        for k, doubtful, places in doubts:
-            again = partial(self._doubted, pairs[k], verdicts[k], doubtful, places)
-            verdicts[k] = self.within(again, _withdrawn(verdicts[k], doubtful, places))
-        return verdicts, primes
+        tested, primes = self._tested(rest, seed, prove)
+        todo = iter(tested)
+        return [known.get(k) or next(todo) for k in range(len(pairs))], primes
 
     def _tested(
         self, pairs: Sequence[Pair], seed: int, prove: Prove | None
-    ) -> tuple[list[Verdict], list[Array], tuple[int, ...]]:
-        """Verdicts by the identity test and by proofs, the pairs it left undecided, and its primes."""
-        nodes = [(p.left, p.right) for p in pairs]
+    ) -> tuple[list[Verdict], tuple[int, ...]]:
+        """Verdicts by the identity test and by proofs, and its primes."""
+        nodes = [p.asked for p in pairs]
         nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.meter.used_up,))
         meter = self.meter.part(self.budget.steps * PART_OF_TESTS)
         result = self.within(lambda: compare_nodes(nodes, seed, self.budget, meter), nothing)
@@ -148,10 +159,9 @@ class Judge:
                 continue
             stopped = _undecided(pair, found, result)
             verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
-        unsure = [verdict.status == "undecided" for verdict in verdicts]
         if prove is not None:
             verdicts = prove(pairs, verdicts)
-        return verdicts, unsure, result.primes
+        return verdicts, result.primes
 
     def within(self, compute: Callable[[], T], otherwise: T) -> T:
         """The result of a computation, or ``otherwise`` if it uses up the budget."""
@@ -185,43 +195,6 @@ class Judge:
         claim, bound = _tested_claim(found, result), found.log2_bound
         return Verdict(status, claim, bound, "", hunt, fault, reason, lacking=lacking)
 
-    @without_collecting
-    def _doubts(
-        self, pairs: Sequence[Pair], verdicts: Sequence[Verdict], unsure: Sequence[Array]
-    ) -> list[tuple[int, Array, list[Mapping[Node, Number]]]]:
-        """Pairs with elements that were called equal and differ at real points: the elements, the points.
-
-        ``unsure`` are the elements that the identity test could not decide.
-        """
-        asked, claims, regions = [], [], with_regions(side for p in pairs for side in (p.left, p.right))
-        for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
-            claimed = (verdict.status == "tested") | ((verdict.status == "proved") & unsure[k])
-            if not regions.isdisjoint((pair.left, pair.right)):
-                claimed = claimed | (verdict.status == "proved")
-            if claimed.any():
-                asked.append(k)
-                claims.append((pair.left, pair.right, claimed))
-        found = disagreements(claims, self.meter) if claims else []
-        return [(k, *doubt) for k, doubt in zip(asked, found, strict=True) if doubt[1]]
-
-    def _doubted(
-        self,
-        pair: Pair,
-        verdict: Verdict,
-        doubtful: Array,
-        places: list[Mapping[Node, Number]],
-    ) -> Verdict:
-        """A verdict on elements that were called equal and differ: refuted, if the search confirms it."""
-        withdrawn = _withdrawn(verdict, doubtful, places)
-        status, ranges = withdrawn.status, integer_inputs([pair.left, pair.right])
-        suspects = doubtful | (status == "refuted")
-        hunt = search(pair.left, pair.right, ranges, self.meter, suspects, places, pair.claimed, pair.inputs)
-        known = verdict.search.witnesses if verdict.search is not None else {}
-        hunt = replace(hunt, witnesses={**known, **hunt.witnesses})
-        status[hunt.differs] = "refuted"
-        fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
-        return replace(withdrawn, status=status, search=hunt, blame=fault)
-
 
 def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
     """The verdict of the identity test alone, without a search for a witness or a proof."""
@@ -229,14 +202,6 @@ def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
     status[found.certain] = "tested"
     reasons = result.reasons or ("the work allowed was used up",)
     return Verdict(status, _tested_claim(found, result), found.log2_bound, reason="; ".join(reasons))
-
-
-def _withdrawn(verdict: Verdict, doubtful: Array, places: Sequence[Mapping[Node, Number]]) -> Verdict:
-    """The verdict without the elements that differ at real points."""
-    status = verdict.status.copy()
-    status[doubtful] = "undecided"
-    place = place_of(describe(places[0]))
-    return replace(verdict, status=status, reason=f"equal modulo primes, but not at {place}")
 
 
 def _untested(pair: Pair) -> PairResult:

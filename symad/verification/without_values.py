@@ -6,23 +6,24 @@ is decided only if a point is found at which the function and both sides of the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 import sympy
 
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Node, rebuild, topological
 from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
-from symad.verification.certificate.certificate import Comparison, Entry
+from symad.ops.elementwise.powers import sqrt
+from symad.verification.certificate.certificate import Entry
 from symad.verification.depending import depending
 from symad.verification.fields.prime_fields import Array
 from symad.verification.large_arrays import MAX_ELEMENTS, is_fixed, largest, nothing_known
 from symad.verification.measuring.user_rules import is_users
+from symad.verification.values.boxes import domain_margins
 from symad.verification.values.find_values import (
     MOST_ELEMENTS,
     Place,
@@ -33,16 +34,31 @@ from symad.verification.values.find_values import (
     nowhere,
     places,
 )
-from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.values.ranges import promised
 from symad.verification.verdicts import Pair, Verdict
 
+NOT_INSIDE = (
+    "no open set of points was found on which where= holds and the function has values, so that nothing is "
+    "claimed"
+)
 NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
-
-NO_LEFTS: Mapping[int, Node] = {}
 
 BALL_POINTS = 9
 """The number of points at which balls are tried: a value that exists may overflow in floats."""
+
+
+def claimed_of(
+    sides: Sequence[Node],
+    function: Sequence[Node],
+    kind: str,
+    output: int | None,
+    domain: Node | None,
+) -> Claimed:
+    """What has to have values for a claim about some outputs, or a single one, on a domain."""
+    if kind == "pushforward" and output is not None:
+        function = function[output : output + 1]
+    inside = () if domain is None else tuple(sqrt(margin) for margin in domain_margins(domain))
+    return Claimed((*sides, *function, *inside), len(sides) // 2, kind, len(inside))
 
 
 @dataclass(frozen=True)
@@ -54,13 +70,16 @@ class Claimed:
     count: int
     """The number of outputs."""
     kind: str = "value"
+    also: int = 0
+    """The last so many nodes have a value where the claim is made."""
 
     def combined(self, found: Sequence[Array]) -> list[Array]:
         """For each output the elements that have values, from those of the nodes."""
-        count = self.count
-        left, right, function = found[:count], found[count : 2 * count], found[2 * count :]
+        count, last = self.count, len(found) - self.also
+        left, right, function = found[:count], found[count : 2 * count], found[2 * count : last]
+        inside = all(bool(f.all()) for f in found[last:])
         return [
-            a & b & self._has_function(function, k, a.shape)
+            inside & a & b & self.has_function(function, a.shape, k)
             for k, (a, b) in enumerate(zip(left, right, strict=True))
         ]
 
@@ -68,24 +87,12 @@ class Claimed:
         """Flags that say that no element has a value."""
         return [np.zeros([int(d) for d in n.shape], dtype=bool) for n in self.nodes[: self.count]]
 
-    def _has_function(self, function: Sequence[Array], output: int, shape: tuple[int, ...]) -> Array:
+    def has_function(self, function: Sequence[Array], shape: tuple[int, ...], output: int = 0) -> Array:
         """True where the function has the values whose derivatives are the elements of an output."""
         if self.kind in ("pushforward", "jvp"):
             return function[output].reshape(shape)
         flat = np.concatenate([f.ravel() for f in function]) if function else np.ones(1, dtype=bool)
         return flat[:, None] if self.kind == "jacobian" else np.asarray(flat.all())
-
-
-def claimed(comparison: Comparison, lefts: Mapping[int, Node] = NO_LEFTS) -> Claimed:
-    """The claim of a comparison, at the first choice of sizes; ``lefts`` as in `Valued`, by output."""
-    left, right, claim = comparison.left, comparison.right, comparison.derivative
-    function = () if claim is None or claim.kind == "value" else claim.function
-    first = [lefts.get(o, node) for o, node in enumerate(left.output_nodes)]
-    nodes = (*first, *right.output_nodes, *function)
-    nodes = Graph((), nodes).at({s: values[0] for s, values in sizes_of(left, right)}).output_nodes
-    count = len(left.output_nodes)
-    kind = "value" if claim is None else claim.kind
-    return Claimed(nodes, count, kind)
 
 
 def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
@@ -168,58 +175,14 @@ def _at(place: Place, claims: dict[int, Claimed], precisely: bool) -> Iterator[t
 
 def why(claim: Claimed) -> str:
     """The reason why nothing is claimed."""
+    if claim.also:
+        return NOT_INSIDE
     inputs = [n for n in topological(claim.nodes) if isinstance(n.op, Input)]
     if is_too_large(claim.nodes):
         return f"graphs of more than {MOST_ELEMENTS:,} elements are not evaluated, so that no value is known"
     empty = nowhere(claim.nodes, promised(inputs))
     names = dict.fromkeys(str(n.op.head) if isinstance(n.op, Apply) else "a root" for n in empty)
     return f"{NO_VALUE}; intervals show that {', '.join(names)} has none" if names else NO_VALUE
-
-
-@dataclass(frozen=True)
-class Valued:
-    """The elements of some comparisons that have values; computed on first use."""
-
-    comparisons: Sequence[Comparison]
-    lefts: Mapping[tuple[int, int], Node] = field(default_factory=dict)
-    """By comparison and output, the nodes that replace left sides in the search for values."""
-    without: Collection[int] = ()
-    """Comparisons that are not looked at."""
-
-    @cached_property
-    def claims(self) -> list[Claimed]:
-        """The claims of the comparisons."""
-        return [
-            Claimed((), 0)
-            if k in self.without
-            else claimed(c, {o: node for (at, o), node in self.lefts.items() if at == k})
-            for k, c in enumerate(self.comparisons)
-        ]
-
-    @cached_property
-    def flags(self) -> list[list[Array] | None]:
-        """See `with_values`."""
-        return with_values(self.claims)
-
-    def everywhere(self, comparison: int) -> bool:
-        """True if no element of a comparison is known to lack a value."""
-        return all(flags.all() for flags in self.flags[comparison] or ())
-
-    def verdict(self, place: tuple[int, int], verdict: Verdict) -> Verdict:
-        """A verdict on an output of a comparison, undecided for the elements that have no values."""
-        comparison, output = place
-        if self.everywhere(comparison):
-            return verdict
-        flags = (self.flags[comparison] or [])[output]
-        shape = verdict.status.shape
-        lacks = np.broadcast_to(~flags if flags.shape == shape else not flags.all(), shape)
-        if not lacks.any():
-            return verdict
-        reason = why(self.claims[comparison])
-        if (verdict.status[~lacks] == "undecided").any():
-            reason = f"{verdict.reason}; of {int(lacks.sum())} elements {reason}"
-        status = np.where(lacks, "undecided", verdict.status).astype(object)
-        return replace(verdict, status=status, reason=reason)
 
 
 def without_function(pairs: Mapping[int, Pair]) -> dict[int, Verdict]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symad.core.claims import Derivative, Proof
-from symad.core.graph import Graph, TupleOf
+from symad.core.graph import Graph, Node, TupleOf
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness, place_of
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
+
+GIVEN = "given the rule of "
+"""How the reason begins of what rests on a rule of a user that was sampled: nothing establishes it."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """What stands above certificates answers for them: reports, storage and rechecking, registered there."""
@@ -122,13 +125,16 @@ class Comparison:
     right_name: str = "the candidate"
     derivative: Derivative | None = None
     """Of which function the right side is which derivative; None where the claim is left = right."""
+    domain: Node | None = None
+    """Positive where the claim is made; None for everywhere."""
+    reading: tuple[Graph, Graph] | None = None
+    """Both sides as the identity test reads them inside of the domain, where these are simpler; not saved."""
 
     def __reduce__(self) -> Any:
         """Nodes travel as the outputs of a graph, which is saved without running anything."""
-        plain = tuple(getattr(self, f.name) for f in fields(self)[:-1])
-        if (claim := self.derivative) is None:
-            return Comparison, plain
-        groups = claim.function, claim.wrt, claim.v, claim.w
+        plain = tuple(getattr(self, f.name) for f in fields(self)[:7])
+        claim = self.derivative or Derivative("", ())
+        groups = claim.function, claim.wrt, claim.v, claim.w, () if self.domain is None else (self.domain,)
         nodes = tuple(node for group in groups for node in group)
         graph = Graph(self.right.input_nodes, nodes, TupleOf((None,) * len(nodes)))
         return _arrived, (plain, claim.kind, tuple(map(len, groups)), graph)
@@ -137,8 +143,9 @@ class Comparison:
 def _arrived(plain: tuple[Any, ...], kind: str, counts: tuple[int, ...], graph: Graph) -> Comparison:
     """A comparison from another process."""
     nodes = iter(graph.output_nodes)
-    groups = [tuple(islice(nodes, count)) for count in counts]
-    return replace(Comparison(*plain), derivative=Derivative(kind, *groups))
+    *groups, domain = [tuple(islice(nodes, count)) for count in counts]
+    derivative = Derivative(kind, *groups) if kind else None
+    return replace(Comparison(*plain), derivative=derivative, domain=domain[0] if domain else None)
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from textwrap import fill
 
 from symad.core.escaping import visible, without_tags
 from symad.verification.certificate.assumptions import CHECKED
-from symad.verification.certificate.certificate import METHODS, Certificate, Entry, Loss
+from symad.verification.certificate.certificate import GIVEN, METHODS, STATUSES, Certificate, Entry, Loss
 from symad.verification.certificate.witness import place_of
 
 WIDTH = 100
@@ -52,6 +52,8 @@ def bound_text(status: str, bound: float) -> str:
 
 def headline(certificate: Certificate) -> str:
     """The title, the status, and the bound."""
+    if (given := given_text(certificate)) is not None:
+        return f"{certificate.title}: MEASURED ({given})"
     bound = bound_text(certificate.status, certificate.bound)
     count = f"{len(certificate.entries_of(certificate.status))} of {len(certificate.entries)} entries"
     tail = {
@@ -62,6 +64,16 @@ def headline(certificate: Certificate) -> str:
         "undecided": f"{count} not decided",
     }[certificate.status]
     return f"{certificate.title}: {certificate.status.upper()} ({tail})"
+
+
+def given_text(certificate: Certificate) -> str | None:
+    """What is known but for the rules of users; None where these are not all that is measured."""
+    rules = [e for e in certificate.entries if e.status == "measured" and e.reason.startswith(GIVEN)]
+    rest = [e.status for e in certificate.entries if e not in rules]
+    if certificate.status != "measured" or not rest or "measured" in rest:
+        return None
+    reasons = ", ".join(dict.fromkeys(e.reason for e in rules))
+    return f"{min(rest, key=STATUSES.index)}, {reasons}"
 
 
 def mistake_text(certificate: Certificate) -> str:

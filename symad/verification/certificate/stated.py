@@ -23,6 +23,8 @@ def _stated(comparison: Comparison) -> str:
     names = [str(symbol_of(node)) for node in comparison.right.input_nodes]
     twice = sorted({name for name in names if names.count(name) > 1})
     note = f"; several inputs have the name {', '.join(twice)}" if twice else ""
+    if comparison.domain is not None:
+        note = f", where {text_of(comparison.domain)} is 1{note}"
     if claim is None or claim.kind not in FORMS:
         outputs = zip(comparison.left.output_nodes, comparison.right.output_nodes, strict=True)
         pairs = "; ".join(f"{text_of(a)} and {text_of(b)}" for a, b in outputs)

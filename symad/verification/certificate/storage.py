@@ -110,6 +110,9 @@ def _written(comparison: Comparison, derivative: Derivative | None) -> dict[str,
         outputs += tuple(node for group in groups for node in group)
         inputs = tuple(dict.fromkeys((*inputs, *d.wrt, *d.v, *d.w)))
         saved["derivative"] = [d.kind, *map(len, groups)]
+    if comparison.domain is not None:
+        outputs += (comparison.domain,)
+        saved["domain"] = True
     both = Graph(inputs, outputs, TupleOf((None,) * len(outputs)), comparison.title)
     return {
         "title": comparison.title,
@@ -312,12 +315,18 @@ def _read_comparison(saved: Any) -> Comparison:
             both = loads(json.dumps(graph))
             count = len(names)
             parts = both.output_nodes[:count], both.output_nodes[count : 2 * count]
-            derivative = _read_derivative(saved.get("derivative"), both.output_nodes[2 * count :])
+            rest, domain = both.output_nodes[2 * count :], None
+            if saved.get("domain") is True:
+                *others, domain = rest or (None,)
+                rest = tuple(others)
+                if domain is None or domain.shape:
+                    raise SavingError("the domain of a claim is damaged")
+            derivative = _read_derivative(saved.get("derivative"), rest)
             if len(parts[1]) != count or not count:
                 raise SavingError(f"{title}: {len(both.output_nodes)} outputs for {count} names")
             left, right = (both.with_outputs(p, TupleOf((None,) * count)) for p in parts)
             return Comparison(
-                title, left, right, _texts(names), _texts(assumes), left_name, right_name, derivative
+                title, left, right, _texts(names), _texts(assumes), left_name, right_name, derivative, domain
             )
     raise SavingError("a comparison of the certificate lacks a part")
 

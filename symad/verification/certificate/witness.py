@@ -90,7 +90,7 @@ class Witness:
         return f"at {place_of(self.point)}: {self.left} and {self.right}"
 
 
-def _in_order(point: Mapping[str, Nested], names: Sequence[str]) -> Mapping[str, Nested]:
+def in_order(point: Mapping[str, Nested], names: Sequence[str]) -> Mapping[str, Nested]:
     """A point with its inputs in an order; a name may be followed by what its symbol promises."""
     places = {name: k for k, name in enumerate(names)}
     found = sorted(point, key=lambda name: places.get(name.split(" (")[0], len(places)))
@@ -258,7 +258,7 @@ class _Hunt:
             new &= self._is_inside(point)
         if new.any():
             self.with_difference.append(point)
-            told = _in_order(describe(point), self.names)  # of all elements: an array has as many numbers
+            told = in_order(describe(point), self.names)  # of all elements: an array has as many numbers
             for index in map(tuple, np.argwhere(new & ~self.differs).tolist()):
                 left, right = (digits_of(np.asarray(v)[index]) for v in values)
                 self.witnesses[index] = Witness(told, left, right, index)

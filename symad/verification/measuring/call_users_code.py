@@ -96,19 +96,21 @@ class Caller:
         self.candidate = candidate
         self.arguments = arguments
         self.library = ""
+        self.changes = False
+        """Whether a call has changed an array that it was given."""
 
     def __call__(self, values: Sequence[Array] | list[float]) -> Any:
         """What the function returns at values of all inputs; whatever it raises comes through."""
         if self.library:
-            return self.candidate(*grouped_values(self.arguments, values, LIBRARIES[self.library]))
+            return self._called(values, self.library)
         try:
-            result = self.candidate(*grouped_values(self.arguments, values, LIBRARIES["numpy"]))
+            result = self._called(values, "numpy")
         except OF_VALUES:
             raise
         except Exception:
             for name in [n for n in LIBRARIES if n != "numpy" and n in sys.modules]:
                 try:
-                    result = self.candidate(*grouped_values(self.arguments, values, LIBRARIES[name]))
+                    result = self._called(values, name)
                 except Exception:
                     continue
                 self.library = name
@@ -116,6 +118,26 @@ class Caller:
             raise
         self.library = "numpy"
         return result
+
+    def _called(self, values: Sequence[Array] | list[float], library: str) -> Any:
+        """What the function returns for arrays of a library; they are looked at again afterwards."""
+        given: list[tuple[Any, Any]] = []
+
+        def converted(value: Any) -> Any:
+            made = LIBRARIES[library](value)
+            if isinstance(value, np.ndarray):
+                given.append((value, made))
+            return made
+
+        result = self.candidate(*grouped_values(self.arguments, values, converted))
+        if library in ("numpy", "torch") and not self.changes:
+            self.changes = not all(np.array_equal(v, _numbers(made), equal_nan=True) for v, made in given)
+        return result
+
+
+def _numbers(value: Any) -> Array:
+    """The numbers of an array of NumPy or of a tensor."""
+    return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
 
 
 def _own_copy(value: Array | float) -> Array | float:

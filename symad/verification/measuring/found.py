@@ -13,6 +13,7 @@ from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, place_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.directions import KIND
+from symad.verification.measuring.sampling import KIND as SAMPLED
 
 if TYPE_CHECKING:
     from symad.verification.values.points import Nested
@@ -45,6 +46,8 @@ class Found:
     """What was found about one output."""
 
     points: int = 0
+    sampled: int = 0
+    """Further points, at which floats were compared."""
     relative: float = 0.0
     ulps: float = 0.0
     seen: float = SEEN
@@ -69,7 +72,7 @@ class Found:
     @property
     def stuck(self) -> list[Loss]:
         """Ordinary points, or points of special directions, without a value."""
-        kinds = ("ordinary", KIND)
+        kinds = ("ordinary", SAMPLED, KIND)
         return [loss for loss in self.losses if loss.kind in kinds and loss.word != "digits lost"]
 
     def rescale(self, region: bytes, right: Array) -> None:
@@ -101,7 +104,8 @@ def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
     if reason:
         return Entry(name, "undecided", called, 1.0, assumes, None, None, reason, figures)
     claim = (
-        f"agrees at {points} in {regions}, to {w.relative:.2g} relative ({w.ulps:.3g} ulps); "
+        f"agrees at {points} in {regions}, to {w.relative:.2g} relative ({w.ulps:.3g} ulps), and in "
+        f"floats at {w.sampled} more; "
         f"an error of {seen:.1g} would have been seen"
     )
     return Entry(name, "measured", claim, 1.0, assumes, measured=figures)

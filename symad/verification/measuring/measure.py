@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mpmath
@@ -43,6 +44,8 @@ from symad.verification.measuring.directions import KIND, special_directions
 from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
 from symad.verification.measuring.found import RAISED, Found, entry_of, finite, visible
 from symad.verification.measuring.rounding_errors import effects, values_of
+from symad.verification.measuring.sampling import KIND as SAMPLED
+from symad.verification.measuring.sampling import is_moderate, rows, suspicious
 from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
@@ -124,6 +127,7 @@ def measure(
     valued: Inside = lambda point: True,
     directions: Sequence[Node] = (),
     few: bool = False,
+    seed: int = 0,
 ) -> tuple[list[Entry], list[Loss]]:
     """One entry for each output, and where digits are lost.
 
@@ -141,6 +145,7 @@ def measure(
             have values elsewhere. Where this is seldom so, all points count.
         directions: inputs in which the reference is linear: y_bar of a vector-Jacobian product.
         few: whether only a few ordinary points are visited: enough for a formula wrong at this size.
+        seed: of the points that are drawn.
 
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
@@ -167,6 +172,8 @@ def measure(
     special = special_directions(directions, [p for _, p in ordinary if task.inside(p)][:FEW])
     turning = (("turning", point) for point in turning_points(outputs, task.integers))
     found = _visited(task, [*ordinary, *special, *far, *turning], False)
+    if not any(w.wrong or w.stopped or w.stuck or w.unsteady for w in found):
+        _sampled(task, seed, found)
     entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
     if hostile and not any(e.status == "refuted" for e in entries):
@@ -175,9 +182,24 @@ def measure(
     return entries, losses
 
 
-def _visited(task: Task, tried: Iterable[tuple[str, FloatPoint]], extreme: bool) -> list[Found]:
+def _sampled(task: Task, seed: int, found: Sequence[Found]) -> None:
+    """Measure at the points of a seed at which floats differ."""
+    tried = rows(task.outputs, task.reference.input_nodes, seed)
+    outputs = task.reference.output_nodes
+    points, count = suspicious(outputs, partial(_called, task), tried, task.inside)
+    for w in found:
+        w.sampled = count
+    _visited(task, [(SAMPLED if is_moderate(p) else "far", p) for p in points], False, found)
+
+
+def _visited(
+    task: Task,
+    tried: Iterable[tuple[str, FloatPoint]],
+    extreme: bool,
+    known: Sequence[Found] | None = None,
+) -> Sequence[Found]:
     """What is found at some points, as far as the budget goes."""
-    found = [Found() for _ in task.outputs]
+    found = [Found() for _ in task.outputs] if known is None else known
     try:
         with Guard(task.meter):
             _visit(task, [(kind, p) for kind, p in tried if task.inside(p)], found, extreme)
@@ -310,7 +332,7 @@ def _compare_arrays(
         if error.excess <= 1:
             continue
         witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), index)
-        near = here.kind in ("ordinary", "far", "turning", KIND) and not lost
+        near = here.kind in ("ordinary", "far", "turning", SAMPLED, KIND) and not lost
         if near and _is_of_the_formula(task, k, w, here, index, error):
             if w.wrong is None:
                 w.wrong, w.excess = witness, error.excess

@@ -29,6 +29,7 @@ from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant, input_node, symbol_of
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
+from symad.tracing.into_sympy.op_expressions import OpName
 from symad.tracing.walk import Tracer
 from symad.verification.budget import Meter
 from symad.verification.rewriting.restated.by_elements import by_elements, flat_elements, scalar_operations
@@ -177,7 +178,10 @@ def _slope(expression: sympy.Expr, symbol: sympy.Symbol) -> sympy.Expr:
     A term is differentiated by ``_eval_derivative``, the rule that ``diff`` calls. For a product ``diff``
     would take the rule for n-th derivatives, and then ask whether the result is zero; both take longer.
     """
-    slopes = [term._eval_derivative(symbol) for term in sympy.Add.make_args(expression)]
+    terms = sympy.Add.make_args(expression)
+    if expression.has(OpName):
+        raise NoReference("it holds an op that SymPy has no derivative of")
+    slopes = [term._eval_derivative(symbol) for term in terms]
     return expression.diff(symbol) if None in slopes else sympy.Add(*slopes)
 
 

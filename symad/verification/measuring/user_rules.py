@@ -1,17 +1,20 @@
 """Derivative rules that users give, compared with numerical differentiation of the functions themselves.
 
 The derivatives of the functions that symad knows are compared with 50-digit differentiation in its tests.
-A function of a user's own (a SymPy class with `fdiff`, or one that was registered) is compared here,
-wherever it evaluates to many digits. A rule that contradicts its function is refuted; one of a function
-that does not evaluate is an assumption, and what rests on it is at most measured.
+A function of a user's own (a SymPy class with `fdiff`, or one that was registered) is compared here, at
+points of the certificate's seed, and its implementation in floats with that in many digits. A rule that
+contradicts its function is refuted. No sample establishes a rule: what rests on one is at most measured, and
+the headline says so.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mpmath
 import numpy as np
@@ -21,16 +24,19 @@ from symad.core.arrays import Number
 from symad.core.contents import nodes_at_any_depth
 from symad.core.graph import ZERO, Node, Tangent, topological
 from symad.errors import SymadError
-from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.numbers.function_values import IMPLEMENTATIONS, MPMATH_SPECIAL
 from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.tracing.from_sympy.partials import partial
-from symad.verification.certificate.certificate import Entry
+from symad.verification.certificate.certificate import GIVEN, Entry
 from symad.verification.certificate.witness import Witness, digits_of
+from symad.verification.points import PointSet
 from symad.verification.values.fifty_digits import evaluate_all
-from symad.verification.values.turning_points import turning_points
+
+if TYPE_CHECKING:
+    from symad.verification.values.points import Nested
 
 DIGITS = 50
 CLOSE = mpmath.mpf(10) ** -12
@@ -39,22 +45,17 @@ CLOSE = mpmath.mpf(10) ** -12
 SAME = mpmath.mpf(10) ** -40
 """A smaller difference than this is none; between both, a rule may have rounded constants, or be wrong."""
 
-NEAR = (Fraction(7, 10), Fraction(13, 10), Fraction(-4, 10), Fraction(27, 10), Fraction(1, 5))
-FAR = tuple(sign * Fraction(31, 10) * 3**k for k in range(7) for sign in (1, -1))
-POINTS = (*NEAR, *FAR)
-"""Where functions are tried, up to some thousands: a rule may be right for small arguments alone.
-
-Each argument is moved by a little more than the one before.
-"""
-
-STRIDE = 4
-"""So many points further the next argument is taken from, prime to the number of points."""
+SAMPLED, LEAST, SECONDS = 200, 40, 0.2
+"""The points at which a rule is tried; and the least number of them, of a function that takes so long."""
 
 BESIDE = Fraction(1, 7 * 10**7)
 """How far beside a place where a rule turns it is tried: on the boundary itself it says nothing."""
 
 WIDE, SHORT = Fraction(1, 256), Fraction(1, 2**28)
 """Steps by which a function of few digits is differentiated, and by which it moves unless it has steps."""
+
+LARGEST = 4096
+"""The largest argument at which a function of few digits is differentiated: beyond, they are too few."""
 
 STEADY, FAR_OFF, SHOWS = mpmath.mpf("1e-3"), mpmath.mpf("1e-2"), mpmath.mpf("2e-3")
 """Slopes that agree, rules that contradict them, and what would show in the digits of half precision."""
@@ -65,6 +66,9 @@ SECOND = ("hessian", "curvature")
 ENOUGH = 2
 """Points at which the rule has to agree."""
 
+OFF = 1e-6
+"""A relative difference of floats and many digits that is none of rounding, but for cancellation."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -73,28 +77,76 @@ class Rule:
     name: str
     agreed: int = 0
     witness: Witness | None = None
+    is_trivial: bool = False
+    """True if there is nothing to establish."""
 
 
 Use: TypeAlias = tuple["sympy.FunctionClass", int]
 """A function, and its number of arguments."""
 
 
-def entries_of_rules(outputs: Sequence[Node], order: int) -> list[Entry]:
-    """One entry for each function of a user in a graph whose rule is wrong or cannot be established.
+def entries_of_rules(outputs: Sequence[Node], order: int, seed: int) -> list[Entry]:
+    """What is known of users' functions in a graph: an entry for each rule, and each wrong implementation.
 
-    A second derivative uses the rules of the functions in the first one, too.
+    A second derivative uses the rules of the functions in the first one, too. ``seed`` is that of the points.
     """
     found, done, uses = list[Entry](), set[Use](), _uses(outputs)
     for _ in range(order):
         slopes: list[Node] = []
         for head, count in [use for use in uses if use not in done]:
             done.add((head, count))
+            found += _entry_of_implementation(head, count, seed)
             for position in range(count):
-                rule, slope = _examined(head, count, position)
+                rule, slope = _examined(head, count, position, seed)
                 slopes += [slope] if isinstance(slope, Node) else []
                 found += [entry] if (entry := _entry(rule)) is not None else []
         uses = _uses(slopes)
     return found
+
+
+def _entry_of_implementation(head: type[sympy.Basic], count: int, seed: int) -> list[Entry]:
+    """A refuted entry if a function has other values in floats than in many digits."""
+    if head not in IMPLEMENTATIONS or head not in MPMATH_SPECIAL:
+        return []
+    inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True), ()) for k in range(count))
+    value = apply(head, *inputs)
+    seen = list[tuple[dict[Node, Fraction], Any, Any]]()
+    for point in islice(_points((value,), inputs, seed), SAMPLED):
+        try:
+            exact = mpmath.mpf(evaluate_all([value], point, DIGITS)[0])
+            (made,) = unchecked([value], {n: np.float64(v) for n, v in point.items()})
+        except Exception:  # whatever a user's function raises
+            continue
+        if mpmath.isfinite(exact) and np.isfinite(made) and 1e-300 < abs(exact) < 1e300:
+            seen.append((point, exact, float(made)))
+    off = [s for s in seen if abs(s[1] - s[2]) > OFF * max(abs(s[1]), abs(s[2]))]
+    if not off or 2 * len(off) < len(seen):  # at hostile points floats lose digits
+        off = [s for s in off if _is_steady(value, *s)]
+    if not off:
+        return []
+    point, exact, made = off[0]
+    claim = "its implementation contradicts its mpmath="
+    witness = Witness(_told(point), digits_of(exact), repr(made))
+    return [Entry(f"the implementation of {head.__name__}", "refuted", claim, 0.0, (), witness, reason=claim)]
+
+
+def _is_steady(value: Node, point: dict[Node, Fraction], exact: Any, made: float) -> bool:
+    """Whether a value in floats is as far off next to a point, and the function hardly moves between."""
+    for part in (Fraction(1, 2**40), -Fraction(1, 2**40)):
+        near = {n: v * (1 + part) for n, v in point.items()}
+        try:
+            there = mpmath.mpf(evaluate_all([value], near, DIGITS)[0])
+            (float_there,) = unchecked([value], {n: np.float64(v) for n, v in near.items()})
+        except Exception:  # whatever a user's function raises
+            return False
+        size = OFF / 100 * max(abs(exact), abs(made))
+        if abs(there - exact) > size or abs(float(float_there) - made) > size:
+            return False
+    return True
+
+
+def _told(point: dict[Node, Fraction]) -> dict[str, Nested]:
+    return {f"x{k}" if len(point) > 1 else "x": str(v) for k, v in enumerate(point.values())}
 
 
 def _uses(outputs: Sequence[Node]) -> list[Use]:
@@ -119,56 +171,66 @@ def _entry(rule: Rule) -> Entry | None:
     if rule.witness is not None:
         claim = "the rule that was given contradicts the function"
         return Entry(label, "refuted", claim, 0.0, (), rule.witness, reason=claim)
-    if rule.agreed >= ENOUGH:
+    if rule.is_trivial:
         return None
+    if rule.agreed >= ENOUGH:
+        reason = f"{GIVEN}{rule.name} (sampled at {rule.agreed} points)"
+        return Entry(label, "measured", "agrees with difference quotients", 1.0, reason=reason)
     reason = f"assumes {label} as its author gives it: it was not found to be exact to many digits"
     return Entry(label, "measured", "not established", 1.0, reason=reason)
 
 
-def _examined(head: type[sympy.Basic], count: int, position: int) -> tuple[Rule, Tangent]:
-    """A rule at a few points, as far as the function evaluates there; and the slope by this rule."""
-    import sympy
-
+def _examined(head: type[sympy.Basic], count: int, position: int, seed: int) -> tuple[Rule, Tangent]:
+    """A rule at many points, as far as the function evaluates there; and the slope by this rule."""
     inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True), ()) for k in range(count))
     name = f"{head.__name__} in argument {position + 1}" if count > 1 else str(head.__name__)
     value = apply(head, *inputs)
-    agreed = 0
+    agreed, start = 0, time.process_time()
     try:
         slope = partial(value, position)
     except SymadError:
-        return Rule(name, ENOUGH), ZERO  # differentiating it is an error anyhow
+        return Rule(name, is_trivial=True), ZERO  # differentiating it is an error anyhow
     if not isinstance(slope, Node):
-        return Rule(name, ENOUGH), slope
-    for point in _points(inputs, slope):
+        return Rule(name, is_trivial=True), slope
+    inexact = False
+    for point in islice(_points((value, slope), inputs, seed + position), SAMPLED):
+        if agreed >= LEAST and time.process_time() - start > SECONDS:
+            break
         pair = _both(value, slope, inputs[position], point)
         if pair is None:
             continue
         right, given = pair
         gap, size = abs(right - given), max(abs(right), abs(given), CLOSE)
         if gap > CLOSE * size:
-            where = {f"x{k}" if count > 1 else "x": str(v) for k, v in enumerate(point.values())}
-            return Rule(name, 0, Witness(where, digits_of(right), digits_of(given))), slope
-        if gap > SAME * size:
-            return Rule(name), slope
+            return Rule(name, 0, Witness(_told(point), digits_of(right), digits_of(given))), slope
+        inexact |= bool(gap > SAME * size)
         agreed += 1
-    return Rule(name, agreed), slope
+    return Rule(name, 0 if inexact else agreed), slope
 
 
-def _points(inputs: Sequence[Node], slope: Node) -> Iterator[dict[Node, Fraction]]:
-    """Where a rule is tried: with arguments of one size, of several sizes and signs, and where it turns."""
-    strides = range(len(inputs)) if len(inputs) > 1 else range(1)
-    for stride in strides:  # argument k is moved by k times as many places
-        for start in range(len(POINTS)):
-            chosen = [POINTS[(start + STRIDE * stride * k) % len(POINTS)] for k in range(len(inputs))]
-            yield {n: x + Fraction(k, 7) for k, (n, x) in enumerate(zip(inputs, chosen, strict=True))}
-    for point in turning_points([slope], {}):
-        if len(point) == len(inputs):
-            yield {n: Fraction(float(point[n])) + BESIDE for n in inputs}
+SIMPLE = (Fraction(7, 10), Fraction(13, 10), Fraction(-4, 10), Fraction(27, 10), Fraction(1, 5))
+"""The first points: each argument is moved by a little more than the one before."""
+
+
+def _points(outputs: Sequence[Node], inputs: Sequence[Node], seed: int) -> Iterator[dict[Node, Fraction]]:
+    """Where a rule is tried: at simple points, beside the places where it turns, and at those of a seed."""
+    for x in SIMPLE:
+        yield {n: x + Fraction(k, 7) for k, n in enumerate(inputs)}
+    points = PointSet(tuple(outputs), seed, tuple(inputs))
+    try:
+        turning = [{n: p.get(n, 0.7) for n in inputs} for p in points.turning()]
+        drawn = points.drawn(SAMPLED)
+    except Exception:  # whatever a user's function raises
+        turning, drawn = [], PointSet((), seed, tuple(inputs)).drawn(SAMPLED)
+    for p in turning:
+        yield {n: Fraction(float(p[n])) + BESIDE for n in inputs}
+    for k in range(SAMPLED):
+        yield {n: Fraction(float(drawn[n][k])) for n in inputs}
 
 
 def _both(value: Node, slope: Node, moved: Node, point: dict[Node, Fraction]) -> tuple[Number, Number] | None:
     """∂value/∂moved by differentiation of many digits, and by the rule; None where one has no value."""
-    step = Fraction(1, 10**20)
+    step = Fraction(1, 10**20) * (min(Fraction(1), abs(point[moved])) or 1)
     try:
         near = [_number(value, {**point, moved: point[moved] + k * step}) for k in (-2, -1, 0, 1, 2)]
         given = _number(slope, point)
@@ -190,6 +252,8 @@ def _roughly(value: Node, given: Any, moved: Node, point: dict[Node, Fraction]) 
     Slopes to the left, to the right and across must agree, which those at a kink do not. A function that
     does not move over short steps is constant over long ones, too, or has steps.
     """
+    if any(abs(v) > LARGEST for v in point.values()):
+        return None
     places = {k: WIDE * k for k in (-2, -1, 0, 1, 2)} | {3: SHORT, -3: -SHORT}
     try:
         f = {k: _number(value, {**point, moved: point[moved] + by}) for k, by in places.items()}

@@ -29,7 +29,6 @@ def named_formula(
     graph: Graph,
     wrt: Sequence[Node],
     comparison: Comparison,
-    domain: Node | None,
 ) -> Certificate:
     """The certificate of a formula, with the names of its mistakes."""
     if certificate.status != "refuted" or kind not in NAMED:
@@ -37,8 +36,8 @@ def named_formula(
     sizes = {s: v[0] for s, v in sizes_of(comparison.left, comparison.right)}
     left, right = comparison.left.at(sizes), comparison.right.at(sizes)
     inside: Callable[[FloatPoint], bool] = lambda point: True  # noqa: E731
-    if domain is not None:
-        inside = inside_of(Graph(comparison.left.input_nodes, (domain,)).at(sizes).output_nodes[0])
+    if comparison.domain is not None:
+        inside = inside_of(Graph(comparison.left.input_nodes, (comparison.domain,)).at(sizes).output_nodes[0])
     asked = _asked(kind, graph, wrt, left, sizes, lambda p: unchecked(right.output_nodes, p), inside)
     return _named(certificate, kind, asked, comparison.names)
 

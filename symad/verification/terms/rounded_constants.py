@@ -11,11 +11,12 @@ from __future__ import annotations
 from fractions import Fraction
 from math import e, isfinite, log, pi, sqrt
 
+import numpy as np
 import sympy
 
-from symad.core.graph import Graph, Node, Op, rebuild
-from symad.ops.basic.arithmetic import Add
-from symad.ops.basic.sources import Constant, constant, constant_value
+from symad.core.graph import Graph, Node, Op, op_of, rebuild
+from symad.ops.basic.arithmetic import Add, add, mul
+from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
 
@@ -52,6 +53,8 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
             found.update({repr(_float(arg)): "0" for arg in node.args if _is_guard(arg)})
             pairs = zip(node.args, args, strict=True)
             args = tuple(constant(0) if _is_guard(old) else new for old, new in pairs)
+        if isinstance(node.op, ArrayConstant):
+            return _simple_array(node, found)
         value = constant_value(node) if isinstance(node.op, Constant) else None
         if isinstance(value, (float, Fraction)):
             known = simple_number(float(value)) if isinstance(value, float) or _is_float(value) else None
@@ -63,6 +66,29 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
     outputs = rebuild(graph.output_nodes, {}, simple)
     return graph.with_outputs(outputs, graph.structure), found
+
+
+MAX_VALUES = 16
+"""The maximum number of different values of an array that are read as simple numbers."""
+
+
+def _simple_array(node: Node, found: dict[str, str]) -> Node:
+    """An array of floats as what is left of it, plus each simple number times 1 where it stands."""
+    array = op_of(node, ArrayConstant).array
+    if array.dtype.kind != "f":
+        return node
+    values = [float(v) for v in np.unique(array[np.isfinite(array) & (array != np.round(array))])]
+    known = {v: simple for v in values[: MAX_VALUES + 1] if (simple := simple_number(v)) is not None}
+    if not known or len(values) > MAX_VALUES:
+        return node
+    found.update({repr(v): str(simple) for v, simple in known.items() if Fraction(v) != _exact(simple)})
+    rest = np.where(np.isin(array, list(known)), 0.0, array)
+    parts = [mul(_node(simple), array_constant((array == v).astype(float))) for v, simple in known.items()]
+    return add(*([array_constant(rest)] if rest.any() else []), *parts)
+
+
+def _exact(number: sympy.Expr) -> Fraction | None:
+    return Fraction(int(number.p), int(number.q)) if number.is_Rational else None
 
 
 def _takes_guards(op: Op) -> bool:

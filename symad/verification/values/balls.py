@@ -1,7 +1,11 @@
-"""Graphs on balls: real numbers with a bound on their error, by Arb.
+"""Strict values: graphs on balls of Arb, ±∞, "no value" and "not known", by the ops' own rules.
 
-Every value encloses the true one, so two balls without a common point are two different numbers. A
-comparison that the balls do not decide, as at a tie or a jump, has no truth: the point is then of no use.
+At a point each node has a value in the extended reals, or none, or it cannot be told. A finite value is a
+ball that holds it, so that two balls without a common point are two different numbers. `NONE` is shown: the
+logarithm of a number below 0, a division by what is exactly 0. `UNKNOWN` is all that is not: a divisor whose
+ball holds 0, a function without a rule here. None and unknown pass through every op; a branch that is not
+taken is not looked at. Numbers that are exact in binary stay exact in sums and products, so that |x| − x is
+exactly 0 for a dyadic x > 0.
 
 Source: Johansson (2017), "Arb: efficient arbitrary-precision midpoint-radius interval arithmetic".
 """
@@ -11,12 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import flint
 import numpy as np
 import sympy
 from flint import arb
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
@@ -29,70 +36,66 @@ from symad.verification.scalar_definitions import definition_of
 from symad.verification.values.mpmath_balls import ball_by_mpmath, named_ball
 from symad.verification.values.steady_values import Way
 
+NAN = arb("nan")
+VALUE, NONE, UNKNOWN = "value", "none", "unknown"
+"""At a point there is a value, perhaps an infinite one; none, which is shown; or what is not known."""
+
 
 class Undetermined(ArithmeticError):
-    """A comparison that balls do not decide."""
+    """The truth of a comparison is needed, and there is none, or it is not known."""
 
 
 class NoTruth:
-    """The truth of a comparison of what is undefined."""
+    """The truth of a comparison of what has no value, or is not known."""
+
+    def __init__(self, mark: str) -> None:
+        """``mark`` is `NONE` or `UNKNOWN`."""
+        self.mark = mark
 
     def __bool__(self) -> bool:
-        raise Undetermined("a comparison of what is undefined")
+        raise Undetermined(f"a comparison of what is {self.mark}")
 
 
-NO_TRUTH = NoTruth()
+NO_TRUTH, UNDECIDED = NoTruth(NONE), NoTruth(UNKNOWN)
 
 
 class Ball:
-    """A real number within bounds, with the operators of a number; NaN where it is undefined."""
+    """A strict value with the operators of a number; ``value`` is NaN unless ``mark`` is `VALUE`."""
 
-    __slots__ = ("value",)
+    __slots__ = ("mark", "value")
 
-    def __init__(self, value: flint.arb) -> None:
-        """``value`` is an Arb ball."""
-        self.value = value
+    def __init__(self, value: flint.arb, mark: str = VALUE) -> None:
+        """``value`` is finite, or exactly ±∞."""
+        self.value, self.mark = value, mark
 
     def __add__(self, other: Any) -> Ball:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        return Ball(self.value + _arb(other))
+        return NotImplemented if isinstance(other, np.ndarray) else _sum(self, strict(other))
 
     def __sub__(self, other: Any) -> Ball:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        return Ball(self.value - _arb(other))
+        return NotImplemented if isinstance(other, np.ndarray) else _sum(self, -strict(other))
 
     def __rsub__(self, other: Any) -> Ball:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        return Ball(_arb(other) - self.value)
+        return NotImplemented if isinstance(other, np.ndarray) else _sum(strict(other), -self)
 
     def __mul__(self, other: Any) -> Ball:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        return Ball(self.value * _arb(other))
+        return NotImplemented if isinstance(other, np.ndarray) else _product(self, strict(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __truediv__(self, other: Any) -> Ball:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        return _quotient(self.value, _arb(other))
+        return NotImplemented if isinstance(other, np.ndarray) else _quotient(self, strict(other))
 
     def __rtruediv__(self, other: Any) -> Ball:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        return _quotient(_arb(other), self.value)
+        return NotImplemented if isinstance(other, np.ndarray) else _quotient(strict(other), self)
 
     def __pow__(self, other: Ball | Fraction | int) -> Ball:
         return NUMBERS.power(self, other)
 
     def __neg__(self) -> Ball:
-        return Ball(-self.value)
+        return Ball(-self.value, self.mark)
 
     def __abs__(self) -> Ball:
-        return Ball(abs(self.value))
+        return Ball(abs(self.value), self.mark)
 
     def __lt__(self, other: Ball | Fraction | int) -> bool | NoTruth:
         return _compare("<", self, other)
@@ -118,51 +121,110 @@ class Ball:
     def __float__(self) -> float:
         return float(self.value.mid())
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether it is a real number."""
+        return bool(self.value.is_finite())
 
-def _arb(value: Any) -> flint.arb:
+
+NOTHING, NOT_KNOWN = Ball(NAN, NONE), Ball(NAN, UNKNOWN)
+INFINITE = {1: Ball(arb("inf")), -1: Ball(arb("-inf"))}
+
+
+def strict(value: Any) -> Ball:
+    """A number of any kind as a strict value; NaN has none."""
     if isinstance(value, Ball):
-        return value.value
+        return value
     if isinstance(value, Undefined):
-        return arb("nan")
+        return NOTHING
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Fraction):
-        return arb(value.numerator) / value.denominator
-    return arb(value)
+        return Ball(arb(value.numerator) / value.denominator)
+    found = arb(value)
+    return NOTHING if found.is_nan() else Ball(found)
 
 
-def _quotient(a: flint.arb, b: flint.arb) -> Ball:
-    return Ball(a / b if b != 0 else arb("nan"))
+def _known(found: flint.arb) -> Ball:
+    """A finite result; another one says nothing."""
+    return Ball(found) if found.is_finite() else NOT_KNOWN
+
+
+def _worst(*values: Ball) -> Ball | None:
+    """What passes through an op: no value before what is not known; None where all have values."""
+    marks = [v.mark for v in values]
+    if NONE in marks:
+        return NOTHING
+    return NOT_KNOWN if UNKNOWN in marks else None
+
+
+def _sign(a: flint.arb) -> int | None:
+    """The sign of a ball; None where it is not known."""
+    if a > 0:
+        return 1
+    if a < 0:
+        return -1
+    return 0 if a.is_exact() and a == 0 else None
+
+
+def _sum(a: Ball, b: Ball) -> Ball:
+    found = a.value + b.value
+    if found.is_finite():
+        return Ball(found)
+    if (mark := _worst(a, b)) is not None:
+        return mark
+    infinite = [v for v in (a, b) if not v.value.is_finite()]
+    if not infinite:
+        return NOT_KNOWN
+    return infinite[0] if len({bool(v.value > 0) for v in infinite}) == 1 else NOTHING
+
+
+def _product(a: Ball, b: Ball) -> Ball:
+    found = a.value * b.value
+    if found.is_finite():
+        return Ball(found)
+    if (mark := _worst(a, b)) is not None:
+        return mark
+    if a.value.is_finite() and b.value.is_finite():
+        return NOT_KNOWN
+    signs = _sign(a.value), _sign(b.value)
+    if 0 in signs:
+        return NOTHING  # 0 · ∞
+    return NOT_KNOWN if None in signs else INFINITE[(signs[0] or 1) * (signs[1] or 1)]
+
+
+def _quotient(a: Ball, b: Ball) -> Ball:
+    """a / b: none where b is exactly 0, not known where it may be."""
+    if (mark := _worst(a, b)) is not None:
+        return mark
+    sign = _sign(b.value)
+    if sign == 0:
+        return NOTHING
+    if sign is None:
+        return NOT_KNOWN
+    if not b.value.is_finite():
+        return Ball(arb(0)) if a.value.is_finite() else NOTHING
+    return _known(a.value / b.value) if a.value.is_finite() else _product(a, Ball(arb(sign)))
 
 
 def _compare(relation: str, a: Any, b: Any) -> Any:
-    """The truth of a relation.
-
-    Raises:
-        Undetermined: the balls overlap.
-    """
-    u, v = _arb(a), _arb(b)
-    if u.is_nan() or v.is_nan():
-        return NO_TRUTH
+    """The truth of a relation; a `NoTruth` where there is none, or the balls overlap."""
+    a, b = strict(a), strict(b)
+    if (mark := _worst(a, b)) is not None:
+        return NO_TRUTH if mark is NOTHING else UNDECIDED
+    u, v = a.value, b.value
+    same = a is b or (u.is_exact() and v.is_exact() and bool(u == v))
     if relation in ("==", "!="):
-        if a is b or (u.is_exact() and v.is_exact() and u.mid() == v.mid()):
-            return relation == "=="
-        if u.overlaps(v):
-            raise Undetermined(f"{u} {relation} {v}")
-        return relation == "!="
-    if a is b:
+        if same or not u.overlaps(v):
+            return same is (relation == "==")
+        return UNDECIDED
+    if same:
         return relation == "<="
-    if u < v:
-        return True
-    if u > v:
-        return False
-    if u.is_exact() and v.is_exact():
-        return relation == "<="
-    raise Undetermined(f"{u} {relation} {v}")
+    return True if u < v else False if u > v else UNDECIDED
 
 
 class Balls(Domain["Ball | int"]):
-    """Arithmetic of balls."""
+    """Arithmetic of strict values."""
 
     rank = 7
 
@@ -170,88 +232,125 @@ class Balls(Domain["Ball | int"]):
         """Floats are their exact binary values."""
         if isinstance(value, sympy.NumberSymbol):
             return Ball(named_ball(value))
+        if value in (sympy.oo, -sympy.oo):
+            return INFINITE[1 if value == sympy.oo else -1]
         if isinstance(value, sympy.Basic) and not isinstance(value, (sympy.Rational, sympy.Float)):
-            return Ball(arb("nan"))
+            return NOT_KNOWN if value.is_real else NOTHING
         if isinstance(value, sympy.Basic):
             exact = sympy.Rational(value)
             value = Fraction(int(exact.p), int(exact.q))
-        return Ball(_arb(value))
+        return strict(value)
 
     def apply(self, head: sympy.FunctionClass, *values: Ball | int) -> Ball:
         """By Arb; maxima are the argument itself, and steps have a value away from their jumps only."""
-        if any(isinstance(v, Undefined) for v in values):
-            return Ball(arb("nan"))
-        boxed = [v if isinstance(v, Ball) else self.number(v) for v in values]
+        boxed = [strict(v) for v in values]
+        if (mark := _worst(*boxed)) is not None:
+            return mark
         if head in (sympy.Max, sympy.Min):
-            return _extreme(head is sympy.Max, boxed)
+            return reduce(_largest if head is sympy.Max else _smallest, boxed)
         arguments = [b.value for b in boxed]
-        if any(a.is_nan() for a in arguments):
-            return Ball(arb("nan"))
+        if head in OUTSIDE and OUTSIDE[head](*arguments):
+            return NOTHING
+        if not all(a.is_finite() for a in arguments):
+            return _at_infinity(head, boxed)
+        if len(arguments) == 1 and arguments[0].is_exact():
+            ends = ENDS.get(head, {})
+            known = next((INFINITE[sign] for end, sign in ends.items() if arguments[0] == end), None)
+            if known is not None:
+                return known
+        if head in BY_DEFINITION:
+            return BY_DEFINITION[head](*boxed)
         if head in FUNCTIONS:
-            return Ball(FUNCTIONS[head](*arguments))
+            return _known(FUNCTIONS[head](*arguments))
         if isinstance(head, type) and issubclass(head, ScalarFunction):
             return _defined(head, boxed)
-        if not all(a.is_finite() for a in arguments):
-            return Ball(arb("nan"))
-        found = MORE[head](*arguments) if head in MORE else arb("nan")
-        return Ball(found if found.is_finite() else ball_by_mpmath(head, arguments))
+        found = MORE[head](*arguments) if head in MORE else NAN
+        return Ball(found) if found.is_finite() else _known(ball_by_mpmath(head, arguments))
 
     def power(self, base: Any, exponent: Any) -> Ball:
-        """The real power."""
-        b, e = _arb(base), _arb(exponent)
+        """The real power: 0⁰ = 1, and none of a negative base with an exponent that is no integer."""
+        a, x = strict(base), strict(exponent)
+        if (mark := _worst(a, x)) is not None:
+            return mark
+        b, e = a.value, x.value
         if not (b.is_finite() and e.is_finite()):
-            return Ball(arb("nan"))
+            return _infinite_power(b, e)
         if e.is_exact() and e.is_integer():
             if e < 0 and b.contains(0):
-                return Ball(arb("nan"))
-            return Ball(b ** int(e.unique_fmpz())) if abs(e) < 1 << 40 else Ball(arb("nan"))
-        if b == 0 and e > 0:
-            return Ball(arb(0))
-        if isinstance(exponent, Ball) and e.contains_integer() and not b > 0:
-            return Ball(arb("nan"))
-        return Ball(b**e if b > 0 else arb("nan"))
+                return NOTHING if _sign(b) == 0 else NOT_KNOWN
+            return _known(b ** int(e.unique_fmpz())) if abs(e) < 1 << 40 else NOT_KNOWN
+        if b > 0:
+            return _known(b**e)
+        if b < 0 and not e.contains_integer():
+            return NOTHING
+        if b >= 0 and e > 0:  # a ball that ends at 0
+            return Ball(arb(0)) if _sign(b) == 0 else _known((b.upper() ** e).union(arb(0)))
+        return NOTHING if _sign(b) == 0 and e < 0 else NOT_KNOWN
 
     def divide(self, a: Any, b: Any) -> Ball:
-        """NaN where the divisor may be 0."""
-        return _quotient(_arb(a), _arb(b))
+        """None where the divisor is 0, not known where it may be."""
+        return _quotient(strict(a), strict(b))
 
     def compare(self, relation: str, a: Ball | int, b: Ball | int) -> Truth:
-        """Decided, or an error."""
+        """A truth value, or a `NoTruth`."""
         return _compare(relation, a, b)
 
     def select(self, condition: Truth, a: Ball | int, b: Ball | int) -> Ball | int:
-        """The branch that is taken."""
+        """The branch that is taken; where that is not known, what both have in common."""
+        if not isinstance(condition, NoTruth):
+            return a if condition else b
         if condition is NO_TRUTH:
-            return Ball(arb("nan"))
-        return a if condition else b
+            return NOTHING
+        one, other = strict(a), strict(b)
+        if one.mark == other.mark == NONE:
+            return NOTHING
+        return _either(one, other)
+
+    def logic(self, kind: str, *conditions: Truth) -> Truth:
+        """And, or, xor, not: a false part decides an "and", whatever the others are."""
+        lacking = [c for c in conditions if isinstance(c, NoTruth)]
+        known = [bool(c) for c in conditions if not isinstance(c, NoTruth)]
+        if kind == "and" and not all(known):
+            return False
+        if kind == "or" and any(known):
+            return True
+        if lacking:
+            return NO_TRUTH if NO_TRUTH in lacking else UNDECIDED
+        return super().logic(kind, *known)
 
 
 NUMBERS = Balls()
-DOMAINS.append(((Ball,), NUMBERS))
+DOMAINS.append(((Ball, NoTruth), NUMBERS))
 
 
-def _extreme(largest: bool, values: Sequence[Ball]) -> Ball:
-    best = values[0]
-    for value in values:
-        if value.value.is_nan():
-            return value
-    for value in values[1:]:
-        if _compare("<", best, value) is largest and value is not best:
-            best = value
-    return best
+def _either(a: Ball, b: Ball) -> Ball:
+    """A ball around two values that are nearly the same; not known where they are not."""
+    if not (a.value.is_finite() and b.value.is_finite()):
+        return NOT_KNOWN
+    both = a.value.union(b.value)
+    return Ball(both) if both.rel_accuracy_bits() > SHARP else NOT_KNOWN
 
 
-def _sign(a: flint.arb) -> flint.arb:
-    if a > 0 or a < 0 or (a.is_exact() and a == 0):
-        return a.sgn()
-    raise Undetermined(f"the sign of {a}")
+def _largest(a: Ball, b: Ball) -> Ball:
+    if a is b or a.value >= b.value:
+        return a
+    return b if b.value >= a.value else _either(a, b)
+
+
+def _smallest(a: Ball, b: Ball) -> Ball:
+    return -_largest(-a, -b)
+
+
+def _step(a: flint.arb) -> flint.arb:
+    """The sign; NaN where it is not known."""
+    sign = _sign(a)
+    return NAN if sign is None else arb(sign)
 
 
 def _floor(a: flint.arb) -> flint.arb:
+    """The integer part; NaN where a ball holds an integer."""
     whole = a.floor()
-    if whole.is_exact() and not (a.contains_integer() and not a.is_exact()):
-        return whole
-    raise Undetermined(f"the integer part of {a}")
+    return whole if whole.is_exact() and not (a.contains_integer() and not a.is_exact()) else NAN
 
 
 FUNCTIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {
@@ -262,16 +361,116 @@ FUNCTIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {
     sympy.asinh: arb.asinh, sympy.acosh: arb.acosh, sympy.atanh: arb.atanh,
     sympy.atan2: lambda y, x: arb.atan2(y, x),
     sympy.log: lambda a, *b: a.log() / b[0].log() if b else a.log(),
+    cfunctions.log1p: arb.log1p, cfunctions.expm1: arb.expm1,
     sympy.erf: arb.erf, sympy.erfc: arb.erfc, sympy.erfi: arb.erfi, sympy.gamma: arb.gamma,
-    sympy.loggamma: lambda a: a.lgamma() if a > 0 else arb("nan"), sympy.digamma: arb.digamma, sympy.Abs: abs,
-    sympy.sign: _sign, sympy.floor: _floor, sympy.ceiling: lambda a: -_floor(-a),
+    sympy.loggamma: lambda a: a.lgamma() if a > 0 else NAN, sympy.digamma: arb.digamma, sympy.Abs: abs,
+    sympy.sign: _step, sympy.floor: _floor, sympy.ceiling: lambda a: -_floor(-a),
     sympy.frac: lambda a: a - _floor(a), sympy.Mod: lambda a, b: a - b * _floor(a / b),
-    sympy.Heaviside: lambda a, at=None: (1 + _sign(a)) / 2 if at is None or a != 0 else at,
+    sympy.Heaviside: lambda a, at=None: (1 + _step(a)) / 2 if at is None or a != 0 else at,
     sympy.sinc: arb.sinc, sympy.factorial: arb.fac,
     sympy.besselj: lambda n, x: x.bessel_j(n), sympy.bessely: lambda n, x: x.bessel_y(n),
     sympy.besseli: lambda n, x: x.bessel_i(n), sympy.besselk: lambda n, x: x.bessel_k(n),
 }  # fmt: skip
 """The functions that Arb has."""
+
+
+def _is_pole(a: flint.arb) -> bool:
+    return bool(a.is_exact() and a.is_integer() and a <= 0)
+
+
+def _is_zero(a: flint.arb) -> bool:
+    return _sign(a) == 0
+
+
+OUTSIDE: dict[sympy.FunctionClass, Callable[..., bool]] = {
+    sympy.log: lambda a, *b: a < 0 or any(c <= 0 for c in b), cfunctions.log1p: lambda a: a < -1,
+    cfunctions.log2: lambda a: a < 0, cfunctions.log10: lambda a: a < 0, sympy.loggamma: lambda a: a < 0,
+    sympy.asin: lambda a: abs(a) > 1, sympy.acos: lambda a: abs(a) > 1, sympy.atanh: lambda a: abs(a) > 1,
+    sympy.acosh: lambda a: a < 1, sympy.acoth: lambda a: abs(a) < 1, sympy.asec: lambda a: abs(a) < 1,
+    sympy.acsc: lambda a: abs(a) < 1, sympy.asech: lambda a: a <= 0 or a > 1, sympy.acsch: _is_zero,
+    sympy.gamma: _is_pole, sympy.digamma: _is_pole, sympy.factorial: lambda a: _is_pole(a + 1),
+    sympy.cot: _is_zero, sympy.csc: _is_zero, sympy.coth: _is_zero, sympy.csch: _is_zero,
+    sympy.Mod: lambda a, b: _is_zero(b), sympy.erfinv: lambda a: abs(a) > 1,
+    sympy.erfcinv: lambda a: a < 0 or a > 2, sympy.bessely: lambda n, x: x <= 0,
+    sympy.besselk: lambda n, x: x <= 0,
+}  # fmt: skip
+"""Where functions are shown to have no real value."""
+
+ENDS: dict[sympy.FunctionClass, dict[int, int]] = {
+    sympy.log: {0: -1}, cfunctions.log1p: {-1: -1}, cfunctions.log2: {0: -1}, cfunctions.log10: {0: -1},
+    sympy.loggamma: {0: 1}, sympy.atanh: {1: 1, -1: -1}, sympy.erfinv: {1: 1, -1: -1},
+    sympy.erfcinv: {0: 1, 2: -1},
+}  # fmt: skip
+"""Where functions of one argument are +∞ or −∞: the point and the sign."""
+
+LIMITS: dict[sympy.FunctionClass, tuple[Any, Any]] = {
+    sympy.exp: (0, "+"), cfunctions.exp2: (0, "+"), cfunctions.expm1: (-1, "+"), sympy.log: (None, "+"),
+    cfunctions.log1p: (None, "+"), cfunctions.log2: (None, "+"), cfunctions.log10: (None, "+"),
+    sympy.sinh: ("-", "+"), sympy.cosh: ("+", "+"), sympy.tanh: (-1, 1), sympy.coth: (-1, 1),
+    sympy.sech: (0, 0), sympy.csch: (0, 0), sympy.asinh: ("-", "+"), sympy.acosh: (None, "+"),
+    sympy.erf: (-1, 1), sympy.erfc: (2, 0), sympy.erfi: ("-", "+"), sympy.Abs: ("+", "+"),
+    sympy.sign: (-1, 1), sympy.floor: ("-", "+"), sympy.ceiling: ("-", "+"), sympy.gamma: (None, "+"),
+    sympy.loggamma: (None, "+"), sympy.digamma: (None, "+"), sympy.Heaviside: (0, 1), sympy.sin: (None, None),
+    sympy.cos: (None, None), sympy.tan: (None, None), sympy.acoth: (0, 0), sympy.sinc: (0, 0),
+}  # fmt: skip
+"""The limits at −∞ and +∞: a number, the sign of an infinity, or None for no value."""
+
+
+def _at_infinity(head: type[sympy.Basic], values: Sequence[Ball]) -> Ball:
+    """A function where an argument is infinite; not known where no rule says so."""
+    if len(values) == 1 and head in LIMITS:
+        limit = LIMITS[head][bool(values[0].value > 0)]
+        if limit is None:
+            return NOTHING
+        return INFINITE[1 if limit == "+" else -1] if isinstance(limit, str) else Ball(arb(limit))
+    if head in (sympy.atan, sympy.acot) and len(values) == 1:
+        side = 1 if values[0].value > 0 else -1
+        return Ball(side * arb.pi() / 2 if head is sympy.atan else arb(0))
+    if head in BY_DEFINITION:
+        return BY_DEFINITION[head](*values)
+    if isinstance(head, type) and issubclass(head, ScalarFunction):
+        found = _defined(head, values)
+        return found if found.mark == VALUE else NOT_KNOWN  # ∞ − ∞ in a definition is none of the function
+    return NOT_KNOWN
+
+
+def _log_of_sum(a: Ball, b: Ball) -> Ball:
+    """log(eˣ + eʸ): the larger one where the other is −∞."""
+    largest = _largest(a, b)
+    if not largest.is_finite:
+        return largest
+    total = NUMBERS.apply(sympy.exp, a - largest) + NUMBERS.apply(sympy.exp, b - largest)
+    return largest + NUMBERS.apply(sympy.log, total)
+
+
+BY_DEFINITION: dict[sympy.FunctionClass, Callable[..., Ball]] = {
+    cfunctions.exp2: lambda a: NUMBERS.power(Ball(arb(2)), a),
+    cfunctions.log2: lambda a: NUMBERS.apply(sympy.log, a) / Ball(arb(2).log()),
+    cfunctions.log10: lambda a: NUMBERS.apply(sympy.log, a) / Ball(arb(10).log()),
+    logaddexp: _log_of_sum,
+    sympy.acoth: lambda a: NUMBERS.apply(sympy.atanh, 1 / a),
+    sympy.asec: lambda a: NUMBERS.apply(sympy.acos, 1 / a),
+    sympy.acsc: lambda a: NUMBERS.apply(sympy.asin, 1 / a),
+    sympy.asech: lambda a: NUMBERS.apply(sympy.acosh, 1 / a),
+    sympy.acsch: lambda a: NUMBERS.apply(sympy.asinh, 1 / a),
+}
+"""Functions in terms of others, with their infinities."""
+
+
+def _infinite_power(b: flint.arb, e: flint.arb) -> Ball:
+    """A power with an infinite base or exponent."""
+    if not b.is_finite():
+        whole = e.is_exact() and e.is_integer()
+        if b < 0 and not whole:
+            return NOT_KNOWN
+        odd = whole and int(e.unique_fmpz()) % 2 == 1
+        sign = _sign(e)
+        return {1: INFINITE[-1 if b < 0 and odd else 1], -1: Ball(arb(0)), 0: Ball(arb(1))}.get(
+            sign if sign is not None else 2, NOT_KNOWN
+        )
+    if not b > 0 or b.overlaps(arb(1)):
+        return NOT_KNOWN
+    return INFINITE[1] if bool(b > 1) == bool(e > 0) else Ball(arb(0))
 
 
 def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Ball:
@@ -285,26 +484,25 @@ def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Ball:
 
 
 def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[Any]:
-    """Enclosures of some nodes at a rational point, as arrays of balls; not finite where undefined.
+    """Strict values of some nodes at a rational point, as arrays of balls.
 
     Raises:
-        Undetermined: a comparison is not decided at this precision.
         SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
     """
     with in_balls(point, bits) as way:
-        return [_as_array(v) for v in unchecked(outputs, way.point)]
+        return [as_balls(v) for v in unchecked(outputs, way.point)]
 
 
 @contextmanager
 def in_balls(point: Mapping[Node, Number], bits: int) -> Iterator[Way]:
-    """The evaluation in balls of so many bits."""
+    """The evaluation in balls of so many bits; an op that raises an error has a value that is not known."""
     before = flint.ctx.prec
     flint.ctx.prec = bits
     try:
         numbers: dict[Node, Number] = {n: _entered(v) for n, v in point.items()}
         numbers[Node.of(Constant(sympy.EulerGamma, "symbol"))] = NUMBERS.number(sympy.EulerGamma)
-        missing = np.frompyfunc(lambda v: isinstance(v, Ball) and not v.value.is_finite(), 1, 1)
-        yield Way(numbers, Ball(arb("nan")), NO_TRUTH, missing=missing)
+        missing = np.frompyfunc(lambda v: isinstance(v, Ball) and not v.is_finite, 1, 1)
+        yield Way(numbers, NOT_KNOWN, UNDECIDED, missing=missing)
     finally:
         flint.ctx.prec = before
 
@@ -312,35 +510,38 @@ def in_balls(point: Mapping[Node, Number], bits: int) -> Iterator[Way]:
 def _entered(value: Number) -> Ball | Number:
     if isinstance(value, np.ndarray):
         return np.frompyfunc(_entered, 1, 1)(value) if value.dtype == object else value
-    return Ball(_arb(value)) if isinstance(value, Fraction) else value
+    return strict(value) if isinstance(value, Fraction) else value
 
 
-def _as_array(value: Number) -> Array:
+def as_balls(value: Number) -> Array:
+    """A number or an array as an array of balls."""
     whole = value if isinstance(value, np.ndarray) else box(value)
     made = np.empty(whole.shape, dtype=object)
     for index, number in np.ndenumerate(whole):
-        made[index] = number if isinstance(number, Ball) else Ball(_arb(number))
+        made[index] = NOT_KNOWN if isinstance(number, NoTruth) else strict(number)
     return made
 
 
-DISJOINT, EQUAL, UNKNOWN = 1, 0, -1
-"""What two balls say: two numbers, the same as far as they tell, or nothing."""
+DISJOINT, EQUAL, OVERLAP = 1, 0, -1
+"""What two values say: two of them, the same as far as they tell, or nothing."""
 
 SHARP = 40
 """Balls that overlap agree if both are known to this many bits."""
 
 
 def compared(left: Any, right: Any) -> np.ndarray:
-    """What the elements of two arrays of balls say."""
+    """What the elements of two arrays of balls say; infinities count as values."""
     pairs = zip(left.ravel(), right.ravel(), strict=True)
     return np.array([_compared(a, b) for a, b in pairs], dtype=int).reshape(left.shape)
 
 
 def _compared(a: Ball, b: Ball) -> int:
     u, v = a.value, b.value
+    if a.mark != VALUE or b.mark != VALUE:
+        return OVERLAP
     if not (u.is_finite() and v.is_finite()):
-        return UNKNOWN
+        return EQUAL if not u.is_finite() and not v.is_finite() and u == v else DISJOINT
     if not u.overlaps(v):
         return DISJOINT
     small = all(w.rel_accuracy_bits() > SHARP or (w.is_exact() or abs(w) < 1e-30) for w in (u, v))
-    return EQUAL if small else UNKNOWN
+    return EQUAL if small else OVERLAP

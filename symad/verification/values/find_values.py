@@ -255,15 +255,23 @@ def places(outputs: Sequence[Node]) -> Iterator[Place]:
         yield tried[-1]
     wanted = [m.inside for m in margins(nodes)]
     if wanted and inputs:
-        yield from map(Place, _searched(wanted, tried, integers))
+        for point in _searched(wanted, tried, integers):
+            yield from (Place(_moved_a_little(point, integers, seed)) for seed in range(BESIDE))
 
 
-def _moved_a_little(point: Mapping[Node, Any], integers: Mapping[Node, Any]) -> dict[Node, Any]:
+BESIDE = 6
+"""Points next to one that was searched for: where it is the only one, there is no open set."""
+
+
+def _moved_a_little(
+    point: Mapping[Node, Any], integers: Mapping[Node, Any], seed: int = 0
+) -> dict[Node, Any]:
     """A point beside, on no line such as x = 1: what has a value there alone has none on an open set."""
-    rng = Random(0)
+    rng = Random(seed)
 
     def moved(value: Fraction) -> Fraction:
-        return value * (1 + Fraction(rng.randrange(1, NEAR), NEAR * NEAR))
+        part = Fraction(rng.randrange(1, NEAR), NEAR * NEAR)
+        return value + (part if seed % 2 == 0 else -part) * (value or 1)
 
     each = np.frompyfunc(moved, 1, 1)
     return {n: v if n in integers or _is_whole(n) else each(v) for n, v in point.items()}

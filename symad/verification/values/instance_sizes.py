@@ -9,6 +9,7 @@ from typing import TypeAlias
 import sympy
 
 from symad.core.graph import Graph, Node, topological
+from symad.errors import SymadError
 from symad.ops.linalg.solve_det import MatrixOp
 from symad.verification.budget import operations
 from symad.verification.values.find_values import have_values
@@ -98,3 +99,33 @@ def _fits(outputs: tuple[Node, ...], sizes: Mapping[sympy.Symbol, int]) -> bool:
     except (ValueError, TypeError):
         return False
     return all(isinstance(d, int) and d > 0 for n in topological(bound.output_nodes) for d in n.shape)
+
+
+LEAST = 4
+"""The largest number that is tried as the least size."""
+
+
+def guarded_sizes(outputs: Sequence[Node], sizes: Sizes) -> list[dict[sympy.Symbol, int]]:
+    """The choices of sizes at which the guard looks: those chosen, and the least ones that are admitted."""
+    chosen = [{s: v[k] for s, v in sizes} for k in range(len(sizes[0][1]))] if sizes else [{}]
+    if not sizes:
+        return chosen
+    least = next(
+        (c for n in range(LEAST) if _admitted(outputs, c := {s: _at_least(s, n) for s, _ in sizes})), None
+    )
+    return [*chosen, *([least] if least is not None and least not in chosen else [])]
+
+
+def _at_least(symbol: sympy.Symbol, number: int) -> int:
+    """A size that a symbol may have: 0 if it is not said to be positive."""
+    return max(number, 1) if symbol.is_positive is not False and symbol.is_zero is False else number
+
+
+def _admitted(outputs: Sequence[Node], sizes: Mapping[sympy.Symbol, int]) -> bool:
+    """Whether arrays of these sizes exist; axes inside may be empty."""
+    try:
+        bound = Graph((), tuple(outputs)).at(sizes)
+    except (SymadError, ValueError, TypeError):
+        return False
+    dims = [(n, d) for n in topological(bound.output_nodes) for d in n.shape]
+    return all(isinstance(d, int) and d >= 0 for _, d in dims)

@@ -32,9 +32,9 @@ def ball_by_mpmath(head: sympy.FunctionClass, arguments: Sequence[flint.arb]) ->
     function = mpmath_function(head)
     try:
         with mpmath.workprec(2 * bits):
-            middle = [_to_mpmath(a.mid()) for a in arguments]
+            middle = [to_mpmath(a.mid()) for a in arguments]
             fine = _real(function(*middle))
-            edges = [[_to_mpmath(end(a)) for a in arguments] for end in (arb.lower, arb.upper)]
+            edges = [[to_mpmath(end(a)) for a in arguments] for end in (arb.lower, arb.upper)]
             moved = max(abs(_real(function(*edge)) - fine) for edge in edges)
         with mpmath.workprec(bits):
             error = abs(_real(function(*middle)) - fine)
@@ -55,7 +55,9 @@ def _real(value: mpmath.mpf) -> mpmath.mpf:
     return mpmath.re(value)
 
 
-def _to_mpmath(value: flint.arb) -> Number:
+def to_mpmath(value: flint.arb) -> Number:
+    """The midpoint of a ball."""
+    value = value.mid()
     mantissa, exponent = value.man_exp()
     return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
 

@@ -28,6 +28,7 @@ from symad.transforms.batches import batch_outputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import KINKED
 from symad.verification.terms.linear_terms import number
+from symad.verification.values.find_values import margins
 from symad.verification.values.points import points
 
 SATURATING = {
@@ -73,19 +74,19 @@ class Line:
 
 
 def turning_points(
-    outputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]
+    outputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int = 31
 ) -> Iterator[dict[Node, Number]]:
-    """Points in floats, each in a region of its own; all sizes must be numbers."""
+    """Points in floats, each in a region of its own; all sizes must be numbers. The lines follow the seed."""
     nodes = topological(outputs)
     inputs = [n for n in nodes if isinstance(n.op, Input)]
-    watched = _quantities(nodes)
+    watched = watched_quantities(nodes)
     large = len(nodes) > MAX_NODES or sum(_count(n) for n in watched) > MAX_ELEMENTS
     if large or not watched or not inputs:
         return
     numbers = {abs(float(c)) for c in map(number, nodes) if c and abs(c) < 2**1000}
     seen: set[bytes] = set()
     given = 0
-    for line in _lines(inputs, integers):
+    for line in _lines(inputs, integers, seed):
         found = _places(watched, line, _grid(line.node, numbers))
         if found is None:
             continue
@@ -105,9 +106,9 @@ def _count(node: Node) -> int:
     return prod(node.shape) if node.shape else 1
 
 
-def _quantities(nodes: Sequence[Node]) -> list[Node]:
+def watched_quantities(nodes: Sequence[Node]) -> list[Node]:
     """What is 0 where something turns."""
-    found: dict[Node, None] = {}
+    found: dict[Node, None] = dict.fromkeys(m.inside for m in margins(nodes))
     for node in nodes:
         if isinstance(node.op, Compare):
             found.setdefault(sub(*node.args))
@@ -119,11 +120,11 @@ def _quantities(nodes: Sequence[Node]) -> list[Node]:
     return [q for q in found if any(isinstance(n.op, Input) for n in topological([q]))][:MAX_ARGUMENTS]
 
 
-def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]) -> Iterator[Line]:
+def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int) -> Iterator[Line]:
     """Lines through ordinary points: of each scalar, of each array as a whole, and of some elements."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     running = [n for n in inputs if n not in integers and not _is_whole(n) and _count(n)]
-    (start,) = points(inputs, integers, 1, seed=31)
+    (start,) = points(inputs, integers, 1, seed=seed)
     base = {n: _as_floats(v) for n, v in start.items()}
     lines = [Line(n, base, None if n.shape else ()) for n in running]
     lines += [Line(n, base, tuple(int(rng.integers(d)) for d in n.shape)) for n in running if n.shape]

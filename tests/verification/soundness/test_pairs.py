@@ -56,6 +56,27 @@ def test_no_verdict_on_a_pair_is_wrong(family):
     assert tally.decided >= 0.85, tally.undecided
 
 
+def _asked(count, seed, families):
+    tally, texts = Tally(), []
+    for k, pair in enumerate(pairs(count, seed, families)):
+        tally.judge(pair, k)
+        texts.append(pair.text)
+    assert len(texts) == count
+    return tally
+
+
+def test_no_claim_that_is_wrong_on_a_region_is_certified():
+    tally = _asked(10, 11, ("mechanisms",))
+    assert not (tally.false_certificates or tally.false_refutations or tally.crashes)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(20))
+def test_no_claim_of_many_that_is_wrong_on_a_region_is_certified(seed):
+    tally = _asked(50, 100 + seed, ("mechanisms",))
+    assert not (tally.false_certificates or tally.false_refutations or tally.crashes)
+
+
 FALSE = {
     "a root beside": (Matrix([sqrt(x), sqrt(x * (x**2 + x))]), Matrix([sqrt(x), x * sqrt(x + 1)])),
     "roots of products": (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import isfinite
 
 import sympy
 
@@ -34,8 +35,10 @@ CLOSED = {sympy.Abs, sympy.Max, sympy.Min, sympy.factorial, sympy.binomial}
 def general_power(base: Node, exponent: Node, basis: Basis) -> Node:
     """base ** exponent of nodes in the basis."""
     value = constant_value(exponent)
-    if isinstance(value, (int, float, Fraction)):
+    if isinstance(value, (int, float, Fraction)) and isfinite(value):
         return rational_power(base, Fraction(value), basis)
+    if isinstance(value, float):  # the power of an infinite exponent has no relations
+        return apply(PowerOfJump, base, exponent)
     if isinstance(exponent.op, Select):
         condition, *branches = exponent.args
         return select(condition, *[general_power(base, b, basis) for b in branches])

@@ -1,0 +1,439 @@
+"""The guard: what is called equal is evaluated strictly at points that nobody chose who called it so.
+
+Both sides of a claim, and the function that it is about, are evaluated in floats at many points of the claim
+(`PointSet`), and in strict values (`values/balls.py`) at some: one of each region that was met, those at
+which floats differ or one side has no value, and those beside the places at which a formula turns. A
+difference at a point and at two points next to it is one on an open set, and refutes. Where both sides have
+values at a point that was drawn, they have so on an open set; an element without such a point is not decided.
+Where the formula of a derivative has no value although the function has one and its difference quotients are
+steady, the quotient takes the place of the formula.
+
+`accept` is what lets a verdict pass: it may only become weaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import chain, islice
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from symad.core.gc_pause import without_collecting
+from symad.core.graph import Node, topological
+from symad.ops.basic.sources import symbol_of
+from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
+from symad.verification.certificate.blame import blame
+from symad.verification.certificate.witness import Search, Witness, digits_of, in_order
+from symad.verification.depending import depending
+from symad.verification.fields.integer_inputs import reads_inside
+from symad.verification.fields.prime_fields import Array
+from symad.verification.points import UNUSABLE, Columns, PointSet, as_plain, evaluated
+from symad.verification.quotients import Quotients
+from symad.verification.rewriting.restated.by_elements import scalar_operations
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.discontinuities import is_jump
+from symad.verification.values.balls import DISJOINT, OVERLAP, VALUE, as_balls, compared, in_balls
+from symad.verification.values.hostile_points import exactly, is_manageable
+from symad.verification.values.mpmath_balls import to_mpmath
+from symad.verification.values.points import describe, is_promised, is_zero
+from symad.verification.values.steady_values import values_of
+from symad.verification.values.turning_points import watched_quantities
+from symad.verification.verdicts import Pair, Verdict
+from symad.verification.without_values import Claimed, claimed_of, why, with_values
+
+ROWS, ELEMENTS = 1024, 1 << 16
+"""Rows evaluated in floats, and the elements of all inputs together in all rows."""
+
+WORK, LEAST, MOST = 24_000, 3, 16
+"""Scalar operations of strict values for all pairs of a certificate together; the least and the largest
+number of points."""
+
+MAX_OPERATIONS, MAX_NODES = 60_000, 6_000
+"""The maximum numbers of scalar operations of graphs in strict values, and of nodes in floats."""
+
+BITS = (160, 640)
+"""Precision in bits; the second where the first does not tell."""
+
+SUSPICIOUS = 1e-10
+"""Relative differences of floats beyond this are looked at; the largest ones first."""
+
+LOOKED_AT, TURNING = 4, 8
+"""Suspicious points of each pair, and points beside turning places."""
+
+SHORT = (3, 8, None)
+"""Bits of the numbers of a witness; None for those of the point at which the difference was met."""
+
+NEXT = 2
+"""Points next to a difference that have to show it as well."""
+
+HELD = ("proved", "tested", "measured")
+LOOKED = (*HELD, "refuted", "undecided")
+"""The statuses of elements that are looked at: what is refuted needs values, what is undecided may differ."""
+
+Point = Mapping[Node, Any]
+
+
+@dataclass
+class Seen:
+    """What was seen of one pair."""
+
+    valued: Array
+    """Boolean: both sides, and the function, have values on an open set."""
+    differs: Array
+    lacks: Array
+    """The function has a derivative at a point, and a formula has no value there."""
+    witnesses: dict[tuple[int, ...], Witness] = field(default_factory=dict)
+    places: list[Point] = field(default_factory=list)
+    """Points with a difference, or at which a formula has no value."""
+    lacking: str = ""
+    """The point at which a formula has no value, as text."""
+    agreed: int = 0
+
+    @staticmethod
+    def nothing(shape: tuple[int, ...]) -> Seen:
+        """Before anything is tried."""
+        valued, differs, lacks = (np.zeros(shape, dtype=bool) for _ in range(3))
+        return Seen(valued, differs, lacks)
+
+
+@without_collecting
+def inspect(pairs: Sequence[Pair], watched: Sequence[Array], seed: int, meter: Meter) -> list[Seen]:
+    """What is seen of some pairs whose sizes are numbers, as far as the budget goes.
+
+    Args:
+        pairs: of one certificate; they share most of their nodes.
+        watched: which of their elements are called equal.
+        seed: of the points.
+        meter: stops the inspection.
+    """
+    watch = _Watch(pairs, watched, seed, meter)
+    try:
+        for point in watch.tried():
+            watch.visit(point)
+    except OutOfBudget:  # what was seen until then counts
+        pass
+    return watch.seen
+
+
+class _Watch:
+    """One inspection, and what it has seen so far."""
+
+    def __init__(self, pairs: Sequence[Pair], watched: Sequence[Array], seed: int, meter: Meter) -> None:
+        """Nothing is tried yet."""
+        self.pairs, self.watched, self.meter = pairs, watched, meter
+        given = [n for p in pairs for n in (p.left, p.right, *p.function)]
+        self.inside = reads_inside(given)
+        self.outputs = expand_definitions(given)
+        self.nodes = topological(self.outputs)
+        domain = next((p.domain for p in pairs), None)
+        self.points = PointSet(self.outputs, seed, domain=domain)
+        self.seen = [Seen.nothing(w.shape) for w in watched]
+        self.work = max(scalar_operations(self.outputs), 1)
+        self.places = list[tuple[int, int, slice]]()
+        """Of each pair the positions of its sides and of its function among the outputs."""
+        start = 0
+        for p in pairs:
+            end = start + 2 + len(p.function)
+            self.places.append((start, start + 1, slice(start + 2, end)))
+            start = end
+
+    # ---- where to look --------------------------------------------------------------------------
+
+    def tried(self) -> Iterator[Point]:
+        """The points that are evaluated strictly."""
+        large = self.work > MAX_OPERATIONS or len(self.nodes) > MAX_NODES
+        if large or any(map(takes_seconds, self.nodes)):
+            return
+        count = min(MOST, max(WORK // self.work, LEAST))
+        elements = sum(prod(n.shape) for n in self.points.arguments)
+        rows = min(ROWS, max(ELEMENTS // max(elements, 1), 24), max(400_000 // len(self.nodes), 48))
+        columns = self.points.drawn(rows)
+        chosen = self._chosen(columns, count) if columns else [{}]
+        yield from chosen
+        if depending(self.outputs, is_jump) and not all(map(self._is_over, range(len(self.pairs)))):
+            self.meter.spend(NODE * len(self.nodes))
+            yield from islice(self.points.turning(), min(TURNING, count))
+
+    def _is_over(self, k: int) -> bool:
+        return bool((self.seen[k].differs | ~self.watched[k]).all())
+
+    def _chosen(self, columns: Columns, count: int) -> Iterator[Point]:
+        """Of all rows: suspicious ones, and one of each region."""
+        total = len(next(iter(columns.values()), ()))
+        if not total:
+            return
+        self.meter.spend(NODE * len(self.nodes) + total * len(self.nodes) / 10)
+        regions = [q for q in watched_quantities(self.nodes) if prod(q.shape) <= 64]
+        try:
+            found = evaluated((*self.outputs, *regions), columns)
+        except UNUSABLE:
+            found = None
+        rows = self._rows(found, total, count) if found is not None else list(range(min(count, total)))
+        for k in rows:
+            yield {n: as_plain(column[k]) for n, column in columns.items()}
+
+    def _rows(self, found: Sequence[Array], total: int, count: int) -> list[int]:
+        """Positions of the rows to look at, the most suspicious ones first."""
+        flat = [np.asarray(v, dtype=float).reshape(total, -1) for v in found]
+        chosen, valued = list[int](), np.zeros(total, dtype=bool)
+        for (a, b, f), watched in zip(self.places, self.watched, strict=True):
+            u, v = flat[a], flat[b]
+            keep = watched.ravel()
+            with np.errstate(all="ignore"):
+                gaps = np.where(keep, np.abs(u - v) / (np.abs(u) + np.abs(v)), 0.0)
+            worst = np.where(np.isfinite(gaps), gaps, 0.0).max(axis=1, initial=0.0)
+            order = np.argsort(-worst, kind="stable")[:LOOKED_AT]
+            chosen += [int(k) for k in order if worst[k] > SUSPICIOUS]
+            function = np.all([np.isfinite(w).all(axis=1) for w in flat[f]], axis=0) if flat[f] else True
+            odd = ((np.isfinite(u) != np.isfinite(v)) & keep).any(axis=1)
+            if flat[f]:
+                odd |= (~np.isfinite(u) & keep).any(axis=1)
+            chosen += np.flatnonzero(odd & function)[:LOOKED_AT].tolist()
+            valued |= (np.isfinite(u) & np.isfinite(v) & keep).any(axis=1)
+        signs = np.concatenate([np.sign(np.nan_to_num(w)) for w in flat[len(self.outputs) :]] or
+                               [np.zeros((total, 1))], axis=1).astype(np.int8)  # fmt: skip
+        keys = dict[bytes, int]()
+        for k in np.flatnonzero(valued).tolist():
+            keys.setdefault(signs[k].tobytes(), k)
+        rest = [k for k in np.flatnonzero(valued).tolist() if k not in keys.values()]
+        regions = list(islice(chain(keys.values(), rest), count))
+        return list(dict.fromkeys([*chosen[: 2 * count], *regions])) or list(range(min(LEAST, total)))
+
+    # ---- looking --------------------------------------------------------------------------------
+
+    def visit(self, point: Point) -> None:
+        """Compare strict values at one point."""
+        exact = exactly({n: _as_floats(v) for n, v in point.items()})
+        if not self._is_usable(exact):
+            return
+        values, generic = self._values(exact), _is_generic(exact, self.points.integers)
+        for k in range(len(self.pairs)):
+            if not self._is_over(k):
+                self._look(k, exact, values, generic)
+
+    def _is_usable(self, point: Point) -> bool:
+        return is_promised(point) and self.inside(point) and is_manageable(self.outputs, point)
+
+    def _values(self, point: Point) -> list[Array]:
+        """Strict values of all outputs; more precise ones where these do not tell."""
+        self.meter.spend(NODE * len(self.nodes) + operations(self.nodes))
+        values = _strict(self.outputs, point, BITS[0])
+        unclear = (np.any(compared(values[a], values[b]) == OVERLAP) for a, b, _ in self.places)
+        if any(unclear):
+            self.meter.spend(2 * operations(self.nodes))
+            values = _strict(self.outputs, point, BITS[1])
+        return values
+
+    def _look(self, k: int, point: Point, values: Sequence[Array], generic: bool) -> None:
+        pair, seen = self.pairs[k], self.seen[k]
+        left, right, claimed = self._sides(k, values)
+        codes = compared(left, right)
+        both = _marked(left, VALUE) & _marked(right, VALUE) & claimed
+        apart = (codes == DISJOINT) & both & self.watched[k] & ~seen.differs
+        infinite = apart & ~(_finite(left) & _finite(right))
+        seen.valued |= both & _finite(left) & _finite(right) & generic
+        seen.agreed += bool((both & (codes != DISJOINT)).all())
+        if apart.any():
+            apart &= self._next_to(k, point)
+            self._lacks(k, apart & infinite, point, "one side is infinite there")
+            self._differs(k, apart & ~infinite, point)
+        if pair.kind == "value":
+            return
+        without = ~_marked(left, VALUE) & claimed & self.watched[k] & ~seen.differs & ~seen.lacks
+        for index in list(map(tuple, np.argwhere(without)))[:LOOKED_AT]:
+            self._by_quotient(k, index, point, right)
+
+    def _sides(self, k: int, values: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """Both sides, and of which elements something is claimed: where the function has a value."""
+        a, b, f = self.places[k]
+        function = [_marked(v, VALUE) & _finite(v) for v in values[f]]
+        pair = self.pairs[k]
+        claim = Claimed((), 1, pair.kind)
+        return values[a], values[b], claim.has_function(function, values[a].shape, pair.place[1])
+
+    def _next_to(self, k: int, point: Point) -> Array:
+        """Where both sides differ at all points next to a point as well."""
+        kept = np.ones(self.watched[k].shape, dtype=bool)
+        for near in _around(point, NEXT, self.points.integers):
+            left, right, claimed = self._sides(k, self._values(near))
+            kept &= (compared(left, right) == DISJOINT) & claimed
+        return kept
+
+    def _differs(self, k: int, new: Array, point: Point) -> None:
+        """Keep a difference, at a point of short numbers where one shows it as well."""
+        if not new.any():
+            return
+        seen = self.seen[k]
+        for bits in SHORT:
+            here = point if bits is None else _rounded(point, bits)
+            if bits is not None and not (self._is_usable(here) and self.points.holds(here)):
+                continue
+            values = _strict(self.outputs, here, BITS[1])
+            left, right, claimed = self._sides(k, values)
+            apart = (compared(left, right) == DISJOINT) & claimed & _finite(left) & _finite(right)
+            if apart[new].all():
+                break
+        new = new & _finite(left) & _finite(right)
+        seen.places.append(here)
+        told = in_order(describe(here), self.pairs[k].inputs)
+        for index in map(tuple, np.argwhere(new).tolist()):
+            one, other = (digits_of(to_mpmath(v[index].value)) for v in (left, right))
+            seen.witnesses[index] = Witness(told, one, other, index)
+        seen.differs |= new
+
+    def _lacks(self, k: int, new: Array, point: Point, how: str) -> None:
+        if new.any():
+            seen = self.seen[k]
+            seen.lacks |= new
+            seen.lacking = seen.lacking or f"{_told(describe(point))}: {how}"
+
+    def _by_quotient(self, k: int, index: tuple[int, ...], point: Point, right: Array) -> None:
+        """Look at an element whose formula has no value where the function may have a derivative."""
+        seen, pair = self.seen[k], self.pairs[k]
+        quotient = Quotients(pair, point).of(index)
+        if quotient is None:
+            return
+        here = np.zeros(right.shape, dtype=bool)
+        here[index] = True
+        side = right[index]
+        if side.mark != VALUE or not side.is_finite:
+            how = "the function has a value and its difference quotients are steady, and the formula has none"
+            self._lacks(k, here, point, how)
+            return
+        if not quotient.excludes(side.value):
+            seen.valued |= here
+            return
+        seen.places.append(point)
+        told = in_order(describe(point), pair.inputs)
+        seen.witnesses[index] = Witness(told, quotient.text, digits_of(to_mpmath(side.value)), index)
+        seen.differs |= here
+
+
+def _as_floats(value: Any) -> Any:
+    return value.astype(float) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+
+
+def _strict(outputs: Sequence[Node], point: Point, bits: int) -> list[Array]:
+    """Strict values; those of an op that raises an error are not known."""
+    with in_balls(point, bits) as way:
+        values = zip(values_of(outputs, way), outputs, strict=True)
+        return [np.asarray(as_balls(v)).reshape(tuple(map(int, o.shape))) for v, o in values]
+
+
+def _marked(values: Array, mark: str) -> Array:
+    return np.array([v.mark == mark for v in values.ravel()], dtype=bool).reshape(values.shape)
+
+
+def _finite(values: Array) -> Array:
+    return np.array([v.is_finite for v in values.ravel()], dtype=bool).reshape(values.shape)
+
+
+def _told(point: Mapping[str, Any]) -> str:
+    from symad.verification.certificate.witness import place_of
+
+    return place_of(point)
+
+
+def _is_generic(point: Point, integers: Iterable[Node]) -> bool:
+    """Whether no coordinate is whole: at whole exponents powers have values that they lack beside."""
+    for node, value in point.items():
+        symbol = symbol_of(node)
+        if node in integers or getattr(symbol, "is_integer", False) or is_zero(node):
+            continue
+        if any(v.denominator == 1 for v in np.asarray(value, dtype=object).ravel().tolist()):
+            return False
+    return True
+
+
+def _rounded(point: Point, bits: int) -> dict[Node, Any]:
+    """A point with numbers of few bits."""
+
+    def short(value: Any) -> Any:
+        if not isinstance(value, Fraction):
+            return value
+        mantissa, exponent = np.frexp(float(value))
+        return Fraction(float(np.ldexp(np.round(mantissa * 2**bits) / 2**bits, exponent)))
+
+    return {
+        n: np.frompyfunc(short, 1, 1)(v) if isinstance(v, np.ndarray) else short(v) for n, v in point.items()
+    }
+
+
+STEP = 2.0**-31
+"""How far the points next to a point lie, relatively."""
+
+
+def _around(point: Point, count: int, integers: Iterable[Node]) -> Iterator[dict[Node, Any]]:
+    """Points next to a point, each coordinate moved by itself; integers stay."""
+    rng = np.random.default_rng(7)
+    kept = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
+
+    def moved(value: Any) -> Any:
+        part = Fraction(float(np.round(rng.uniform(-1, 1) * 2**12) / 2**12 * STEP))
+        return value + part * (abs(value) if value else 1)
+
+    for _ in range(count):
+        yield {n: v if n in kept else np.frompyfunc(moved, 1, 1)(v) if isinstance(v, np.ndarray) else moved(v)
+               for n, v in point.items()}  # fmt: skip
+
+
+# ---- verdicts -----------------------------------------------------------------------------------
+
+
+def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict:
+    """The verdict that stands after all that was seen of a pair: never a stronger one.
+
+    An element that differs is refuted. One that is called equal needs an open set on which both sides have
+    values, and none on which the function has a derivative and the formula has no value.
+    """
+    status = verdict.status.copy()
+    held, wrong = np.isin(status, HELD), status == "refuted"
+    differs, valued, lacks = (_fitted(v, status.shape) for v in (seen.differs, seen.valued, seen.lacks))
+    differs = differs & ~wrong
+    if differs.any():
+        found = dict(verdict.search.witnesses) if verdict.search is not None else {}
+        tried = tuple(seen.places)
+        hunt = Search(seen.differs, {**found, **seen.witnesses}, tried, seen.agreed)
+        status[differs] = "refuted"
+        verdict = replace(verdict, search=hunt, blame=blame(pair.left, pair.right, tried), sizes=sizes)
+    reason = verdict.reason
+    if (missing := (held | wrong) & ~valued & ~differs).any():
+        status[missing] = "undecided"
+        reason = _because(reason, why(_claim(pair)), status, missing)
+    if (lacking := held & lacks & ~differs & ~missing).any():
+        status[lacking] = "undecided"
+        reason = f"at {seen.lacking}"
+    return replace(verdict, status=status, reason=reason)
+
+
+def _claim(pair: Pair) -> Claimed:
+    """What has to have values for a pair to say anything."""
+    return claimed_of((pair.left, pair.right), pair.function, pair.kind, pair.place[1], pair.domain)
+
+
+def _because(reason: str, more: str, status: Array, missing: Array) -> str:
+    """The reason for elements without values; others may be undecided for their own."""
+    if (status[~missing] == "undecided").any():
+        return f"{reason}; of {int(missing.sum())} elements {more}"
+    return more
+
+
+def _fitted(flags: Array, shape: tuple[int, ...]) -> Array:
+    """Flags in the shape of a verdict, which has one element for each axis of a symbolic size."""
+    if flags.shape == shape:
+        return flags
+    return np.broadcast_to(flags.any() if flags.size else np.asarray(True), shape)
+
+
+def with_search(pair: Pair, seen: Seen, watched: Array) -> Seen:
+    """What was seen, with a search for values of the elements of which none was met."""
+    missing = watched & ~seen.valued & ~seen.differs
+    if not missing.any():
+        return seen
+    (found,) = with_values([_claim(pair)])
+    flags = np.ones_like(missing) if found is None else found[0]
+    return replace(seen, valued=seen.valued | (flags & missing))
