@@ -187,9 +187,12 @@ def _sampled(task: Task, seed: int, found: Sequence[Found]) -> None:
     tried = rows(task.outputs, task.reference.input_nodes, seed)
     outputs = task.reference.output_nodes
     points, count = suspicious(outputs, partial(_called, task), tried, task.inside)
+    known = [(w.best, w.alive, w.largest, dict(w.regions)) for w in found]
     for w in found:
         w.sampled = count
     _visited(task, [(SAMPLED if is_moderate(p) else "far", p) for p in points], False, found)
+    for w, (best, alive, largest, regions) in zip(found, known, strict=True):
+        w.best, w.alive, w.largest, w.regions = best, alive, largest, regions  # suspicious points show less
 
 
 def _visited(

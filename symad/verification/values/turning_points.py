@@ -74,7 +74,7 @@ class Line:
 
 
 def turning_points(
-    outputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int = 31
+    outputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int = 0
 ) -> Iterator[dict[Node, Number]]:
     """Points in floats, each in a region of its own; all sizes must be numbers. The lines follow the seed."""
     nodes = topological(outputs)
@@ -124,7 +124,7 @@ def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], see
     """Lines through ordinary points: of each scalar, of each array as a whole, and of some elements."""
     rng = np.random.default_rng(seed)
     running = [n for n in inputs if n not in integers and not _is_whole(n) and _count(n)]
-    (start,) = points(inputs, integers, 1, seed=seed)
+    (start,) = points(inputs, integers, 1, seed=31 + seed)
     base = {n: _as_floats(v) for n, v in start.items()}
     lines = [Line(n, base, None if n.shape else ()) for n in running]
     lines += [Line(n, base, tuple(int(rng.integers(d)) for d in n.shape)) for n in running if n.shape]
