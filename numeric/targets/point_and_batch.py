@@ -182,9 +182,8 @@ class BodyWriter(Writer):
 
     def named_constant(self, text: str) -> str:
         """The name bound to a value that is computed when the module is loaded."""
-        name = f"constant_{len(self.constants) + 1}"
-        self.constants[text] = f"_{name}"
-        self.bindings[name] = f"_{name}", f"_{name}"
+        name = self.shared(text, "_constant")
+        self.bindings[name] = name, name
         return name
 
 
@@ -243,8 +242,7 @@ def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, 
     indices = []
     for what, array in (("columns", op.matrix.columns), ("rows", op.matrix.rows)):
         text = integers_text(array, "np.int32", writer) or f"np.array({array.tolist()}, dtype=np.int32)"
-        indices.append(f"_{what}_{len(writer.constants) + 1}")
-        writer.constants[text] = indices[-1]
+        indices.append(writer.shared(text, f"_{what}"))
     zeros = f"np.zeros({len(args)})"
     matrix = f"csr_array(({zeros}, {', '.join(indices)}), shape={tuple(op.matrix.shape)})"
     structure = writer.named_constant(f"{writer.helper(helpers._structure)}({matrix})")

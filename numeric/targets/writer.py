@@ -259,8 +259,12 @@ class Writer:
         text = f"np.array({_display(array)}{plain})"
         if array.size <= MAX_INLINE_CONSTANT:
             return text
+        return self.shared(text, "constant")
+
+    def shared(self, text: str, stem: str) -> str:
+        """The name of a value that the module computes once, when it is loaded; equal texts share it."""
         if text not in self.constants:
-            self.constants[text] = self.names.unique(f"constant_{len(self.constants) + 1}")
+            self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
         return self.constants[text]
 
 
