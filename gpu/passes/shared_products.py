@@ -124,15 +124,19 @@ class _Stacks:
     def sums(self, outputs: Sequence[Node]) -> Nodes:
         """The outputs, with sums of products of stacked operands as one product."""
         users: dict[Node, int] = {}
+        inner: set[Node] = set()
         for node in topological(outputs):
             for arg in node.args:
                 users[arg] = users.get(arg, 0) + 1
+                if isinstance(node.op, Add) and arg.shape == node.shape:
+                    inner.add(arg)
 
         new: dict[Node, Node] = {}
         for node in topological(outputs):
             args = tuple(new[a] for a in node.args)
             new[node] = node if args == node.args else Node.of(node.op, args)
-            terms = _terms(node, users) if isinstance(node.op, Add) else []
+            outer = isinstance(node.op, Add) and (node not in inner or users[node] > 1 or node in outputs)
+            terms = _terms(node, users) if outer else []
             found = self._sum([term for sign, term in terms if sign == 1])
             if found is not None:
                 product, members = found
@@ -161,14 +165,16 @@ class _Stacks:
         return None
 
 
-def _terms(node: Node, users: dict[Node, int], sign: int = 1) -> list[tuple[int, Node]]:
+def _terms(node: Node, users: dict[Node, int]) -> list[tuple[int, Node]]:
     """The terms of a sum, with nested sums that nothing else reads taken apart."""
-    found = []
-    for own, arg in zip(op_of(node, Add).signs, node.args, strict=True):
-        if isinstance(arg.op, Add) and users[arg] == 1 and arg.shape == node.shape:
-            found += _terms(arg, users, sign * own)
+    found, open_terms = [], [(1, node)]
+    while open_terms:
+        sign, term = open_terms.pop()
+        if term is node or (isinstance(term.op, Add) and users[term] == 1 and term.shape == node.shape):
+            signs = op_of(term, Add).signs
+            open_terms += [(sign * own, arg) for own, arg in zip(signs, term.args, strict=True)][::-1]
         else:
-            found.append((sign * own, arg))
+            found.append((sign, term))
     return found
 
 

@@ -171,7 +171,8 @@ class InPlacePrinter(ArrayPrinter):
     def _written_later(self, node: Node) -> bool:
         """Whether every reader of a slice includes it in an index of its own."""
         users = self.users.get(node, []) if isinstance(node.op, Slice) else []
-        return bool(users) and all(view_of_slice(u) and u in self.placed.steps for u in users)
+        read = node in self.placed.copied
+        return not read and bool(users) and all(view_of_slice(u) and u in self.placed.steps for u in users)
 
     def product_text(self, product: MatrixProduct) -> str:
         """A matrix product as an expression."""

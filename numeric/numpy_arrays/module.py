@@ -8,9 +8,9 @@ import sympy
 
 from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node
-from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import module_header, one_line, returned, summary
+from symad.numeric.modules.size_bindings import size_bindings
 from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
@@ -126,31 +126,14 @@ def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> 
 
     A symbol is bound by an axis of that length; a symbol without one, by a linear expression with it.
     """
-    lines: list[str] = []
-    bound: set[sympy.Basic] = set()
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
-        for axis, dim in enumerate(node.shape):
-            if isinstance(dim, sympy.Symbol) and dim not in bound:
-                lines.append(f"{printer.symbols[dim]} = {name}.shape[{axis}]")
-                bound.add(dim)
-    for s in sorted(graph.dims - bound, key=str):
-        lines += _solve_dim(graph, printer, inputs, s)
+    shapes = [node.shape for node in graph.input_nodes]
+    lines = [
+        f"{printer.symbols[b.symbol]} = {b.text(f'{inputs[b.argument]}.shape[{b.axis}]', printer)}"
+        for b in size_bindings(shapes, sorted(graph.dims, key=str))
+    ]
     for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
         if node.shape:
             checked = printer.helper("_check", CHECK)
             lines.append(f"{checked}({str(symbol)!r}, {name}, {printer.dims(node.shape)})")
     sizes = (*printer.needed, *doubtful(node.shape for node in graph.nodes))
     return lines + size_checks(sizes, printer.bare)
-
-
-def _solve_dim(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: sympy.Symbol) -> list[str]:
-    """The line that binds a symbol by an axis with a linear length such as 2*n + 1."""
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
-        for axis, dim in enumerate(node.shape):
-            if not isinstance(dim, int) and dim.free_symbols == {symbol}:
-                slope, offset = dim.coeff(symbol, 1), dim.coeff(symbol, 0)
-                if slope.is_Integer and offset.is_Integer and slope:
-                    return [
-                        f"{printer.symbols[symbol]} = ({name}.shape[{axis}] - {int(offset)})//{int(slope)}"
-                    ]
-    raise LoweringError(f"no input fixes the dimension {symbol}")

@@ -59,6 +59,9 @@ class Placed:
             if made.value in later or read[made.value] > (made.over in self.copied_to)
         }
         """The places that are written again or read afterwards."""
+        copies = (m.expression for m in program.assigned if m.over in self.parts and m.value not in nodes)
+        self.copied = {nodes[v] for e in copies for v in values_read(e) if v in nodes}
+        """The nodes whose values are copied to places."""
         waiting: list[Assign] = []
         for made in program.assigned:
             node = nodes.get(made.value)

@@ -22,6 +22,7 @@ from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import Input
+from symad.ops.sparse.csr import CompressedRows
 from symad.ops.elementwise.apply import Apply
 
 Array = np.ndarray
@@ -180,6 +181,8 @@ def _fixed(order: Sequence[Node]) -> dict[Node, Array]:
     moving: set[Node] = set()
     found: dict[Node, Array] = {}
     for node in order:
+        if isinstance(node.op, CompressedRows):
+            raise LoweringError("a result is a sparse matrix")
         if isinstance(node.op, Input) or any(a in moving for a in node.args):
             moving.add(node)
         else:

@@ -18,6 +18,7 @@ from symad.numeric.expressions.numbers import is_number
 from symad.numeric.expressions.views import viewed
 from symad.numeric.modules.module_text import kind_of, one_line, pack_text
 from symad.numeric.modules.names import Names
+from symad.numeric.modules.size_bindings import bound_in_turn, size_bindings
 from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
@@ -220,51 +221,34 @@ def _converted(
 ) -> list[Binding]:
     """Each argument as an array; a dimension is bound where it first occurs alone."""
     made: list[Binding] = []
-    bound: set[sympy.Basic] = set()
+    order = size_bindings([value.shape for value in values], dims)
     helper = writer.helper(helpers._array)
-    waiting = list(zip(values, names, strict=True))
-    waiting.sort(key=lambda pair: any(not _is_plain(d) for d in pair[0].shape))
-    for value, name in waiting:
-        axes: dict[int, Binding] = {}
-        for axis, dim in enumerate(value.shape):
-            if isinstance(dim, sympy.Symbol) and dim not in bound:
-                bound.add(dim)
-                axes[axis] = dim, f"{writer.names.of(dim)} = {name}.shape[{axis}]"
-            elif not isinstance(dim, int) and len(dim.free_symbols - bound) == 1:
-                (symbol,) = dim.free_symbols - bound
-                axes[axis] = symbol, _solved(dim, symbol, f"{name}.shape[{axis}]", writer)
-                bound.add(symbol)
-        shape = [None if k in axes else writer.dim(d) for k, d in enumerate(value.shape)]
-        display = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
-        declared = f', "{one_line(format_shape(value.shape))}"' if axes else ""
-        made.append((None, f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({display}){declared})'))
-        made += axes.values()
-        repeated = [
-            (k, d) for k, d in enumerate(value.shape) if k in axes and not isinstance(d, sympy.Symbol)
-        ]
-        twice = len({d for d in value.shape if not isinstance(d, int)}) < sum(
-            not isinstance(d, int) for d in value.shape
+    waiting = sorted(enumerate(values), key=lambda pair: any(not _is_plain(d) for d in pair[1].shape))
+    bound: set[sympy.Basic] = set()
+    given: set[int] = set()
+    late: list[Binding] = []
+
+    def check(name: str, shape: Sequence[Dim | None], declared: str = "") -> Binding:
+        display = ", ".join(str(d if d is None else writer.dim(d)) for d in shape) + "," * (len(shape) == 1)
+        return None, f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({display}){declared})'
+
+    for k, value in waiting:
+        given.add(k)
+        shape = [d if isinstance(d, int) or d.free_symbols <= bound else None for d in value.shape]
+        made.append(
+            check(names[k], shape, f', "{one_line(format_shape(value.shape))}"' if None in shape else "")
         )
-        if repeated or (axes and twice):
-            full = ", ".join(writer.dim(d) for d in value.shape) + ("," if len(shape) == 1 else "")
-            made.append((None, f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({full}))'))
-    missing = [s for s in dims if s not in bound]
-    if missing:
-        raise LoweringError(f"no input fixes the dimension {missing[0]}")
-    return made
+        now = bound_in_turn(order, bound, given)
+        for b in now:
+            text = b.text(f"{names[b.argument]}.shape[{b.axis}]", writer)
+            made.append((b.symbol, f"{writer.names.of(b.symbol)} = {text}"))
+        if shape.count(None) > sum(b.argument == k and b.slope == 1 and b.offset == 0 for b in now):
+            late.append(check(names[k], value.shape))
+    return [*made, *late]
 
 
 def _is_plain(dim: Dim) -> bool:
     return isinstance(dim, (int, sympy.Symbol))
-
-
-def _solved(dim: sympy.Expr, symbol: sympy.Basic, length: str, writer: Writer) -> str:
-    """The symbol of a dimension, solved from a linear expression such as 2*n + 1."""
-    slope, offset = dim.coeff(symbol, 1), dim.subs(symbol, 0)
-    under = dimension(slope, writer)
-    return (
-        f"{writer.names.of(symbol)} = ({length} - ({dimension(offset, writer)}))//{under.inside(under.level)}"
-    )
 
 
 def _sizes(program: Program, writer: Writer) -> list[str]:

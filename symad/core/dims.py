@@ -154,8 +154,10 @@ def solve_dims(patterns: Sequence[tuple[str, Shape, tuple[int, ...]]]) -> dict[s
                 source.setdefault(dim, where)
             else:
                 pending.append((where, dim, number))
-    for where, expression, number in pending:
-        _solve_expression(where, expression, number, values, source)
+    while pending:  # first the expressions with at most one unknown size
+        fixed = next((p for p in pending if len(p[1].free_symbols - values.keys()) <= 1), pending[0])
+        pending.remove(fixed)
+        _solve_expression(*fixed, values, source)
     return values
 
 

@@ -10,18 +10,20 @@ coefficients at a given point (local detection).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from symad.core.arguments import bind, flat_values
 from symad.core.arrays import Number
 from symad.core.dims import is_concrete
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import Graph, Node, Tangent, topological
+from symad.core.graph import Graph, Node, Op, Tangent, topological
 from symad.core.questions import sparsity
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import ShapeError
 from symad.ops.arrays.stacking import Stack
-from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import Add, ElementwiseOp
 from symad.ops.basic.sources import Input
 from symad.sparsity.patterns.dependence import nothing, of_bits, seeds, stacked, to_bits
 from symad.sparsity.patterns.pattern import Pattern
@@ -144,11 +146,13 @@ def dependencies(
     for seed in placeholders:
         found[seed] = seeds(size_of(seed), inputs, first) if seed.shape else 1 << first
         first += size_of(seed)
-    for node in topological([t for t in tangents if isinstance(t, Node)]):
+    order = topological([t for t in tangents if isinstance(t, Node)])
+    united = (ElementwiseOp,) if all(not node.shape for node in order) else (Add,)
+    for node in order:
         if node not in found:
             sets = [found.get(arg) for arg in node.args]
             if any(s is not None for s in sets):
-                found[node] = _passed_on(node, sets, inputs)
+                found[node] = _passed_on(node, sets, inputs, united)
     parts = []
     for tangent, shape in zip(tangents, shapes, strict=True):
         known = found.get(tangent) if isinstance(tangent, Node) else None
@@ -156,13 +160,14 @@ def dependencies(
     return stacked(parts) if parts else nothing(0, inputs)
 
 
-def _passed_on(node: Node, sets: list[Any], inputs: int) -> Pattern | int:
+def _passed_on(node: Node, sets: list[Any], inputs: int, united: tuple[type[Op], ...]) -> Pattern | int:
+    """The dependencies of a node: those of its arguments for ops of the classes ``united``, or by its rule.
+
+    Graphs of scalars alone have no coefficients that are zero for all inputs; these come from arrays.
+    """
     bits = all(s is None or isinstance(s, int) for s in sets)
-    if bits and not node.shape and isinstance(node.op, ElementwiseOp) and not is_local():
-        united = 0
-        for s in sets:
-            united |= s or 0
-        return united
+    if bits and not node.shape and isinstance(node.op, united) and not is_local():
+        return reduce(or_, (s or 0 for s in sets))
     if bits and isinstance(node.op, Stack):
         return of_bits([s or 0 for s in sets], inputs)
     patterns = tuple(None if s is None else _rows(s, inputs) for s in sets)

@@ -10,6 +10,7 @@ arrays v_k are nodes of the graph.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,9 +20,9 @@ from symad.core.arrays import Array
 from symad.core.graph import Node, Tangent, topological
 from symad.core.questions import evaluate
 from symad.ops.arrays.gathering import Gather, ScatterAdd, gather
-from symad.ops.basic.arithmetic import Add, Mul, neg, signed_product
+from symad.ops.basic.arithmetic import Add, Mul, mul, neg, signed_product
 from symad.ops.basic.contraction import Einsum, contract
-from symad.ops.basic.shaping import Broadcast, ShapingOp, Slice, broadcast_to, slice_axis
+from symad.ops.basic.shaping import Broadcast, ShapingOp, Slice, broadcast_to, flatten, reshape, slice_axis
 from symad.ops.basic.sources import array_constant, constant
 from symad.ops.elementwise.selection import Select, select
 from symad.sparsity.patterns.pattern import IntArray
@@ -34,6 +35,13 @@ MAX_STENCIL_TERMS = 64
 
 MAX_SUMMED_ELEMENTS = 16
 """The maximum number of elements of a sum; more would make too many terms."""
+
+
+MAX_COEFFICIENTS = 4_000_000
+"""The maximum number of constant coefficients of a sum that is examined row by row.
+
+Origin: it bounds the memory, to some 200 MB.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +86,8 @@ def _merged(terms: Sequence[Term], node: Node) -> Terms:
     for term in terms:
         if (term.picks >= 0).any():
             groups.setdefault(term.picks.tobytes(), []).append(term)
-    made = [_total([t.value for t in group], group[0].picks, node) for group in groups.values()]
+    totals = [_total([t.value for t in group], group[0].picks, node) for group in groups.values()]
+    made = [term for term in totals if (term.picks >= 0).any()]
     if len(made) > MAX_STENCIL_TERMS:
         made = _joined(made, node)
     if len(made) > MAX_STENCIL_TERMS:
@@ -87,7 +96,10 @@ def _merged(terms: Sequence[Term], node: Node) -> Terms:
 
 
 def _total(values: Sequence[Node], picks: IntArray, node: Node) -> Term:
-    return Term(broadcast_to(sum_of(values), node.shape), picks)
+    """The sum of values with equal selections, which selects nothing where it is zero for all inputs."""
+    value = broadcast_to(sum_of(values), node.shape)
+    kept = may_be_nonzero(value)
+    return Term(value, picks if kept is None else np.where(kept, picks, -1))
 
 
 def _joined(terms: Sequence[Term], node: Node) -> list[Term]:
@@ -137,16 +149,10 @@ def _spread(terms: Terms, arg: Node, node: Node) -> list[Term]:
 def _scaled(op: Mul, node: Node, terms: list[Terms | None]) -> list[Term]:
     (k,) = [i for i, own in enumerate(terms) if own is not None]
     others = [(op.powers[i], node.args[i]) for i in range(len(node.args)) if i != k]
-    kept = np.ones(size_of(node), bool)
-    for power, arg in others:
-        where = may_be_nonzero(arg) if power == 1 else None
-        if where is not None:
-            kept &= where
-    scaled = []
-    for t in _spread(terms[k] or (), node.args[k], node):
-        value = signed_product([*others, (1, t.value)])
-        scaled.append(Term(broadcast_to(value, node.shape), np.where(kept, t.picks, -1)))
-    return scaled
+    return [
+        Term(broadcast_to(signed_product([*others, (1, t.value)]), node.shape), t.picks)
+        for t in _spread(terms[k] or (), node.args[k], node)
+    ]
 
 
 def _selected(node: Node, terms: list[Terms | None]) -> list[Term]:
@@ -211,6 +217,9 @@ def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]
     own = op.inputs[k]
     summed = [label for label in dict.fromkeys(own) if label not in op.output]
     dims = dict(zip(own, map(int, node.args[k].shape), strict=True))
+    by_rows = _by_rows(op, node, k, summed, terms[k] or ())
+    if by_rows is not None:
+        return by_rows
     if np.prod([dims[label] for label in summed], dtype=np.int64) > MAX_SUMMED_ELEMENTS:
         raise NotStencil
     made: list[Term] = []
@@ -226,14 +235,57 @@ def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]
     return made
 
 
+def _by_rows(op: Einsum, node: Node, k: int, summed: Sequence[int], terms: Terms) -> list[Term] | None:
+    """Σ_s c(o, s) x(o, s) with constant coefficients, for each element o only over the s with c(o, s) ≠ 0.
+
+    The n-th term takes for each o the n-th such s. None if other operands are no constants, or if the elements
+    of some row are as many as without this.
+    """
+    labels = [*op.output, *summed]
+    others = [(constant_of(arg), op.inputs[i]) for i, arg in enumerate(node.args) if i != k]
+    if not summed or any(a is None or a.dtype.kind != "f" for a, _ in others):
+        return None
+    own, shape = op.inputs[k], node.args[k].shape
+    sizes = dict(zip((*op.output, *own), map(int, (*node.shape, *shape)), strict=True))
+    grid = tuple(sizes[x] for x in labels)
+    if not 0 < math.prod(grid) <= MAX_COEFFICIENTS:
+        return None
+    operands = [part for a, names in others for part in (a, [labels.index(x) for x in names])]
+    ones = [np.ones(grid), list(range(len(labels)))]
+    coefficients = np.einsum(*operands, *ones, list(range(len(labels)))).reshape(size_of(node), -1)
+    counts = np.count_nonzero(coefficients, axis=1)
+    longest = int(counts.max(initial=0))
+    if longest > MAX_SUMMED_ELEMENTS or longest >= coefficients.shape[1]:
+        return None
+    order = np.argsort(coefficients == 0, axis=1, kind="stable")  # the elements that are not 0 come first
+    index = np.indices(grid).reshape(len(grid), size_of(node), -1)
+    places = np.zeros_like(index[0])
+    for x in own:
+        places = places * sizes[x] + index[labels.index(x)]
+    made = []
+    for n in range(longest):
+        s = order[:, n : n + 1]
+        at = np.take_along_axis(places, s, axis=1).ravel()
+        weights = np.take_along_axis(coefficients, s, axis=1).reshape(node.shape)
+        for t in terms:
+            value = mul(array_constant(weights), _at(t.value, at, node))
+            made.append(Term(broadcast_to(value, node.shape), np.where(counts > n, t.picks[at], -1)))
+    return made
+
+
+def _at(value: Node, places: IntArray, node: Node) -> Node:
+    """The elements of an array at flat places, in the shape of a node; of equal elements, their number."""
+    if isinstance(value.op, Broadcast) and not value.op.axes:
+        return value.args[0]
+    return reshape(gather(flatten(value), array_constant(places)), node.shape)
+
+
 def _without(labels: tuple[int, ...], at: dict[int, int]) -> tuple[int, ...]:
     return tuple(label for label in labels if label not in at)
 
 
 def _fixed(arg: Node, labels: tuple[int, ...], at: dict[int, int]) -> Node:
     """The operand with some labels at fixed values."""
-    from symad.ops.basic.shaping import reshape
-
     for axis, label in enumerate(labels):
         if label in at:
             arg = slice_axis(arg, axis, at[label], 1)

@@ -18,7 +18,31 @@ import symad
 from symad.numeric import lower
 from tests.gpu.cupy_standin import installed
 
-SIZES = (1, 2, 62, 63, 64, 65, 66, 127, 128, 129, 130, 199, 200, 201, 202, 253, 254, 255, 256, 257, 258, 1000, 5000)
+SIZES = (
+    1,
+    2,
+    62,
+    63,
+    64,
+    65,
+    66,
+    127,
+    128,
+    129,
+    130,
+    199,
+    200,
+    201,
+    202,
+    253,
+    254,
+    255,
+    256,
+    257,
+    258,
+    1000,
+    5000,
+)
 """Sizes at which CPython, NumPy, C and CUDA have limits: words of bits, axes, bytes, arguments, nesting."""
 
 WAYS = {
@@ -272,7 +296,9 @@ CASES: dict[str, Callable[[int], Case]] = {
 }  # fmt: skip
 
 
-def compare(case: Case, way: str, batched: bool = False, packed: bool = False, dtype: str = "float64") -> None:
+def compare(
+    case: Case, way: str, batched: bool = False, packed: bool = False, dtype: str = "float64"
+) -> None:
     """Lowers a case and compares its results with NumPy's."""
     backend, style = WAYS[way]
     rng = np.random.default_rng(len(case.inputs))
