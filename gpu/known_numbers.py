@@ -36,19 +36,22 @@ def _known(node: Node, args: Nodes) -> Node:
 
 
 def filled(node: Node) -> Any:
-    """The number that all elements of an array equal by construction; None if there is no such number."""
+    """The number that all elements of an array equal by construction; None if there is no such number.
+
+    In a sum or product, only operands are seen that show their number; `known_numbers` makes all such.
+    """
     op = node.op
-    if isinstance(op, Constant):
-        return None if isinstance(op.value, bool) else op.value
-    if isinstance(op, (Broadcast, Reshape, Slice, Take)):
-        return filled(node.args[0])
     if not isinstance(op, (Add, Mul)) or not node.shape:
+        return _shown(node)
+    values = [_shown(arg) for arg in node.args]
+    if not all(isinstance(value, (int, float)) for value in values):
         return None
-    values: list[float] = []
-    for arg in node.args:  # stops at the first without a number: arguments share values
-        value = filled(arg)
-        if not isinstance(value, (int, float)):
-            return None
-        values.append(float(value))
     with np.errstate(all="ignore"):
-        return float(evaluate(op, tuple(values)))
+        return float(evaluate(op, tuple(map(float, values))))
+
+
+def _shown(node: Node) -> Any:
+    """The number that an array repeats; None for others."""
+    while isinstance(node.op, (Broadcast, Reshape, Slice, Take)):
+        node = node.args[0]
+    return node.op.value if isinstance(node.op, Constant) and not isinstance(node.op.value, bool) else None

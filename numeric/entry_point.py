@@ -185,7 +185,8 @@ class EntryPoint:
 
     def helper(self, name: str, text: str) -> str:
         """The name of a function that the file defines."""
-        point = "[*map(array.ravel().__getitem__, range(array.size))]" if self.np == "cp" else "array.ravel().tolist()"
+        each = "[*map(array.ravel().__getitem__, range(array.size))]"  # no implicit copy to the host
+        point = each if self.np == "cp" else "array.ravel().tolist()"
         self.helpers[name] = Template(text).substitute(np=self.np, point=point)
         return name
 

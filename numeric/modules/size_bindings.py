@@ -1,4 +1,4 @@
-"""How symbolic sizes follow from the shapes of the arguments: n = len(u), or n = (len(v) - 1)//2 from 2*n + 1."""
+"""How symbolic sizes follow from the shapes of the arguments: n = len(u), or (len(v) - 1)//2 from 2*n + 1."""
 
 from __future__ import annotations
 

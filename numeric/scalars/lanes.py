@@ -22,8 +22,8 @@ from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import Input
-from symad.ops.sparse.csr import CompressedRows
 from symad.ops.elementwise.apply import Apply
+from symad.ops.sparse.csr import CompressedRows
 
 Array = np.ndarray
 

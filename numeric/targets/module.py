@@ -13,7 +13,6 @@ import sympy
 
 from symad.core.dims import Dim, Shape, dim_symbols, format_shape
 from symad.core.graph import Structure, TupleOf
-from symad.errors import LoweringError
 from symad.numeric.expressions.numbers import is_number
 from symad.numeric.expressions.views import viewed
 from symad.numeric.modules.module_text import kind_of, one_line, pack_text
@@ -25,7 +24,6 @@ from symad.numeric.program.expressions import Compute, Expression, Read, Value, 
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, every_statement
 from symad.numeric.targets import helpers
-from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer

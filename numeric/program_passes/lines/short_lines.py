@@ -14,7 +14,7 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
 
 MAX_NESTED_A_LINE = 40
-"""Operations in each other in one line. CPython compiles 200 open brackets, and a text may have three for an operation.
+"""Operations in each other in one line. CPython compiles 200 open brackets; a text may have three for each.
 
 Origin: CPython's tokenizer.
 """

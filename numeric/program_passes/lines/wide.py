@@ -34,7 +34,7 @@ Origin: CPython's tokenizer.
 
 
 def split_wide(program: Program) -> Program:
-    """The program with operations of at most `MAX_OPERANDS` or `MAX_NESTED` operands; results change by rounding only."""
+    """The program with operations of few operands; results change by rounding only."""
     return program.with_expressions(lambda expression: rewrite(expression, _split))
 
 

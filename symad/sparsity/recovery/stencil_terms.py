@@ -238,8 +238,8 @@ def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]
 def _by_rows(op: Einsum, node: Node, k: int, summed: Sequence[int], terms: Terms) -> list[Term] | None:
     """Σ_s c(o, s) x(o, s) with constant coefficients, for each element o only over the s with c(o, s) ≠ 0.
 
-    The n-th term takes for each o the n-th such s. None if other operands are no constants, or if the elements
-    of some row are as many as without this.
+    The n-th term takes for each o the n-th such s. None if other operands are no constants, or if some o has
+    as many as without this.
     """
     labels = [*op.output, *summed]
     others = [(constant_of(arg), op.inputs[i]) for i, arg in enumerate(node.args) if i != k]

@@ -1,7 +1,7 @@
-"""Functions of every size, with values and slopes by NumPy's arithmetic, for tests of the generators' limits.
+"""Functions of every size, with values by NumPy, for tests of the generators' limits.
 
-Each case is a family of functions of one kind of size n: inputs, outputs, terms of a sum, nested calls, ... A case
-gives the function, its inputs, and what NumPy computes for it from the formula, without any code of symad.
+Each case is a family of functions of a size n, which counts inputs, outputs, terms of a sum, nested calls, ...
+A case gives the function, its inputs, and what NumPy computes for it from the formula, without code of symad.
 """
 
 from __future__ import annotations
@@ -18,32 +18,13 @@ import symad
 from symad.numeric import lower
 from tests.gpu.cupy_standin import installed
 
-SIZES = (
-    1,
-    2,
-    62,
-    63,
-    64,
-    65,
-    66,
-    127,
-    128,
-    129,
-    130,
-    199,
-    200,
-    201,
-    202,
-    253,
-    254,
-    255,
-    256,
-    257,
-    258,
-    1000,
-    5000,
-)
-"""Sizes at which CPython, NumPy, C and CUDA have limits: words of bits, axes, bytes, arguments, nesting."""
+SMALL = (1, 2, *range(62, 67), *range(127, 131), *range(199, 203), *range(253, 259))
+"""Sizes at which CPython, NumPy, C and CUDA have limits: bits of words, axes, bytes, arguments, brackets."""
+
+SMALL_IN_C = {True: (1, 2, 64, 130, 258), False: (1, 2, 66)}
+"""Sizes for compiled code of numbers and of arrays, of which a compiler takes about 0.1 s for each kernel."""
+
+LARGE = (1000, 5000)
 
 WAYS = {
     "numpy": ("numpy", "fast"),
@@ -66,6 +47,13 @@ class Case:
     """Whether inputs are numbers, so that arrays of points may be given."""
     least: float = 0.5
     most: float = 1.5
+
+
+def sizes_of(case: Case, way: str) -> tuple[int, ...]:
+    """The small sizes of a case; none where a backend takes no arrays."""
+    if way == "runs" and not case.scalar:
+        return ()
+    return SMALL_IN_C[case.scalar] if way == "c" else SMALL
 
 
 def _letters(n: int, name: str = "a") -> tuple[sp.Symbol, ...]:
@@ -289,9 +277,9 @@ def entries(n: int) -> Case:
 CASES: dict[str, Callable[[int], Case]] = {
     f.__name__: f
     for f in (
-        inputs, first_factor, slopes, outputs, vector, statements, terms, factors, extremes, pieces, conditions, nested,
-        nested_choices, nested_differences, name, arrays, array_slopes, array_terms, array_parts, array_rows,
-        array_outputs, array_nested, length, entries,
+        inputs, first_factor, slopes, outputs, vector, statements, terms, factors, extremes, pieces, conditions,
+        nested, nested_choices, nested_differences, name, arrays, array_slopes, array_terms, array_parts,
+        array_rows, array_outputs, array_nested, length, entries,
     )
 }  # fmt: skip
 

@@ -125,7 +125,7 @@ def case(number: int) -> Case:
 
 
 def rows(made: Case, u: Any) -> list[Any]:
-    """The functions Σ_j c_ij g(u_j) of numbers u_j; for a Hessian, the one function Σ_{i ≤ j} c_ij g(u_i) g(u_j)."""
+    """The functions Σ_j c_ij g(u_j); for a Hessian, the one function Σ_{i ≤ j} c_ij g(u_i) g(u_j)."""
     g, c = FUNCTIONS[made.function][0], made.weights
     v = [g(one) for one in u]
     m, n = c.shape
