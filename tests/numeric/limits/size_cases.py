@@ -1,7 +1,7 @@
 """Functions of every size, with values by NumPy, for tests of the generators' limits.
 
-Each case is a family of functions of a size n, which counts inputs, outputs, terms of a sum, nested calls, ...
-A case gives the function, its inputs, and what NumPy computes for it from the formula, without code of symad.
+Each case is a family of functions of a size n, which counts inputs, outputs, terms of a sum, nested calls
+and more. A case gives the function, its inputs, and what NumPy computes from the formula, without symad.
 """
 
 from __future__ import annotations
@@ -277,9 +277,9 @@ def entries(n: int) -> Case:
 CASES: dict[str, Callable[[int], Case]] = {
     f.__name__: f
     for f in (
-        inputs, first_factor, slopes, outputs, vector, statements, terms, factors, extremes, pieces, conditions,
-        nested, nested_choices, nested_differences, name, arrays, array_slopes, array_terms, array_parts,
-        array_rows, array_outputs, array_nested, length, entries,
+        inputs, first_factor, slopes, outputs, vector, statements, terms, factors, extremes, pieces,
+        conditions, nested, nested_choices, nested_differences, name, arrays, array_slopes, array_terms,
+        array_parts, array_rows, array_outputs, array_nested, length, entries,
     )
 }  # fmt: skip
 
