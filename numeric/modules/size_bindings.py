@@ -59,7 +59,8 @@ def size_bindings(shapes: Sequence[Shape], wanted: Iterable[sympy.Symbol]) -> li
         found = False
         for dim, k, axis in waiting:
             unknown = dim.free_symbols - made.keys()
-            if len(unknown) == 1 and (binding := _linear(dim, *unknown, k, axis)) is not None:
+            binding = _linear(dim, min(unknown, key=str), k, axis) if len(unknown) == 1 else None
+            if binding is not None:
                 made[binding.symbol] = binding
                 found = True
     for symbol in wanted:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -243,15 +244,15 @@ def _by_rows(op: Einsum, node: Node, k: int, summed: Sequence[int], terms: Terms
     """
     labels = [*op.output, *summed]
     others = [(constant_of(arg), op.inputs[i]) for i, arg in enumerate(node.args) if i != k]
-    if not summed or any(a is None or a.dtype.kind != "f" for a, _ in others):
+    if not summed or any(a is None or a.dtype.kind not in "fiub" for a, _ in others):
         return None
     own, shape = op.inputs[k], node.args[k].shape
     sizes = dict(zip((*op.output, *own), map(int, (*node.shape, *shape)), strict=True))
     grid = tuple(sizes[x] for x in labels)
     if not 0 < math.prod(grid) <= MAX_COEFFICIENTS:
         return None
-    operands = [part for a, names in others for part in (a, [labels.index(x) for x in names])]
-    ones = [np.ones(grid), list(range(len(labels)))]
+    operands: list[Any] = [part for a, names in others for part in (a, [labels.index(x) for x in names])]
+    ones: list[Any] = [np.ones(grid), list(range(len(labels)))]
     coefficients = np.einsum(*operands, *ones, list(range(len(labels)))).reshape(size_of(node), -1)
     counts = np.count_nonzero(coefficients, axis=1)
     longest = int(counts.max(initial=0))
