@@ -82,8 +82,8 @@ def c_file(
 
     Raises:
         LoweringError: the name is not one for a function in C and C++; a size is not known; C lacks
-            a function; an op cannot be written in scalars (eigenvalues, an implicit equation, random numbers);
-            there are more operations than the limit.
+            a function; an op cannot be written in scalars (eigenvalues, an implicit equation, random
+            numbers); there are more operations than the limit.
     """
     whole = as_graph(f, None, inputs)
     check_closed(whole, "c_file")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import re
 
 from symad.core.dims import format_shape
 from symad.core.escaping import brief
@@ -94,7 +93,9 @@ def checked_c_name(name: str) -> str:
     Raises:
         LoweringError: it is not a name, or C or C++ use it themselves.
     """
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z](\w*[A-Za-z0-9])?", name, re.ASCII):
+    letters = [*name] if isinstance(name, str) else []
+    plain = all(c.isascii() and (c.isalnum() or c == "_") for c in letters)
+    if not letters or not plain or not letters[0].isalpha() or letters[-1] == "_":
         raise LoweringError(
             f"name={brief(name)}: a name in C has ASCII letters, digits, and _ inside it"
         )
