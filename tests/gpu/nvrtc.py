@@ -12,6 +12,8 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
+from tests.kept import digest, folder, kept
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -60,18 +62,30 @@ def _text(lib, program, what):
 
 
 def compile_text(source, arch):
-    """(cubin, {name: Kernel}) of a source text for an architecture such as "sm_90"."""
-    lib = library()
+    """(cubin, {name: Kernel}) of a source text for an architecture such as "sm_90"; compiled once per text."""
     options = [f"-arch={arch}", "-std=c++17", "-ftz=true", "--ptxas-options=-v"]
-    options = (ctypes.c_char_p * 4)(*[o.encode() for o in options])
+    built = kept(
+        folder("nvrtc") / digest(version(), source, *options),
+        lambda path: path.write_bytes(_compiled(source, options)),
+    ).read_bytes()
+    size = int.from_bytes(built[:8], "little")
+    log, cubin = built[8 : 8 + size].decode(), built[8 + size :]
+    if not cubin:
+        raise NvrtcError(log[:4000])
+    return cubin, _kernels(log)
+
+
+def _compiled(source, options):
+    """The length of the log, the log, and the cubin, which is empty if the source does not compile."""
+    lib = library()
     program = ctypes.c_void_p()
     lib.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
     try:
-        failed = lib.nvrtcCompileProgram(program, 4, options)
-        log = _text(lib, program, "ProgramLog").decode().rstrip("\0")
-        if failed:
-            raise NvrtcError(log[:4000])
-        return _text(lib, program, "CUBIN"), _kernels(log)
+        given = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
+        failed = lib.nvrtcCompileProgram(program, len(options), given)
+        log = _text(lib, program, "ProgramLog").rstrip(b"\0")
+        cubin = b"" if failed else _text(lib, program, "CUBIN")
+        return len(log).to_bytes(8, "little") + log + cubin
     finally:
         lib.nvrtcDestroyProgram(ctypes.byref(program))
 
