@@ -62,7 +62,7 @@ def _text(lib, program, what):
 
 
 def compile_text(source, arch):
-    """(cubin, {name: Kernel}) of a source text for an architecture such as "sm_90"; compiled once per text."""
+    """(cubin, {name: Kernel}) of a source text for an architecture such as "sm_90"; kept by the text."""
     options = [f"-arch={arch}", "-std=c++17", "-ftz=true", "--ptxas-options=-v"]
     built = kept(
         folder("nvrtc") / digest(version(), source, *options),
