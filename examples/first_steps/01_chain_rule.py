@@ -12,7 +12,7 @@ x, y = sp.symbols("x y", real=True)
 
 # A function is traced to a graph of states. f = x + x² uses x twice: a fan-out.
 f = symad.trace(x + x**2)
-print(f"f(3) = {f(3)}, f'(3) = {symad.gradient(f)(3)[0]}")
+print(f"f(3) = {f(3)}, f'(3) = {symad.gradient(f)(3)}")
 print(f.explain(x=3))
 
 # Both modes are graph transformations, so they compose: here are the four Hessians of one function.

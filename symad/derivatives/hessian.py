@@ -167,8 +167,8 @@ def hvp(
 ) -> Graph:
     """The Hessian-vector product: (inputs..., v...) -> H v, one output for each ``wrt`` entry.
 
-    The directions v have the shapes and structures of the ``wrt`` entries. Cost: about two gradients,
-    without ever forming H. ``inputs`` as in `trace`.
+    The directions v have the shapes and structures of the ``wrt`` entries. The result is a tuple, or a bare
+    array, as that of `gradient`. Cost: about two gradients, without ever forming H. ``inputs`` as in `trace`.
 
     Raises:
         DerivativeError: ``f`` is not scalar, or the mode gives no product: forward-over-forward gives

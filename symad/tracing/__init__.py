@@ -74,7 +74,8 @@ def trace(f: Traceable, inputs: Inputs | None = None) -> Graph:
             tuple, dict, matrix or dataclass of these, which is one argument: a vector or array if all entries
             are scalars, otherwise a structure of arrays. With a vector among the arguments, columns (m, 1)
             among the results are vectors (m,). A dict in place of the list gives names to the arguments. A
-            Python function needs inputs: symbols, example arrays, shape tuples, or such structures of them.
+            Python function needs inputs: symbols, example arrays, shape tuples, or such structures of them;
+            a dict gives them to its parameters by name.
             For a Graph they are another order or grouping of its inputs.
 
     Returns:

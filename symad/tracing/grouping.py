@@ -79,17 +79,21 @@ def group(
 
 
 def _name(leaves: Sequence[Any], taken: set[str]) -> str:
-    """``y`` for y1, y2, ...; ``q_dot`` for the derivatives of q1(t), q2(t), ...; ``a_b`` for a, b."""
+    """``y`` for y1, y2, ...; ``q_dot`` for the derivatives of q1(t), q2(t), ...; ``a_b`` for a, b.
+
+    Many inputs with different names are ``a_to_f``, from the first to the last.
+    """
     names = [short_name(leaf) if isinstance(leaf, sympy.Basic) else "" for leaf in leaves]
     matches = [re.fullmatch(r"([^\W\d]+?)_?\d+(\D*)", name) for name in names]
     stems = {m.group(1) + m.group(2) if m else "" for m in matches}
     stem = stems.pop() if len(stems) == 1 else ""
-    name = stem or ("_".join(names) if all(names) and len(names) <= MAX_JOINED_NAMES else "")
-    return name if name not in taken else ""
+    if not stem and names and all(names):
+        stem = "_".join(names) if len(names) <= MAX_JOINED_NAMES else f"{names[0]}_to_{names[-1]}"
+    return stem if stem not in taken else ""
 
 
 MAX_JOINED_NAMES = 4
-"""Inputs whose names together determine the name of their group."""
+"""Inputs whose names together are the name of their group."""
 
 
 def is_container(entry: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
@@ -47,7 +47,8 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
         f: the function.
         inputs: one for each parameter: a SymPy symbol, an example (a number or an array, of which
             only the shape is used), a shape (a tuple of ints and SymPy expressions), or a dict, list, tuple
-            or dataclass of these at any depth: the function gets the same structure.
+            or dataclass of these at any depth: the function gets the same structure. A dict in place of the
+            list gives each parameter its input by name.
 
     Raises:
         TraceError: inputs are missing; the function branches on data, uses an operation that has no
@@ -175,6 +176,8 @@ def _inputs(f: Callable[..., Any], inputs: Inputs | None) -> tuple[tuple[Argumen
             "example or "
             f"a shape for each of its parameters {signature_text(f)}"
         )
+    if isinstance(inputs, Mapping):
+        inputs = _by_parameter(f, inputs)
     if isinstance(inputs, (str, sympy.Basic, np.ndarray)) or not isinstance(inputs, Sequence):
         raise TraceError(f"inputs is a list with one entry for each parameter, not {inputs!r}")
     names = _parameter_names(f, inputs)
@@ -189,6 +192,25 @@ def _inputs(f: Callable[..., Any], inputs: Inputs | None) -> tuple[tuple[Argumen
         own = [next(rest) for _ in range(leaves(argument.structure))]
         grouping.append(argument if argument.structure is not None else argument_of(symbol_of(own[0])))
     return tuple(grouping), nodes
+
+
+def _by_parameter(f: Callable[..., Any], inputs: Mapping[str, Any]) -> list[Any]:
+    """The inputs that a dict gives to parameters by name, in the order of the parameters."""
+    name, names = getattr(f, "__name__", "f"), ", ".join(map(str, inputs))
+    try:
+        bound = inspect.signature(f).bind(**inputs)
+    except (TypeError, ValueError) as error:
+        raise TraceError(
+            f"inputs is a dict of the parameters {names}, but {name}{signature_text(f)} cannot be called "
+            f"with these by name ({error}); give each parameter, or a list with one entry for each"
+        ) from None
+    if bound.kwargs:
+        raise TraceError(
+            f"inputs is a dict of the parameters {names}; {', '.join(bound.kwargs)} of {name}"
+            f"{signature_text(f)} cannot be given by position; give the parameters before it as well, and "
+            "take none by keyword alone"
+        )
+    return list(bound.args)
 
 
 def _is_leaf(value: Any) -> bool:

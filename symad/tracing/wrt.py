@@ -33,7 +33,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selection:
-    """The inputs that ``wrt`` selects."""
+    """The inputs that ``wrt`` selects.
+
+    ``bare``: the result of a derivative is the part of its one entry, not a tuple of the parts.
+    """
 
     entries: tuple[Entry, ...]
     bare: bool
@@ -69,7 +72,7 @@ class Selection:
         return tuple(f"{identifier(name)}_{suffix}" for name in self.output_names)
 
     def structure(self, structures: tuple[Structure, ...]) -> Structure:
-        """The structure of a result with these entries: a tuple, or that of the entry if ``wrt`` was bare."""
+        """The structure of a result with these entries: a tuple, or that of the one bare entry."""
         return structures[0] if self.bare else TupleOf(structures)
 
 
@@ -100,14 +103,16 @@ def select(graph: Graph, wrt: Wrt | None) -> Selection:
     """The arguments and inputs that ``wrt`` selects.
 
     Entries are symbols, names, positions of arguments, or lists, tuples, dicts and matrices of inputs; None
-    selects every argument.
+    selects every argument. The selection is bare if ``wrt`` is one entry outside a list, or if it is None and
+    the function has one argument.
 
     Raises:
         DerivativeError: an entry is not an input of the graph or occurs twice, a name fits several, or
             another input such as q(t) is a function of it.
     """
     if wrt is None:
-        selection = Selection(tuple(_arguments(graph)), bare=False)
+        entries = tuple(_arguments(graph))
+        selection = Selection(entries, bare=len(entries) == 1)
     else:
         listed = wrt if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
         by_symbol = dict(zip(graph.inputs, graph.input_nodes, strict=True))

@@ -224,7 +224,7 @@ def test_results_feed_sparse_solvers():
     graph = symad.trace(grid_energy, [(6, 6)])
     (point,) = points(graph)
     matrix = sparse_hessian(graph)(point)
-    gradient = symad.gradient(graph)(point)[0].ravel()
+    gradient = symad.gradient(graph)(point).ravel()
     step = splu(matrix.tocsc()).solve(gradient)
     np.testing.assert_allclose(matrix @ step, gradient, rtol=1e-9, atol=1e-12)
 

@@ -243,5 +243,5 @@ def test_systems_with_a_cholesky_factor(lower_):
     np.testing.assert_allclose(graph(S, B), np.linalg.solve(S, B), rtol=1e-12)
     np.testing.assert_allclose(lower(graph)(S, B), np.linalg.solve(S, B), rtol=1e-12)
     np.testing.assert_allclose(f(S, B), np.linalg.solve(S, B), rtol=1e-12)
-    slope = symad.gradient(symad.trace(lambda b: f(S, b).sum(), [B]))(B)[0]
+    slope = symad.gradient(symad.trace(lambda b: f(S, b).sum(), [B]))(B)
     np.testing.assert_allclose(slope, np.linalg.solve(S, np.ones((3, 2))), rtol=1e-12)
