@@ -2,6 +2,13 @@
 
 import sys
 
-from symad.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Run it."""
+    from symad_command import main as run
+
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

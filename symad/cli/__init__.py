@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the arguments after the program's name; those of the process by default.
 
+    An interrupt by Ctrl-C is left to `symad_command.main`, which is the program ``symad``.
+
     Returns:
         0 all is well; 1 refuted, or a stage of the tour failed; 2 wrong usage or input; 3 undecided.
     """
@@ -41,9 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SymadError as error:
         print(f"symad: {error}", file=sys.stderr)
         return USAGE
-    except KeyboardInterrupt:
-        print("symad: interrupted", file=sys.stderr)
-        return 130
 
 
 __all__ = ["main"]

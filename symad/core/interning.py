@@ -10,13 +10,16 @@ import atexit
 from dataclasses import MISSING, fields
 from functools import cache
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from weakref import ref
 
 from symad.core.forking import hold_while_forking
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 LOCK = RLock()
 hold_while_forking(LOCK)
@@ -30,12 +33,12 @@ class Entry(ref[Any]):
 
 
 class WeakTable(dict[Any, Entry]):
-    """A map from keys to weak references to values; an entry disappears with its value. Used under `LOCK`.
+    """A map from keys to weak references to values; an entry disappears after its value. Used under `LOCK`.
 
     It does the same as `WeakValueDictionary` in half of the time, which matters because nodes and ops are
-    looked up for every operation. Values die in any thread and at any moment. Their entries are removed at
-    once if no thread holds the lock, otherwise by the next call of `keep`. No thread waits, since a thread
-    that drops a value may hold other locks.
+    looked up for every operation. Values die in any thread and at any moment, and the next call of `keep`
+    removes their entries. The death itself runs no Python code: an exception in a callback is printed and
+    lost, so that an interrupt of the user would be, and a thread that drops a value may hold other locks.
 
     Entries stay when Python exits. The removal of an entry needs the hash of its key, and SymPy imports a
     module for the hash of an undefined function; while Python unloads its modules, this would print an error.
@@ -45,43 +48,68 @@ class WeakTable(dict[Any, Entry]):
         """An empty table."""
         super().__init__()
         self._dead: list[Entry] = []
-        self._is_removing = False
         self._alive_at_exit: list[Any] | None = None
         atexit.register(self._hold)
 
     def keep(self, key: Any, value: Any) -> None:
         """Store a value."""
-        entry = Entry(value, self._forget)
+        entry = Entry(value, self._dead.append)
         entry.key = key
         self[key] = entry
         if self._dead:
             self._remove()
 
-    def _forget(self, entry: Entry) -> None:
-        """The callback for an entry whose value has died."""
-        self._dead.append(entry)
-        if not self._is_removing and LOCK.acquire(False):
-            try:
-                self._remove()
-            finally:
-                LOCK.release()
-
     def _remove(self) -> None:
         """Remove the entries of dead values; values that die with their keys are removed by the same loop."""
-        if self._is_removing or self._alive_at_exit is not None:
+        if self._alive_at_exit is not None:
             return
-        self._is_removing = True
-        try:
-            while self._dead:
-                entry = self._dead.pop()
-                if self.get(entry.key) is entry:
-                    del self[entry.key]
-        finally:
-            self._is_removing = False
+        while self._dead:
+            entry = self._dead.pop()
+            if self.get(entry.key) is entry:
+                del self[entry.key]
+            del entry  # and with it its key, whose values may die
 
     def _hold(self) -> None:
         with LOCK:
             self._alive_at_exit = [entry() for entry in list(self.values())]
+
+
+class WeakMemo(Generic[K, V]):
+    """Facts about objects, by identity; a fact disappears after its object.
+
+    As `WeakKeyDictionary`, but the death of an object runs no Python code, as in `WeakTable`.
+    """
+
+    def __init__(self) -> None:
+        """No facts."""
+        self._facts: dict[int, tuple[Entry, V]] = {}
+        self._dead: list[Entry] = []
+
+    def get(self, key: K) -> V | None:
+        """The fact about an object, or None."""
+        found = self._facts.get(id(key))
+        return found[1] if found is not None and found[0]() is key else None
+
+    def __setitem__(self, key: K, value: V) -> None:
+        """Store the fact about an object."""
+        entry = Entry(key, self._dead.append)
+        entry.key = id(key)
+        with LOCK:
+            self._facts[entry.key] = entry, value
+            while self._dead:
+                entry = self._dead.pop()
+                if entry.key in self._facts and self._facts[entry.key][0] is entry:
+                    del self._facts[entry.key]
+
+    def __contains__(self, key: K) -> bool:
+        found = self._facts.get(id(key))
+        return found is not None and found[0]() is key
+
+    def __getitem__(self, key: K) -> V:
+        return self._facts[id(key)][1]
+
+    def __len__(self) -> int:
+        return len(self._facts)
 
 
 @cache

@@ -29,8 +29,8 @@ def gradient(
 
     Args:
         f: an argument of `trace`, with one scalar (or 1×1) output.
-        wrt: inputs, all by default. The result is a tuple with one entry for each. It is a bare array if ``wrt``
-            is one symbol, name or position outside a list, or if it is left out and ``f`` has one argument.
+        wrt: inputs, all by default. The result is a tuple with one entry for each. It is a bare array if
+            ``wrt`` is one symbol, name or position outside a list, or is left out and ``f`` has one argument.
         mode: "reverse" (one pullback) or "forward" (one pushforward for each element of ``wrt``).
         inputs: order and grouping of the arguments, as in `trace`; ``wrt`` never changes them.
 

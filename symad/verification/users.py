@@ -77,8 +77,8 @@ def verify(
         f: what `trace` takes.
         wrt: inputs, all by default.
         value: a candidate for f itself.
-        gradient: one part for each wrt entry, in its shape; bare as the result of `gradient`. For scalar inputs also
-            a vector of all of them. Row and column vectors count as the same.
+        gradient: one part for each wrt entry, in its shape; one bare part where `gradient` gives one. For
+            scalar inputs also a vector of all of them. Row and column vectors count as the same.
         jacobian: rows are the outputs flattened in order, columns the wrt elements; also an array
             (output axes..., wrt axes...), or SymPy's order (wrt axes..., output axes...).
         hessian: N×N over all wrt elements flattened in order.

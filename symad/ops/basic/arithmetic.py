@@ -12,12 +12,12 @@ from fractions import Fraction
 from functools import lru_cache
 from math import gcd, log10
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symad.core.dims import Shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
+from symad.core.interning import WeakMemo
 from symad.core.questions import (
     Array,
     Count,
@@ -322,7 +322,7 @@ def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
     return tangent_of_shape(add_tangents(terms), y.shape)
 
 
-_OTHERS: WeakKeyDictionary[Node, list[Node]] = WeakKeyDictionary()
+_OTHERS: WeakMemo[Node, list[Node]] = WeakMemo()
 
 
 def _products_of_others(op: Mul, y: Node) -> list[Node]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import sympy
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node, Op, topological
+from symad.core.interning import WeakMemo
 from symad.core.questions import definition, evaluate
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.softmax import Softmax
@@ -44,7 +44,7 @@ ODD = {
 }  # fmt: skip
 """Functions that are 0 at 0."""
 
-_known: WeakKeyDictionary[Node, tuple[Array | None, States | None]] = WeakKeyDictionary()
+_known: WeakMemo[Node, tuple[Array | None, States | None]] = WeakMemo()
 _point: ContextVar[Mapping[Node, Number] | None] = ContextVar("point", default=None)
 
 

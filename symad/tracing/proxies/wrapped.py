@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, lru_cache, singledispatch
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import sympy
@@ -14,6 +13,7 @@ import sympy
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape, broadcast_shapes, format_shape
 from symad.core.graph import Node, op_of
+from symad.core.interning import WeakMemo
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.arrays.stacking import stack
@@ -136,7 +136,7 @@ def node_of_number(expression: sympy.Number) -> Node:
     return constant(expression)
 
 
-_SHAPED: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
+_SHAPED: WeakMemo[Node, bool] = WeakMemo()
 
 
 @cache

@@ -125,7 +125,7 @@ def test_a_dict_that_does_not_fit_the_function_is_named(wrong):
 
     with pytest.raises(TraceError, match=r"model\(W, X\)"):
         symad.trace(model, inputs=wrong)
-    with pytest.raises(TraceError, match="b of .* by position"):
+    with pytest.raises(TraceError, match=r"b of .* by position"):
         symad.trace(lambda a, *, b: a * b, inputs={"a": (), "b": ()})
 
 
