@@ -124,6 +124,11 @@ def as_float(value: Number) -> float:
         return float("inf") if value > 0 else -float("inf")
 
 
+def _of_floats(value: Any) -> Any:
+    objects = isinstance(value, np.ndarray) and value.dtype == object
+    return np.frompyfunc(as_float, 1, 1)(value).astype(np.float64) if objects else value
+
+
 class Floats(Domain["Array | float"]):
     """Floating-point numbers and arrays of them, with NumPy's IEEE semantics."""
 
@@ -132,8 +137,8 @@ class Floats(Domain["Array | float"]):
         return as_float(value)
 
     def apply(self, head: sympy.FunctionClass, *values: Array | float) -> Array | float:
-        """Calls NumPy or SciPy."""
-        return numpy_function(head)(*values)
+        """Calls NumPy or SciPy; Python's integers in arrays of objects become floats, as single ones do."""
+        return numpy_function(head)(*map(_of_floats, values))
 
     def power(self, base: Array | float, exponent: Array | float) -> Array | float:
         """NumPy's power on floats: NaN where the real power does not exist."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
@@ -30,7 +31,7 @@ from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import SESSION, Session
 from symad.tracing.proxies.surroundings import tracing
 from symad.tracing.proxies.wrapped import Wrapped, as_node
-from symad.tracing.users_line import scipys_call_in, users_line_in
+from symad.tracing.users_line import library_call_in, users_line_in
 from symad.tracing.wrt import as_outputs, symbol_like
 
 
@@ -55,7 +56,8 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
             derivative here, or returns a value that is not a number.
     """
     name = getattr(f, "__name__", "f")
-    grouping, nodes = _inputs(f, inputs)
+    with _told_of_recursion(name):
+        grouping, nodes = _inputs(f, inputs)
     dims = frozenset().union(*(dim_symbols(node.shape) for node in nodes))
     symbols = {symbol_of(node): node for node in nodes}
     for symbol in symbols:
@@ -67,7 +69,7 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
     known = dims | (around.dims - set(symbols))
     frames = Frames(Proxy, _node_of)
     opened = Session(f"the traced function {name}", known, symbols, around, frames=frames)
-    with tracing(opened), told_of_rewriting(frames.follow):
+    with tracing(opened), told_of_rewriting(frames.follow), _told_of_recursion(name):
         structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
     title = name if name.isidentifier() else "f"
     plain = all(argument.structure is None for argument in grouping)
@@ -97,13 +99,20 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
         return reading_stand_ins(f)(*values)
     except TypeError as error:
         told = str(error)
-        _refuse_scipy(name, error)
+        _refuse_library(name, error)
         if any(text in told for text in SIZES_NEEDED):
             raise TraceError(
                 f"{name} calls a function that takes sizes as numbers with one that is a symbol, perhaps "
                 f"x.shape[0]{users_line_in(error)}; instead of a loop over range(x.shape[0]) write sums of "
                 "arrays, functions.scan or functions.fold; np.zeros, np.ones, np.full, np.eye, np.identity, "
                 "np.tri, np.arange and np.linspace take symbols; or trace it with shapes that are numbers "
+                f"({error})"
+            ) from error
+        if "truth value of Relational" in told:
+            raise TraceError(
+                f"{name} decides by a comparison of SymPy expressions{users_line_in(error)}, perhaps of a "
+                "symbolic dimension x.shape[0]: its truth depends on the values of a call; use sympy.Min, "
+                "sympy.Max or sympy.Piecewise, np.where for traced values, or shapes that are numbers "
                 f"({error})"
             ) from error
         if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
@@ -129,10 +138,10 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
                 "the values in a list and use np.stack(list) or np.array(list), or fill np.zeros_like(x) of "
                 "a traced x, instead of filling an array"
             ) from error
-        _refuse_scipy(name, error)
+        _refuse_library(name, error)
         raise
     except (AttributeError, RuntimeError) as error:
-        _refuse_scipy(name, error)
+        _refuse_library(name, error)
         raise
     except IndexError as error:
         if "only integers, slices" in str(error):
@@ -140,6 +149,19 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
                 f"{name} indexes a NumPy array by a traced array; use functions.lookup(array, index)"
             ) from error
         raise
+
+
+@contextmanager
+def _told_of_recursion(name: str) -> Iterator[None]:
+    """A context in which a recursion without end is an error that names its likely cause."""
+    try:
+        yield
+    except RecursionError as error:
+        _refuse_library(name, error)
+        raise TraceError(
+            f"the recursion does not end while {name} is traced{users_line_in(error)}: a list contains "
+            "itself, or a function calls itself until a condition holds that depends on data"
+        ) from error
 
 
 SIZES_NEEDED = (
@@ -150,17 +172,17 @@ SIZES_NEEDED = (
 """Messages of Python, NumPy and SymPy for an expression in place of a number of elements."""
 
 
-def _refuse_scipy(name: str, error: Exception) -> None:
-    """Raise the error that a function of SciPy does not support traced values, if an error comes from one.
+def _refuse_library(name: str, error: Exception) -> None:
+    """Raise the error that a function of a library does not support traced values, if an error is from one.
 
     Raises:
         TraceError: it comes from one.
     """
-    if not isinstance(error.__cause__, TraceError) and (call := scipys_call_in(error)):
+    if not isinstance(error.__cause__, TraceError) and (call := library_call_in(error)):
         raise TraceError(
-            f"{name} calls {call}, which computes with arrays of numbers and is not made for "
-            "traced values; use NumPy's functions, the ufuncs of scipy.special, symad.functions, or "
-            f"symad.register_function ({error})"
+            f"{name} calls {call}{users_line_in(error)}, which computes with arrays of numbers and is not "
+            "made for traced values; use NumPy's functions and arrays, the ufuncs of scipy.special, "
+            f"symad.functions, or symad.register_function ({error})"
         ) from error
 
 

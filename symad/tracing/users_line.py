@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import sys
 import traceback
@@ -17,31 +18,50 @@ LIBRARIES = frozenset(
 """Packages whose code is not the user's; other installed packages are treated like the user's own code."""
 
 
-def scipys_call() -> str:
-    """The function of SciPy that is running; empty if there is none."""
+OF_SPARSE_ARRAYS = "symad.tracing.from_numpy.scipy_sparse"
+"""The module of the functions that replace methods of SciPy's sparse arrays; its errors name them."""
+
+
+NUMBERS_ALONE = ("scipy", "pandas", "sklearn", "statsmodels")
+"""Libraries whose functions compute with arrays of numbers, and say nothing of use about traced values."""
+
+
+def library_call() -> str:
+    """The function of such a library that is running; empty if there is none."""
     frame: FrameType | None = sys._getframe(1)
     found = ""
     while frame is not None:
-        found = _name_in_scipy(frame) or found
+        found = _name_in_library(frame) or found
         frame = frame.f_back
     return found
 
 
-def scipys_call_in(error: BaseException) -> str:
-    """The first function of SciPy in the traceback of an error; empty if there is none."""
-    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    return next(filter(None, map(_name_in_scipy, frames)), "")
+def library_call_in(error: BaseException) -> str:
+    """The first function of a library in the traceback of an error; empty if there is none.
+
+    It is empty as well if the error comes from symad's replacement for the function.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if any(frame.f_globals.get("__name__") == OF_SPARSE_ARRAYS for frame in frames):
+        return ""
+    return next(filter(None, map(_name_in_library, frames)), "")
 
 
-def _name_in_scipy(frame: FrameType) -> str:
-    """The function that a frame runs, such as scipy.special.polygamma; empty if it is not of SciPy."""
-    module = str(frame.f_globals.get("__name__", ""))
-    return f"{'.'.join(module.split('.')[:2])}.{frame.f_code.co_name}" if module.startswith("scipy.") else ""
+def _name_in_library(frame: FrameType) -> str:
+    """The function that a frame runs, as scipy.special.polygamma or pandas.Series; empty for other code."""
+    library, *modules = str(frame.f_globals.get("__name__", "")).split(".")
+    if library not in NUMBERS_ALONE or not modules:
+        return ""
+    name, object_ = frame.f_code.co_name, frame.f_locals.get("self")
+    if library == "scipy" or object_ is None:
+        return f"{library}.{modules[0]}.{name}"
+    return f"{library}.{type(object_).__name__}" + ("" if name == "__init__" else f".{name}")
 
 
 def is_scipys_code(frame: FrameType) -> bool:
-    """True if a frame belongs to SciPy."""
-    return bool(_name_in_scipy(frame))
+    """True if a frame belongs to SciPy, except for its sparse arrays, which hold numbers alone."""
+    name = _name_in_library(frame)
+    return name.startswith("scipy.") and not name.startswith("scipy.sparse")
 
 
 def is_users_code(frame: FrameType) -> bool:
@@ -61,8 +81,9 @@ def users_line() -> str:
 
 def users_line_in(error: BaseException) -> str:
     """The innermost line of the user's code in the traceback of an error, as `users_line` writes it."""
-    lines = [_line(frame, number) for frame, number in traceback.walk_tb(error.__traceback__)]
-    return next(filter(None, reversed(lines)), "")
+    lines = list(traceback.walk_tb(error.__traceback__))[::-1]
+    lines.sort(key=lambda line: bool(_name_in_library(line[0])))  # a line of pandas only if there is no other
+    return next(filter(None, itertools.starmap(_line, lines)), "")
 
 
 def _line(frame: FrameType, number: int) -> str:

@@ -17,6 +17,7 @@ from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.arrays.stacking import concatenate
+from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.shaping import broadcast_to, flatten, reshape
 from symad.ops.basic.sources import ArrayConstant, array_constant, constant, iota
 from symad.ops.elementwise.selection import compare, select
@@ -41,6 +42,30 @@ def write_elements_traced(y: Proxy, key: Index, value: Array | float) -> None:
         y._become(assigned(y._node, key, value), what)
 
 
+def add_to_elements(y: Proxy, key: Index, value: ArrayLike, sign: int) -> None:
+    """``np.add.at(y, key, value)``, or ``np.subtract.at`` for sign -1."""
+    what = "np.add.at or np.subtract.at of"
+    check_owned(y, what)
+    y._become(added(y._node, key, mul(constant(sign), number(value))), what)
+
+
+def added(y: Node, key: Any, value: Node) -> Node:
+    """The array y with values added to the elements at a key, each as often as the key names it.
+
+    Raises:
+        ShapeError: the key or the shape of the value does not fit.
+    """
+    key, what = mask_of(key), "np.add.at(y, key, value)"
+    if (mask := _traced_mask(key)) is not None:
+        kept = broadcast_to(_widened(mask, y), y.shape)
+        return add(y, select(*broadcast(kept, value, constant(0))))
+    places: Any = _known_places(y, key, what)
+    chosen = getitem(reshape(iota(size(y.shape)), y.shape), key) if places is None else array_constant(places)
+    values = flatten(_fitted(value, chosen.shape, y, what))
+    sums = Node.of(ScatterAdd(size(y.shape)), (flatten(chosen), values))
+    return add(y, reshape(sums, y.shape))
+
+
 def assigned(y: Node, key: Any, value: ArrayLike) -> Node:
     """The array y with the elements at a key exchanged; if an element occurs twice, the last counts.
 
@@ -62,17 +87,10 @@ def assigned(y: Node, key: Any, value: ArrayLike) -> Node:
                 "np.where(mask, values, y) with values in the shape of y"
             )
         return select(*broadcast(_widened(mask, y), new, y))
-    keys = key if isinstance(key, tuple) else (key,)
-    traced = any(isinstance(k, Proxy) for k in keys)
-    if is_concrete(y.shape) and not traced:
-        places = np.arange(int(size(y.shape))).reshape(tuple(map(int, y.shape)))
-        try:
-            chosen_places = np.asarray(places[key])
-        except IndexError as error:
-            raise ShapeError(
-                f"y[key] = value of a traced y of shape {format_shape(y.shape)}: {error}"
-            ) from None
+    chosen_places = _known_places(y, key, "y[key] = value")
+    if chosen_places is not None:
         return _known(y, chosen_places, new)
+    keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys):
         raise TraceError(
             "y[positions] = values needs known positions and axes of known length: one element may be named "
@@ -86,6 +104,18 @@ def assigned(y: Node, key: Any, value: ArrayLike) -> Node:
     return reshape(select(compare(">", hits, constant(0)), made, flatten(y)), y.shape)
 
 
+def _known_places(y: Node, key: Any, what: str) -> np.ndarray | None:
+    """The places of the elements at a key in the flattened y; None if they depend on data or symbols."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(k, Proxy) for k in keys) or not is_concrete(y.shape):
+        return None
+    places = np.arange(int(size(y.shape))).reshape(tuple(map(int, y.shape)))
+    try:
+        return np.asarray(places[key])
+    except IndexError as error:
+        raise ShapeError(f"{what} of a traced y of shape {format_shape(y.shape)}: {error}") from None
+
+
 def _known(y: Node, chosen: np.ndarray, new: Node) -> Node:
     """Elements at known positions, by one gather from the old and the new ones."""
     count = int(size(y.shape))
@@ -96,15 +126,15 @@ def _known(y: Node, chosen: np.ndarray, new: Node) -> Node:
     return reshape(rows, y.shape)
 
 
-def _fitted(new: Node, shape: Shape, y: Node) -> Node:
-    """The value in the shape of the elements it replaces, without leading axes of length 1."""
+def _fitted(new: Node, shape: Shape, y: Node, what: str = "y[key] = value") -> Node:
+    """The value in the shape of the elements that a key names, without leading axes of length 1."""
     while len(new.shape) > len(shape) and new.shape[0] == 1:
         new = reshape(new, new.shape[1:])
     try:
         return broadcast_to(new, tuple(shape))
     except ShapeError:
         raise ShapeError(
-            f"y[key] = value of a traced y of shape {format_shape(y.shape)}: the key names elements of shape "
+            f"{what} of a traced y of shape {format_shape(y.shape)}: the key names elements of shape "
             f"{format_shape(tuple(shape))}, the value has shape {format_shape(new.shape)}"
         ) from None
 

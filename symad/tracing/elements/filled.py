@@ -108,8 +108,8 @@ class Filled(np.ndarray):
                 options["out"] = tuple(_plain(v) for v in out)
             found = getattr(ufunc, method)(*plain, **options)
             return refilled(found) if not out else out[0] if len(out) == 1 else out
-        if method == "at":
-            raise TraceError(f"np.{ufunc.__name__}.at{users_line()} is not supported on traced values")
+        if method == "at" and isinstance(inputs[0], Filled):
+            inputs = (inputs[0]._become_traced(), *inputs[1:])
         found = getattr(ufunc, method)(*map(unfilled, inputs), **{k: unfilled(v) for k, v in options.items()})
         return written(found, out) if out else found
 

@@ -34,7 +34,7 @@ from symad.core.arrays import Array
 from symad.core.forking import hold_while_forking
 from symad.errors import SymadError
 from symad.tracing.elements.filled import Filled, holds_traced, refilled, unfilled
-from symad.tracing.from_numpy import lists, scipy_stats
+from symad.tracing.from_numpy import lists, scipy_sparse, scipy_stats
 from symad.tracing.from_numpy.symbolic_sizes import of_symbolic_size
 from symad.tracing.inlining import inline
 from symad.tracing.proxies.proxy import Proxy
@@ -168,7 +168,7 @@ def constructors_take_proxies() -> Iterator[None]:
         with _LOCK:
             _traces, counted = _traces + 1, True
             if _traces == 1:
-                for place, made in (*_in_numpy(), *_in_scipy(), *scipy_stats.replacements()):
+                for place, made in (*_in_numpy(), *_in_scipy()):
                     held = vars(place)
                     _originals.append((place, {name: held[name] for name in made}))
                     _put(place, made)
@@ -219,9 +219,13 @@ def _in_numpy() -> tuple[tuple[Place, dict[str, Function]], ...]:
 
 
 def _in_scipy() -> list[tuple[Place, dict[str, Function]]]:
-    """The modules of SciPy whose short formulas in Python, such as polygamma, call NumPy's asarray."""
+    """Classes of SciPy, and modules whose short formulas, such as that of polygamma, call NumPy's asarray."""
+    found: list[tuple[Place, dict[str, Function]]] = []
+    found += [*scipy_stats.replacements(), *scipy_sparse.replacements()]
     basic = sys.modules.get("scipy.special._basic")
-    return [(basic, {"asarray": _SCIPYS_ASARRAY})] if basic is not None and hasattr(basic, "asarray") else []
+    if basic is not None and hasattr(basic, "asarray"):
+        found.append((basic, {"asarray": _SCIPYS_ASARRAY}))
+    return found
 
 
 _SCIPYS_ASARRAY = _converter(np.asarray, False)

@@ -14,28 +14,32 @@ import numpy as np
 import sympy
 from sympy.codegen.numpy_nodes import logaddexp
 
+from symad.core.dims import format_shape
 from symad.core.graph import Node
-from symad.errors import TraceError
+from symad.errors import ShapeError, TraceError
 from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.arrays import softmax
+from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.basic.arithmetic import div, mul, neg, sub
 from symad.ops.basic.contraction import contract
 from symad.ops.basic.shaping import reshape
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import array_constant, constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
+from symad.tracing.elements.assigning import add_to_elements
 from symad.tracing.elements.chosen import Chosen
-from symad.tracing.elements.filled import written
+from symad.tracing.elements.filled import holds_traced, written
 from symad.tracing.from_numpy.functions.reductions import running
 from symad.tracing.from_numpy.functions.shapes import moveaxis
 from symad.tracing.from_numpy.options import cannot_matter, refuse
-from symad.tracing.from_numpy.registry import normal_axes
+from symad.tracing.from_numpy.registry import along, normal_axes
 from symad.tracing.from_numpy.scipy_ufuncs import SCIPY, cbrt, square
 from symad.tracing.proxies.arithmetic import floor_divide, plus, remainder, times
 from symad.tracing.proxies.array_protocol import FUNCTIONS, UFUNCS, call_ufunc, function_of_numpy
 from symad.tracing.proxies.proxy import Proxy, elementwise, truth
 from symad.tracing.proxies.wrapped import as_node, broadcast, condition, matrix_product, number
+from symad.tracing.users_line import users_line
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike
@@ -185,8 +189,8 @@ def call_ufunc_traced(
     """A ufunc, or one of its methods, on values that include a proxy.
 
     Raises:
-        TraceError: the ufunc has no SymPy function; it writes into an array; an option is not supported; or
-            its method is ``at`` or ``reduceat``.
+        TraceError: the ufunc has no SymPy function; it writes into an array; or an option or a method is not
+            supported.
     """
     name = ufunc.__name__
     out = options.pop("out", None) or ()
@@ -198,7 +202,8 @@ def call_ufunc_traced(
     reads = _reads(name, method)
     if answer is None or reads is None:
         raise TraceError(
-            f"np.{name}.{method} is not supported on traced values; use np.where or a contraction"
+            f"np.{name}.{method}{users_line()} is not supported on traced values; use np.where, np.add.at, a "
+            "reduction or a contraction"
         )
     given = {k: v for k, v in options.items() if v is not np._NoValue and (k in reads or not _stored(k, v))}
     for option in [k for k in given if k not in reads]:
@@ -220,6 +225,10 @@ def _reads(name: str, method: str) -> tuple[str, ...] | None:
         return None if known is None else tuple(signature(FUNCTIONS[function_of_numpy(known)]).parameters)[1:]
     if method == "accumulate":
         return ("axis",) if name in ("add", "multiply", *RUNNING) else None
+    if method == "reduceat":
+        return ("axis",) if name in REDUCTIONS or name == "logaddexp" else None
+    if method == "at":
+        return () if name in SIGNS else None
     return ("axis", "keepdims") if name == "vecdot" else ()
 
 
@@ -290,4 +299,46 @@ def _with_vector(name: str, a: ArrayLike, b: ArrayLike) -> Proxy:
     return (left[..., None, :] @ right)[..., 0, :]
 
 
-METHODS = {"__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer}
+SIGNS = {"add": 1, "subtract": -1}
+"""The ufuncs whose method ``at`` is traced, and the sign of what they add."""
+
+
+def _at(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+    target, places, *values = inputs
+    if not isinstance(target, Proxy):
+        written(0, (target,))
+    add_to_elements(target, places, *values, SIGNS[name])
+
+
+def _reduceat(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Proxy:
+    """y_k from the elements at i_k, i_k + 1, ... before i_(k+1), or that at i_k alone if i_(k+1) <= i_k.
+
+    All sums are one gather and one scatter; other functions are reduced segment by segment.
+    """
+    y, k = along(inputs[0], options.get("axis", 0))
+    length = y.shape[k]
+    if holds_traced(inputs[1]) or not isinstance(length, int):
+        raise TraceError(
+            f"np.{name}.reduceat{users_line()} of a traced value of shape {format_shape(y.shape)}: the first "
+            "places of the segments and the length of the axis must be known numbers"
+        )
+    first = np.asarray(inputs[1])
+    if first.ndim != 1 or first.dtype.kind not in "iu" or np.any((first < 0) | (first >= length)):
+        raise ShapeError(f"np.{name}.reduceat: {inputs[1]!r} are not places in 0..{length - 1}")
+    ends = np.maximum(np.append(first[1:], length), first + 1)
+    rows = moveaxis(Proxy(y), k, 0)
+    if name == "add":
+        places = np.concatenate([np.arange(a, b) for a, b in zip(first, ends, strict=True)])
+        segments = np.repeat(np.arange(len(first)), ends - first)
+        terms = gather(number(rows), array_constant(places))
+        sums = Proxy(Node.of(ScatterAdd(len(first)), (array_constant(segments), terms)))
+    else:
+        parts = [rows[int(a) : int(b)] for a, b in zip(first, ends, strict=True)]
+        sums = np.stack([_reduce(ufunc, name, (part,), {}) for part in parts])
+    return moveaxis(sums, 0, k)
+
+
+METHODS = {
+    "__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at,
+    "reduceat": _reduceat,
+}  # fmt: skip

@@ -43,6 +43,7 @@ from symad.tracing.proxies.wrapped import (
     broadcast,
     convertible,
     is_condition,
+    is_sparse,
     matrix_product,
     number,
 )
@@ -291,7 +292,7 @@ class Proxy(Valueless):
         return elementwise(floor_divide, self, other), elementwise(remainder, self, other)
 
     def __matmul__(self, other: ArrayLike) -> Proxy:
-        return Proxy(matrix_product(self, other))
+        return NotImplemented if is_sparse(other) else Proxy(matrix_product(self, other))
 
     def __rmatmul__(self, other: ArrayLike) -> Proxy:
         return Proxy(matrix_product(other, self))

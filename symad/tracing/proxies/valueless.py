@@ -8,7 +8,7 @@ from symad.core.dims import format_shape
 from symad.errors import TraceError
 from symad.ops.basic.sources import constant_value
 from symad.tracing.proxies.wrapped import Wrapped
-from symad.tracing.users_line import scipys_call, users_line
+from symad.tracing.users_line import library_call, users_line
 
 
 class Valueless(Wrapped):
@@ -17,7 +17,7 @@ class Valueless(Wrapped):
     __slots__ = ()
 
     def _no_value(self, what: str, advice: str) -> NoReturn:
-        if call := scipys_call():
+        if call := library_call():
             advice += (
                 f"; {call} is not made for traced values: symad.functions has logsumexp, softmax, "
                 "log_softmax, solve_triangular and cho_solve"

@@ -56,12 +56,17 @@ _CONVERTIBLE = (
 
 def convertible(value: ArrayLike) -> bool:
     """True if a value can be an operand beside a proxy."""
-    return isinstance(value, _CONVERTIBLE) or is_foreign_array(value)
+    return isinstance(value, _CONVERTIBLE) or is_foreign_array(value) or is_sparse(value)
 
 
 def is_foreign_array(value: object) -> bool:
     """True for arrays of other libraries that NumPy converts by ``__array__``, such as tensors of PyTorch."""
     return hasattr(type(value), "__array__") and hasattr(type(value), "shape")
+
+
+def is_sparse(value: object) -> bool:
+    """True for the sparse arrays and matrices of SciPy."""
+    return type(value).__module__.startswith("scipy.sparse") and hasattr(value, "tocoo")
 
 
 def _of_foreign_array(value: Any) -> Array:
@@ -105,7 +110,12 @@ def as_node(value: ArrayLike) -> Node:
         return node_of_expression(value)
     if (refuse := getattr(value, "_refuse", None)) is not None:  # elements chosen by a condition
         refuse("a value")
-    return array_constant(_of_foreign_array(value)) if is_foreign_array(value) else constant(value)
+    if is_sparse(value):
+        raise TraceError(
+            f"a sparse array of SciPy of shape {format_shape(value.shape)} beside a traced value"
+            f"{users_line()}: only products are traced, A @ x, x @ A and A.dot(x); use A.toarray() elsewhere"
+        )
+    return as_node(_of_foreign_array(value)) if is_foreign_array(value) else constant(value)
 
 
 def _stacked(values: Iterable[ArrayLike]) -> Node:

@@ -144,7 +144,8 @@ def have_values(outputs: Sequence[Node]) -> bool:
 def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Number], watched: Array) -> bool:
     """Whether all watched elements differ visibly at a point when evaluated to many digits."""
     try:
-        u, v = (np.asarray(x) for x in evaluate_all((a, b), point, PRECISIONS[0]))
+        both = evaluate_all((a, b), point, PRECISIONS[0])
+        u, v = (np.asarray(np.asarray(x) * 1) for x in both)  # truth values as 1 and 0
     except (SymadError, ArithmeticError, ValueError, TypeError):
         return True
     return all(abs(p - q) > VISIBLE * (abs(p) + abs(q)) for p, q in zip(u[watched], v[watched], strict=True))
