@@ -153,7 +153,7 @@ class _Search:
         self.evaluations, self.history = 0, []
         self.r = self.residuals(x)
         if not np.all(np.isfinite(self.r)):
-            raise EvaluationError("the residuals are not finite at the start: choose another x0")
+            raise EvaluationError(problem.not_finite("the residuals are", x))
         self.value = float(self.r @ self.r) / 2
         self.update(0.0)
 

@@ -14,6 +14,7 @@ import numpy as np
 from symad.errors import EvaluationError
 from symad.numeric.plain_numbers import plain_fields
 from symad.numeric.solvers.newton_directions import Directions
+from symad.numeric.solvers.restrictions import Restrictions, curvature_of
 from symad.numeric.solvers.solver_variables import Unknowns, Vector, entries_of
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -35,7 +36,7 @@ class Minimum:
     Attributes:
         x: the point, in the form of the start.
         value: f at x.
-        slope: the largest component of |∇f| at x.
+        slope: the largest component of |∇f| at x, without what bounds and constraints balance.
         converged: whether the slope is within the tolerance, or f is minimal to its last digits.
         message: the reason why it stopped.
         history: the start and the point after each iteration.
@@ -51,6 +52,9 @@ class Minimum:
     history: list[Step] = field(repr=False)
     evaluations: int
     products: int = 0
+    problem: Unknowns | None = field(default=None, repr=False)
+    point: Vector | None = field(default=None, repr=False)
+    restrictions: Restrictions | None = field(default=None, repr=False)
 
     __repr__ = plain_fields
 
@@ -69,6 +73,36 @@ class Minimum:
             raise ArithmeticError(f"no minimum: {self.message}; f = {self.value}, |∇f| = {self.slope}")
         return self
 
+    def standard_errors(self) -> Any:
+        """√diag(H⁻¹), H = ∇²f at x, in the form of the unknowns.
+
+        These are the standard errors of maximum likelihood if f is the negative logarithm of the likelihood:
+        a sum over the observations, not a mean. Along active constraints they are √diag(Z (ZᵀHZ)⁻¹ Zᵀ), with
+        H of the Lagrangian and Z a basis of the directions that the constraints leave (Aitchison and Silvey
+        1958). An unknown at a bound has none: NaN.
+
+        Raises:
+            EvaluationError: H is not positive definite in these directions.
+        """
+        if self.problem is None or self.point is None:
+            raise EvaluationError("standard errors need the result of symad.numeric.minimize")
+        basis, curvature, free = np.eye(len(self.point)), self.problem.hessian(self.point), True
+        if self.restrictions is not None:
+            _, gradient = self.problem.value_and_gradient(self.point)
+            found = self.restrictions.conditions(self.point, gradient)
+            basis, free = found.directions(), found.free
+            curvature = curvature_of(self.problem, self.restrictions, self.point, found)
+        inner = basis.T @ curvature @ basis
+        scale = np.sqrt(np.maximum(np.diag(inner), 0))
+        scaled = inner / np.outer(scale, scale) if scale.all() else np.zeros_like(inner)
+        if np.linalg.eigvalsh(scaled).min(initial=1.0) < 10 * len(inner) * EPSILON:
+            raise EvaluationError(
+                "standard errors need a Hessian that is positive definite at the minimum; it is not: some "
+                "combination of the unknowns does not change f"
+            )
+        spread = np.linalg.solve(np.linalg.cholesky(scaled), (basis / scale).T)
+        return self.problem.unpack(np.where(free, np.sqrt((spread**2).sum(axis=0)), np.nan))
+
 
 @dataclass
 class Path:
@@ -78,6 +112,7 @@ class Path:
     x: Vector
     tolerance: float
     watch: Callable[[Any], None] | None = None
+    restrictions: Restrictions | None = None
     evaluations: int = 0
     products: int = 0
     history: list[Step] = field(default_factory=list)
@@ -91,14 +126,16 @@ class Path:
         """
         self.value, self.gradient = self.both(self.x)
         if not np.isfinite(self.value):
-            start = self.problem.unpack(self.x)
-            raise EvaluationError(f"f or its gradient is not finite at the start {start}: choose another x0")
+            raise EvaluationError(self.problem.not_finite("f or its gradient is", self.x))
         self.move(self.x, self.value, self.gradient)
 
     @property
     def slope(self) -> float:
-        """The largest component of the gradient."""
-        return float(np.abs(self.gradient).max(initial=0.0))
+        """The largest component of the gradient, without what bounds and constraints balance."""
+        rest = self.gradient
+        if self.restrictions is not None and np.all(np.isfinite(rest)):
+            rest = self.restrictions.conditions(self.x, rest).rest
+        return float(np.abs(rest).max(initial=0.0))
 
     def both(self, x: Vector) -> tuple[float, Vector]:
         """f and ∇f at x, counted; f counts as infinite where its value is not finite."""
@@ -124,6 +161,16 @@ class Path:
         """Whether the slope is within the tolerance."""
         return self.slope <= self.tolerance
 
+    @property
+    def violation(self) -> float:
+        """The largest distance from what bounds and constraints allow."""
+        return 0.0 if self.restrictions is None else self.restrictions.violation(self.x)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether bounds and constraints hold to rounding."""
+        return self.violation <= FEASIBLE * max(1.0, float(np.abs(self.x).max(initial=0.0)))
+
     def flat(self, decrease: float, digits: float = 4 * EPSILON) -> bool:
         """Whether the decrease that a quadratic model predicts is below the rounding error of f."""
         return decrease <= digits * abs(self.value)
@@ -135,20 +182,31 @@ class Path:
 
     def stopped(self, message: str) -> Minimum:
         """The result when a method gives up: a minimum if the predicted decrease is below 10⁻¹⁰ of f."""
+        if not self.feasible:
+            return self.finish(False, f"{message}; a constraint is violated by {self.violation:.1e}")
         if self.small:
             return self.finish(True, SLOPE_IS_SMALL)
         with np.errstate(all="ignore"):
             few = len(self.x) <= MAX_HESSIAN_CHECKED
+            if self.restrictions is not None and not few:
+                return self.finish(False, message)
             promised = self.newton_decrease() if few else self.product_decrease()
         return self.finish(True, VALUE_IS_FLAT) if self.flat(promised, 1e-10) else self.finish(False, message)
 
     def newton_decrease(self) -> float:
         """The decrease that Newton's step predicts; infinite if the Hessian is not positive definite."""
-        hessian = self.problem.curvature(self.x)
+        gradient = self.gradient
+        if self.restrictions is None:
+            hessian = self.problem.curvature(self.x)
+        else:
+            found = self.restrictions.conditions(self.x, gradient)
+            basis = found.directions()
+            hessian = basis.T @ curvature_of(self.problem, self.restrictions, self.x, found) @ basis
+            gradient = basis.T @ found.rest
         if not np.all(np.isfinite(entries_of(hessian))):
             return np.inf
-        direction, definite = self.directions(hessian, self.gradient)
-        return -float(self.gradient @ direction) / 2 if definite else np.inf
+        direction, definite = self.directions(hessian, gradient)
+        return -float(gradient @ direction) / 2 if definite else np.inf
 
     def product_decrease(self) -> float:
         """The predicted decrease, by conjugate gradients."""
@@ -158,7 +216,7 @@ class Path:
         """The result."""
         return Minimum(
             self.problem.unpack(self.x), self.value, self.slope, converged, message, self.history,
-            self.evaluations, self.products,
+            self.evaluations, self.products, self.problem, self.x, self.restrictions,
         )  # fmt: skip
 
 
@@ -167,6 +225,9 @@ MAX_HESSIAN_CHECKED = 200
 
 Origin: it bounds the work of a Cholesky factorization, n³/3; not measured.
 """
+
+FEASIBLE = 1e-8
+"""The largest violation of a constraint at a minimum, relative to the largest unknown if that is above 1."""
 
 SLOPE_IS_SMALL = "the slope is within the tolerance"
 VALUE_IS_FLAT = "f cannot decrease any more in floating point"

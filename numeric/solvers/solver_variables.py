@@ -167,6 +167,22 @@ class Unknowns:
         """A derivative as a function of the arguments."""
         return lower(graph)
 
+    def not_finite(self, what: str, start: Vector) -> str:
+        """The message for a function that is not finite at a start; it names data that are not finite."""
+        told = []
+        for place, value in self.data.items():
+            if (wrong := np.argwhere(~np.isfinite(value))).size or not np.all(np.isfinite(value)):
+                first = tuple(map(int, wrong[0]))
+                element = f" at {first}" if first else ""
+                told.append(
+                    f"{self.graph.inputs[place]} is {value[first]}{element}"
+                    + (f", and not finite in {len(wrong)} of {value.size} elements" if len(wrong) > 1 else "")
+                )
+        where = f"{what} not finite at the start {self.unpack(start)}"
+        if told:
+            return f"{where}, and neither are the data: {'; '.join(told)}; leave these out, or mask them in f"
+        return f"{where}: choose another x0"
+
     @property
     def count(self) -> int | None:
         """The number of residuals if `residuals` returns a shorter vector of the same norm; else None."""

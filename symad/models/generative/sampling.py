@@ -68,7 +68,7 @@ def _inverts(cdf: sympy.Expr, x: sympy.Symbol, u: sympy.Symbol, candidate: sympy
 
 def force_of(log_density: sympy.Expr, position: Sequence[sympy.Symbol]) -> Force:
     """∇ log π as a function of a SymPy column of positions."""
-    slopes = to_sympy(gradient(trace(log_density, list(position))))
+    slopes = to_sympy(gradient(trace(log_density, list(position)), list(position)))
 
     def force(q: list[sympy.Symbol] | sympy.MatrixBase) -> sympy.MatrixBase:
         return sympy.Matrix([s.subs(dict(zip(position, q, strict=True)), simultaneous=True) for s in slopes])

@@ -55,7 +55,7 @@ def test_integrals(case, backend):
     zero = (0,) * len(point)
     value = lower(expression, backend, inputs=inputs)(*point)
     assert value == pytest.approx(by_mpmath(reference, point, zero), rel=1e-12)
-    slopes = lower(symad.gradient(expression, inputs=inputs), backend)(*point)
+    slopes = lower(symad.gradient(expression, inputs, inputs=inputs), backend)(*point)
     for k, slope in enumerate(slopes):
         order = tuple(int(k == other) for other in range(len(point)))
         assert slope == pytest.approx(by_mpmath(reference, point, order), rel=1e-11)

@@ -108,7 +108,7 @@ def test_shapes_that_are_none(shape):
 
 
 def test_inputs_that_are_no_list():
-    for inputs in (3, {"x": (3,)}, "x", np.ones(3)):
+    for inputs in (3, {(3,)}, "x", np.ones(3)):
         with pytest.raises(TraceError, match="one entry for each parameter"):
             symad.trace(lambda x: x, inputs)
 

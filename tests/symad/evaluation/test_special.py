@@ -142,7 +142,7 @@ def test_conditions_of_missing_and_infinite_numbers():
     graph = symad.trace(expression)
     for call in (graph, lower(graph), lower(graph, backend="c")):
         assert [float(call(v)) for v in (np.nan, np.inf, -np.inf, 3.0)] == [7, 8, 8, 9]
-    assert symad.gradient(graph)(3.0) == (6.0,)
+    assert symad.gradient(graph)(3.0) == 6.0
 
 
 def test_the_choice_between_numbers():

@@ -334,7 +334,7 @@ def test_polygamma_and_zeta_of_scipy():
     x = np.array([0.7, 1.9, 4.2])
     for f in (lambda v: scipy.special.polygamma(2, v), lambda v: scipy.special.zeta(3, v)):
         np.testing.assert_allclose(symad.trace(f, [(3,)])(x), f(x), rtol=1e-13)
-    (slope,) = symad.gradient(symad.trace(lambda v: scipy.special.polygamma(1, v).sum(), [(3,)]))(x)
+    slope = symad.gradient(symad.trace(lambda v: scipy.special.polygamma(1, v).sum(), [(3,)]))(x)
     np.testing.assert_allclose(slope, scipy.special.polygamma(2, x), rtol=1e-13)
 
 
