@@ -190,6 +190,19 @@ DEVICE u32 pack_fp16(float lo, float hi) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo));
   return d;
 }
+#else  // numbers are stored in half precision, and no product is computed in it
+// The nearest of the numbers whose last 16 bits are 0, ties to even.
+DEVICE u32 to_bf16(float x) {
+  const u32 bits = __float_as_uint(x);
+  return x != x ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+DEVICE u32 to_fp16(float x) {
+  u16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+DEVICE u32 pack_bf16(float lo, float hi) { return to_bf16(lo) | to_bf16(hi) << 16; }
+DEVICE u32 pack_fp16(float lo, float hi) { return to_fp16(lo) | to_fp16(hi) << 16; }
 #endif
 DEVICE float unpack_fp16(u16 x) {
   float y;

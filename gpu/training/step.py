@@ -13,7 +13,7 @@ from typing import Any
 
 from symad import pullback, value_and_gradient
 from symad.core.escaping import not_one_of
-from symad.core.graph import Graph
+from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.gpu.compile import Machine, machine
 from symad.gpu.cupy_library import DTYPES
@@ -25,13 +25,14 @@ from symad.numeric.lowering import lower
 from symad.numeric.training.optimisers import Optimiser
 from symad.numeric.training.parameters import Trainable
 from symad.numeric.training.schedules import Rate
+from symad.tracing import as_graph
 
 Array = Any
 
 
 def training_step(
-    loss: Graph,
-    parameters: Any,
+    loss: Traceable,
+    parameters: Tree,
     optimiser: Optimiser,
     *,
     clip: float | None = None,
@@ -40,11 +41,13 @@ def training_step(
     dtype: str = "float32",
     loss_scale: LossScale | str | None = "auto",
     capture: bool = True,
+    inputs: Inputs | None = None,
 ) -> TrainingStep:
     """A step that minimises a loss on the current device, in place.
 
     Args:
-        loss: a scalar graph; its first arguments are parameters, the others data.
+        loss: a scalar function, in any form that `symad.trace` takes; its first arguments are parameters, the
+            others data.
         parameters: initial values as NumPy arrays or numbers: a dict with the names of the first arguments in
             order, or the value of the first one alone. An argument may be a structure of arrays.
         optimiser: `SGD` or `Adam` of `symad.numeric.training.optimisers`; one kernel changes all parameters
@@ -58,6 +61,7 @@ def training_step(
         capture: whether to record the step as a CUDA graph, which needs compute capability 8.0 and batches of
             one shape. Matrix products then use symad's own kernel, because CuPy does not allow cuBLAS calls
             to be recorded.
+        inputs: order and grouping of the arguments, as in `symad.trace`; a Python function needs them.
 
     Raises:
         EvaluationError: the parameters are not those of the graph or not finite, the optimiser has no
@@ -66,7 +70,7 @@ def training_step(
     """
     if dtype not in DTYPES:
         raise EvaluationError(not_one_of("dtype", dtype, DTYPES))
-    problem = Trainable.of(loss, parameters)
+    problem = Trainable.of(as_graph(loss, None, inputs), parameters)
     names = list(problem.arrays)
     if schedule is not None and not steps:
         raise EvaluationError("a schedule is prepared for a known number of steps: give steps")

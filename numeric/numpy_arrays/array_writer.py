@@ -93,9 +93,15 @@ class ArrayWriter(Writer):
         name: str = self.printer.dim_name(symbol)
         return name
 
+    @property
+    def type_text(self) -> str:
+        """The element type, as the printer's library spells it."""
+        text: str = self.printer.type_text
+        return text
+
     def float_type(self) -> str:
         """The dtype argument. It is always given, since entries may be Python's numbers."""
-        return f", {self.printer.type_text}"
+        return f", {self.type_text}"
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper function; the printer may replace its source."""

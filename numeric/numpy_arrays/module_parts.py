@@ -96,7 +96,7 @@ class ModuleParts:
         """Add a constant array to the module. Returns its name."""
         dtype = (
             self.type_text
-            if array.dtype.kind == "f"
+            if array.dtype.kind == "f" or array.dtype.name == self.dtype
             else f"{self.np}.{array.dtype.name}"
         )
         if array.dtype.kind == "b":

@@ -56,12 +56,12 @@ def write_array_constant(
 
 @write.dispatch
 def write_iota(op: Iota, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    return Text(f"{target.np}.arange({writer.dim(op.size)}, dtype={target.np}.{writer.dtype})")
+    return Text(f"{target.np}.arange({writer.dim(op.size)}, dtype={writer.type_text})")
 
 
 @write.dispatch
 def write_eye(op: Eye, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    kind = "" if writer.dtype == "float64" else f", dtype={target.np}.{writer.dtype}"
+    kind = "" if writer.dtype == "float64" else f", dtype={writer.type_text}"
     return Text(f"{target.np}.eye({writer.dim(op.size)}{kind})")
 
 
@@ -77,7 +77,7 @@ def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, wr
         name = {0: "zeros", 1: "ones"}.get(value) if type(value) is int else None
         if name is not None:
             return Text(f"{target.np}.{name}({shape}{writer.float_type()})")
-        return Text(f"{target.np}.full({shape}, {args[0]}, {target.np}.{writer.dtype})")
+        return Text(f"{target.np}.full({shape}, {args[0]}, {writer.type_text})")
     text = args[0].text
     if op.axes and op.axes != tuple(range(len(op.shape) - len(op.axes), len(op.shape))):
         index = ", ".join(":" if k in op.axes else "None" for k in range(len(op.shape)))
@@ -140,7 +140,7 @@ def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Wr
     entries = ", ".join(a.text for a in args)
     if not node.args[0].shape:
         numbers = all(map(is_number, node.args))  # NumPy would make an array of integers from some of them
-        kind = f", {target.np}.{writer.dtype}" if numbers else writer.float_type()
+        kind = f", {writer.type_text}" if numbers else writer.float_type()
         return Text(f"{target.np}.array([{entries}]{kind})")
     axis = f", axis={op.axis}" if op.axis else ""
     return Text(f"{target.np}.stack([{entries}]{axis})")
@@ -183,7 +183,7 @@ def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts,
 def write_sorting_positions(
     op: SortingPositions, target: NumPy, node: Compute, args: Texts, writer: Writer
 ) -> Written:
-    return Text(f"{target.np}.argsort({args[0]}, axis=-1, kind='stable').astype({target.np}.{writer.dtype})")
+    return Text(f"{target.np}.argsort({args[0]}, axis=-1, kind='stable').astype({writer.type_text})")
 
 
 # ---- reductions ---------------------------------------------------------------------------------

@@ -113,12 +113,12 @@ def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts,
 @write.dispatch
 def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     shape = "".join(f"{writer.dim(d)}, " for d in op.shape)
-    return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), {target.np}.{writer.dtype})")
+    return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), {writer.type_text})")
 
 
 @write.dispatch
 def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, {target.np}.{writer.dtype})")
+    return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, {writer.type_text})")
 
 
 @write.dispatch
@@ -129,7 +129,7 @@ def write_compressed_rows(
     entries = ", ".join(f"({a}, {places_text(places, writer)})" for a, places in pairs)
     starts, columns = writer.constant(op.rows), writer.constant(op.columns)
     shape = writer.shape(op.shape)
-    helper, kind = writer.helper(helpers._sparse), f"{target.np}.{writer.dtype}"
+    helper, kind = writer.helper(helpers._sparse), writer.type_text
     return Text(f"{helper}([{entries}], {starts}, {columns}, {shape}, {kind})")
 
 

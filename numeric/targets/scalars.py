@@ -109,7 +109,7 @@ def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Write
     for factor in over[1:]:
         top += "*" + factor.inside(Level.SIGN)
     if under and isinstance(target, NumPy) and is_number(node):
-        top = f"{writer.np}.{writer.dtype}({top})"
+        top = f"{writer.type_text}({top})"
     if not under:
         return Text(top, Level.PRODUCT if len(over) > 1 else over[0].level)
     if len(under) == 1:
@@ -137,7 +137,7 @@ def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, w
     if is_number(node.args[0]) and isinstance(target, NumPy):
         if writer.dtype == "float64" and not is_number(node.args[1]):
             return Text(f"{writer.np}.power({args[0]}, {args[1]})")
-        base = f"{writer.np}.{writer.dtype}({args[0]})"  # where NumPy gives nan, Python's numbers raise
+        base = f"{writer.type_text}({args[0]})"  # where NumPy gives nan, Python's numbers raise
     return Text(f"{base}**{args[1].inside(Level.SIGN)}", Level.POWER)
 
 
@@ -170,7 +170,7 @@ def call(function: str, nodes: tuple[Expression, ...], args: Texts, writer: Writ
     texts = [a.text for a in args]
     numpy = isinstance(writer.target, NumPy) and writer.dtype != "float64"
     if numpy and nodes and all(map(is_number, nodes)):
-        texts[0] = f"{writer.np}.{writer.dtype}({texts[0]})"
+        texts[0] = f"{writer.type_text}({texts[0]})"
     return Text(f"{function}({', '.join(texts)})")
 
 
@@ -196,7 +196,7 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
     name = writer.function(function)
     if isinstance(target, NumPy) and function.module == "symad.special" and writer.dtype != "float64":
         made = call(name, node.args, args, writer)  # some of these functions compute in double precision
-        return Text(f"{target.np}.asarray({made}, {target.np}.{writer.dtype})")
+        return Text(f"{target.np}.asarray({made}, {writer.type_text})")
     if op.head in (sympy.Max, sympy.Min) and len(args) != 2 and isinstance(target, C):
         text = args[0].text
         for arg in args[1:]:
@@ -281,4 +281,4 @@ def write_select_of_arrays(op: Select, target: NumPy, node: Compute, args: Texts
     numbers = all(map(is_number, node.args[1:]))
     if [literal(value) for value in node.args[1:]] == [1, 0] and not is_number(node.args[0]):
         text = args[0].inside(Level.ATOM)
-    return Text(f"{text}.astype({target.np}.{writer.dtype})" if numbers else text)
+    return Text(f"{text}.astype({writer.type_text})" if numbers else text)

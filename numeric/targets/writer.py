@@ -209,9 +209,14 @@ class Writer:
         dims = [self.dim(d) for d in shape]
         return dims[0] if len(dims) == 1 else f"({', '.join(dims)})"
 
+    @property
+    def type_text(self) -> str:
+        """The element type of the code as text; a library may take it from another module."""
+        return f"{self.np}.{self.dtype}"
+
     def float_type(self) -> str:
         """The dtype argument of functions that make arrays; empty for NumPy's default, double precision."""
-        return "" if self.dtype == "float64" else f", {self.np}.{self.dtype}"
+        return "" if self.dtype == "float64" else f", {self.type_text}"
 
     def function(self, function: Function) -> str:
         """The text of a callable, imported or pasted."""

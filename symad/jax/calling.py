@@ -16,12 +16,15 @@ from symad.core.graph import Graph, TupleOf, pack
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.derivatives.forward import pushforward
 from symad.derivatives.reverse import pullback
+from symad.derivatives.root import Root
 from symad.errors import EvaluationError, SymadError
 from symad.jax.target import JAX, JaxWriter
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.plain import plain_program
 from symad.numeric.targets.module import print_module
+from symad.ops.linalg.solve_det import MatrixOp
+from symad.ops.sparse.sparse_solve import SparseSolve
 from symad.tracing import trace
 
 RULES = ("jvp", "vjp")
@@ -77,6 +80,9 @@ class JaxFunction:
         """The code for JAX."""
         return self.code.kernel(dtype).source
 
+    def __reduce__(self) -> tuple[type[JaxFunction], tuple[Graph, str]]:
+        return JaxFunction, (self.graph, self.code.rule)
+
     def __repr__(self) -> str:
         names = ", ".join(argument.name for argument in self.arguments)
         return f"<JaxFunction {self.graph.name}({names})>"
@@ -109,11 +115,19 @@ class Code:
         made.defvjp(lambda *arrays: (self(*arrays), arrays), self.vjp)
         return made
 
+    @cached_property
+    def factors_matrices(self) -> bool:
+        """True if an op solves equations or factors a matrix, which JAX does in single precision at least."""
+        return any(isinstance(node.op, (MatrixOp, Root, SparseSolve)) for node in self.graph.nodes)
+
     def values(self, *arrays: jax.Array) -> tuple[jax.Array, ...]:
         """The results of the printed code."""
         floats = [a.dtype for a in arrays if jnp.issubdtype(a.dtype, jnp.floating)]
         dtype = reduce(jnp.promote_types, floats) if floats else jnp.zeros(()).dtype
-        return tuple(self.kernel(jnp.dtype(dtype).name).function(*arrays))
+        if jnp.dtype(dtype).itemsize > 2 or not self.factors_matrices:
+            return tuple(self.kernel(jnp.dtype(dtype).name).function(*arrays))
+        wide = [a.astype(jnp.float32) if a.dtype in floats else a for a in arrays]
+        return tuple(y.astype(dtype) for y in self.kernel("float32").function(*wide))
 
     def jvp(
         self, arrays: Sequence[jax.Array], tangents: Sequence[jax.Array]

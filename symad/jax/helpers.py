@@ -13,6 +13,19 @@ import jax.numpy as np
 from jax import lax
 
 
+def _array(
+    name: str, value: jax.Array, dtype: Any, shape: tuple[Any, ...], declared: Any = None
+) -> jax.Array:
+    """The value as an array; None in the shape stands for any length. bfloat16 is a type of numbers here."""
+    array = np.asarray(value)
+    if not np.issubdtype(array.dtype, np.floating) and array.dtype.kind not in "iub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    fits = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))  # noqa: B905
+    if not fits:
+        raise ValueError(f"{name} must have shape {declared or shape}, not {array.shape}")
+    return array.astype(dtype)
+
+
 def _pad(values: jax.Array, shape: tuple[int, ...], index: tuple[slice, ...]) -> jax.Array:
     return np.zeros(shape, values.dtype).at[index].set(values)
 

@@ -8,7 +8,7 @@ own operations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,32 +21,42 @@ from symad.derivatives.vmap import vmap
 from symad.errors import EvaluationError
 from symad.gpu.compile import cupy as library
 from symad.numeric import Kernel, lower
+from symad.torch.compiling import key_of
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
 
 class Bridge:
-    """A graph of flat inputs and flat outputs, with its kernels and the bridges of its derivatives."""
+    """A graph of flat inputs and flat outputs, with its kernels and the bridges of its derivatives.
+
+    ``pointwise``: all inputs are numbers; they may then be tensors of points, which broadcast together.
+    """
 
     def __init__(self, graph: Graph, backend: str) -> None:
         """``backend`` computes on the CPU; "cupy" computes on a CUDA device."""
         count = len(graph.output_nodes)
         self.graph = graph.ungrouped().with_outputs(graph.output_nodes, TupleOf((None,) * count), graph.name)
         self.backend = backend
+        self._key: str | None = None  # torch.compile reads both, and no cached property
+        self.pointwise = bool(graph.input_nodes) and not any(node.shape for node in graph.input_nodes)
         self.kernel = lru_cache(maxsize=None)(self._kernel)
         self.pullback = lru_cache(maxsize=64)(self._pullback)
         self.pushforward = lru_cache(maxsize=64)(self._pushforward)
         self.batched = lru_cache(maxsize=64)(self._batched)
 
     def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The outputs, recorded by PyTorch."""
+        """The outputs, recorded by PyTorch; torch.compile sees one operator."""
+        if torch.compiler.is_compiling():
+            return tuple(torch.ops.symad.call(self.key, list(tensors)))
         return tuple(Call.apply(self, *tensors))
 
-    @cached_property
-    def pointwise(self) -> bool:
-        """True if all inputs are numbers; they may then be tensors of points, which broadcast together."""
-        return bool(self.graph.input_nodes) and not any(node.shape for node in self.graph.input_nodes)
+    @property
+    def key(self) -> str:
+        """The name by which the operator of torch.compile finds this function."""
+        if self._key is None:
+            self._key = key_of(self)
+        return self._key
 
     def _kernel(self, backend: str, dtype: str) -> Kernel:
         return lower(self.graph, backend=backend, dtype=dtype)

@@ -50,6 +50,7 @@ class TorchFunction:
         self.arguments = graph.arguments
         self.__name__ = graph.name
         self.bridge = Bridge(graph, backend)
+        self.bridge.key  # noqa: B018  (torch.compile reads it, and cannot trace its computation)
 
     def __call__(self, *values: Tree, **named: Tree) -> Any:
         """The outputs at these tensors, by position or by name."""
@@ -81,6 +82,9 @@ class TorchFunction:
                 value = torch.as_tensor(value, dtype=dtype, device=device)
             made.append(value.to(dtype) if value.is_floating_point() else value)
         return made
+
+    def __reduce__(self) -> tuple[type[TorchFunction], tuple[Graph, str]]:
+        return TorchFunction, (self.graph, self.bridge.backend)
 
     def __repr__(self) -> str:
         names = ", ".join(argument.name for argument in self.arguments)
