@@ -1,9 +1,9 @@
 """Tiled attention on the GPU with any score function and mask, and its deterministic derivative.
 
-The mathematics, the arguments and the conventions are those of `symad.numeric.attention`, to which NumPy
-arrays are passed on. For CuPy arrays the op is lowered; the code is cached by the formulas of score and mask,
-for any lengths. In addition to arguments and results, the backward pass needs memory for two numbers per
-query, never for N × M.
+The mathematics, the arguments and the conventions are those of `symad.numeric.attention`, which computes
+NumPy arrays on the CPU: nothing is copied between the two memories. For CuPy arrays the op is lowered; the code
+is cached by the formulas of score and mask, for any lengths. In addition to arguments and results, the backward
+pass needs memory for two numbers per query, never for N × M.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def attention(
 
     Args:
         q: queries (batch, heads, N, d), d ≤ 256: CuPy arrays of float16, bfloat16, float32 or
-            float64 (or NumPy arrays, all of them). Arrays that are not C-contiguous are copied.
+            float64. NumPy arrays, if all are, are computed on the CPU. Arrays that are not C-contiguous are
+            copied.
         k: keys (batch, kv heads, M, d); query head h reads key head h // (heads / kv heads).
         v: values (batch, kv heads, M, d_v), d_v ≤ 256.
         score: f(s, b, h, i, j, **params) -> SymPy expression. Kernels are compiled once for each

@@ -1,5 +1,7 @@
 """Graphs as JAX functions: values and derivatives are symad's and JAX's own, under every transformation."""
 
+import pickle
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -220,6 +222,41 @@ def test_single_precision():
     f = symad.jax.as_function(layer, [(3, 2), (2,), (4, 3)])
     made = f(*(jnp.asarray(array(*s), jnp.float32) for s in ((3, 2), (2,), (4, 3))))
     assert made.dtype == jnp.float32
+
+
+def test_bfloat16():
+    f = symad.jax.as_function(sp.sin(x) * y)
+    made = f(jnp.asarray([0.5, 1.0], jnp.bfloat16), jnp.asarray(2.0, jnp.bfloat16))
+    assert made.dtype == jnp.bfloat16
+    np.testing.assert_allclose(made.astype(float), 2 * np.sin([0.5, 1.0]), rtol=2.0**-7)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("rule", ["jvp", "vjp"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precisions(dtype, rule):
+    """A rounding is 2⁻⁸ or 2⁻¹¹; equations are solved in single precision: JAX has no such routines."""
+    unit = 2.0 ** (-8 if dtype == "bfloat16" else -11)
+
+    def loss(W, b, X):
+        inverse = np.linalg.inv(X.T @ X / 4 + np.eye(3))
+        return np.sum(np.tanh(X @ W + b) ** 2) + np.trace(inverse)
+
+    f = symad.jax.as_function(symad.trace(loss, [(3, 2), (2,), (4, 3)]), rule=rule)
+    exact = [array(3, 2), array(2), array(4, 3, seed=1)]
+    given = [jnp.asarray(v, dtype) for v in exact]
+    value, slope = jax.jit(jax.value_and_grad(f))(*given)
+    wanted, right = jax.value_and_grad(f)(*(jnp.asarray(v, jnp.float64) for v in given))
+    assert value.dtype == slope.dtype == given[0].dtype
+    np.testing.assert_allclose(float(value), float(wanted), rtol=16 * unit)
+    np.testing.assert_allclose(slope.astype(float), right, rtol=0, atol=32 * unit * float(abs(right).max()))
+
+
+def test_functions_are_pickled():
+    f = symad.jax.as_function(layer, [(3, 2), (2,), (4, 3)], rule="vjp")
+    back = pickle.loads(pickle.dumps(f))
+    given = [array(3, 2), array(2), array(4, 3)]
+    assert np.array_equal(back(*given), f(*given)) and back.code.rule == "vjp"
 
 
 def test_what_cannot_be_computed_is_named():

@@ -433,3 +433,13 @@ def test_views_are_copied():
     one, two = run("float32", [q, k, v, out_bar], lse_bar), run("float32", strided, lse_bar)
     assert same_bits(one[0], two[0])
     assert same_bits(one[2].k, two[2].k)
+
+
+def test_numpy_arrays_stay_on_the_cpu():
+    """No device is asked for, as docs/gpu.md says."""
+    q, k, v = np.random.default_rng(0).normal(size=(3, 1, 2, 5, 4))
+    scores = q @ k.swapaxes(-1, -2) / 2
+    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    found = attention(q, k, v)
+    assert type(found) is np.ndarray
+    np.testing.assert_allclose(found, weights @ v, rtol=1e-12)

@@ -221,6 +221,25 @@ def test_what_cannot_be_recorded_says_so():
         free()
 
 
+@pytest.mark.parametrize("form", ["graph", "decorated", "function", "expression"])
+def test_a_step_takes_what_train_takes(form):
+    x, y = sp.symbols("x y", real=True)
+    expression = (x * y - 2) ** 2 + x**2
+    made = {
+        "graph": (symad.trace(expression, inputs=[x, y]), {}),
+        "decorated": (symad.function(inputs=[x, y])(lambda x, y: (x * y - 2) ** 2 + x**2), {}),
+        "function": (lambda x, y: (x * y - 2) ** 2 + x**2, {"inputs": [x, y]}),
+        "expression": (expression, {"inputs": [x, y]}),
+    }
+    loss, options = made[form]
+    batches = [(np.array(1.0),), (np.array(0.5),), (np.array(2.0),)]
+    known = train(loss, {"x": 0.3}, iter(batches), SGD(0.1), 3, **options)
+    with library() as cp:
+        losses, found, _ = ran(loss, {"x": 0.3}, batches, SGD(0.1), cp, dtype="float64", **options)
+    np.testing.assert_allclose(losses, known.losses, rtol=1e-13)
+    np.testing.assert_allclose(found["x"], known.parameters["x"], rtol=1e-13)
+
+
 def test_bad_input_is_named():
     graph, parameters, batches = problem("feedforward")
     name = next(iter(parameters))
