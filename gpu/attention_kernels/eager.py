@@ -1,9 +1,9 @@
 """Tiled attention on the GPU with any score function and mask, and its deterministic derivative.
 
 The mathematics, the arguments and the conventions are those of `symad.numeric.attention`, which computes
-NumPy arrays on the CPU: nothing is copied between the two memories. For CuPy arrays the op is lowered; the code
-is cached by the formulas of score and mask, for any lengths. In addition to arguments and results, the backward
-pass needs memory for two numbers per query, never for N × M.
+NumPy arrays on the CPU: nothing is copied between the two memories. For CuPy arrays the op is lowered; the
+code is cached by the formulas of score and mask, for any lengths. In addition to arguments and results, the
+backward pass needs memory for two numbers per query, never for N × M.
 """
 
 from __future__ import annotations
