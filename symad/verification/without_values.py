@@ -190,15 +190,17 @@ def without_function(pairs: Mapping[int, Pair]) -> dict[int, Verdict]:
 
     The inverse of a singular matrix ends a claim so, before anything is tested.
     """
-    reasons = {f: _nowhere_defined(f) for f in {pair.function for pair in pairs.values()}}
-    return {k: nothing_known(pair, why) for k, pair in pairs.items() if (why := reasons[pair.function])}
+    claims = {(pair.function, pair.domain) for pair in pairs.values()}
+    reasons = {claim: _nowhere_defined(*claim) for claim in claims}
+    found = ((k, pair, reasons[pair.function, pair.domain]) for k, pair in pairs.items())
+    return {k: nothing_known(pair, reason) for k, pair, reason in found if reason}
 
 
-def _nowhere_defined(function: tuple[Node, ...]) -> str:
-    """Why a function of known sizes has no value; empty where it may have one."""
+def _nowhere_defined(function: tuple[Node, ...], domain: Node | None) -> str:
+    """Why a function of known sizes has no value in a domain; empty where it may have one."""
     if not function or not all(map(is_fixed, topological(function))):
         return ""
-    claim = Claimed((*function, *function), len(function))
+    claim = claimed_of((*function, *function), (), "value", None, domain)
     (found,) = with_values([claim])
     return why(claim) if found is not None and not any(f.any() for f in found) else ""
 
