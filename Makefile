@@ -20,7 +20,7 @@ EXTRAS_docs := data,draw,docs
 # Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 # COSTS=FILE prints a table of CPU seconds and writes FILE (tests/costs.py); with BUDGET=SECONDS a run may fail by it.
-COUNT := $(if $(COSTS),--costs "$(COSTS)") $(if $(BUDGET),--budget $(BUDGET))
+COUNT := $(if $(COSTS),--costs="$(COSTS)") $(if $(BUDGET),--budget=$(BUDGET))
 # REST=1 leaves out of `make test-thorough` what `make test` runs.
 NOT_FIRST := $(if $(REST),thorough and )
 # The Python that `make test-newest` uses: the newest of this machine.

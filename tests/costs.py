@@ -1,8 +1,8 @@
 """What tests cost: CPU seconds by folder, the dearest tests, and a failure where a budget is exceeded.
 
-A pytest plugin. With ``--costs FILE`` each process of a run counts the CPU seconds of its tests, children
+A pytest plugin. With ``--costs=FILE`` each process of a run counts the CPU seconds of its tests, children
 included. The run ends with a table and writes ``FILE``: a JSON object with the number of tests of each
-outcome, all CPU seconds, and those of each test (whole, and without fixtures). With ``--budget SECONDS`` the
+outcome, all CPU seconds, and those of each test (whole, and without fixtures). With ``--budget=SECONDS`` the
 run fails if it takes more than one and a half times as much, collection included, or if one test takes over
 `MOST` seconds. Fixtures are not counted for the second limit: they prepare what several tests use.
 """

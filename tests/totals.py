@@ -1,4 +1,4 @@
-"""One summary, in the form of pytest, of several runs that wrote outcomes by ``--costs FILE`` (costs.py)."""
+"""One summary, in the form of pytest, of several runs that wrote outcomes by ``--costs=FILE`` (costs.py)."""
 
 import json
 import sys
