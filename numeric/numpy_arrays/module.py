@@ -10,12 +10,12 @@ from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import module_header, one_line, returned, summary
-from symad.numeric.modules.size_bindings import size_bindings
 from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.numpy_arrays.owners import owner, repeats
 from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.pipelines import PassReport
 from symad.numeric.scheduling.roles import NO_ROLES, Roles
+from symad.numeric.targets.size_bindings import size_bindings
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined

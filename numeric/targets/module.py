@@ -17,13 +17,13 @@ from symad.numeric.expressions.numbers import is_number
 from symad.numeric.expressions.views import viewed
 from symad.numeric.modules.module_text import kind_of, one_line, pack_text
 from symad.numeric.modules.names import Names
-from symad.numeric.modules.size_bindings import bound_in_turn, size_bindings
 from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, every_statement
 from symad.numeric.targets import helpers
+from symad.numeric.targets.size_bindings import bound_in_turn, size_bindings
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer
