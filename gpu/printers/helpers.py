@@ -55,7 +55,7 @@ def _stacked(a, b):
     return e
 ''',
     "_log_softmax_tangent": '''def _log_softmax_tangent(p, t, axes):
-    t = t - cp.where(p > 0.5, t, t.dtype.type(0)).sum(axis=axes, keepdims=True)
+    t = t - cp.where(p > 0.9, t, t.dtype.type(0)).sum(axis=axes, keepdims=True)
     return t - (p*t).sum(axis=axes, keepdims=True)
 ''',
     "_softmax_tangent": '''def _softmax_tangent(p, t, axes):
@@ -63,7 +63,7 @@ def _stacked(a, b):
 ''',
     "_log_softmax_cotangent": '''def _log_softmax_cotangent(p, t, axes):
     y, zero = t - p*t.sum(axis=axes, keepdims=True), t.dtype.type(0)
-    return cp.where(p > 0.5, -cp.where(p > 0.5, zero, y).sum(axis=axes, keepdims=True), y)
+    return cp.where(p > 0.9, -cp.where(p > 0.9, zero, y).sum(axis=axes, keepdims=True), y)
 ''',
     "_newton": '''def _newton(equations, x):
     residual, slope = equations(x)

@@ -59,11 +59,19 @@ ENDS = {
 
 CENTRED = """  t += row * columns;
   result += row * columns;
-  $real shift = 0, total = 0;  // the t of an element with p > 1/2: 1 - p would lose digits
-  for (long long j = lane; j < columns; j += 32) shift += x[j] > 0.5 ? t[j] : 0;
-  for (int step = 16; step > 0; step /= 2) shift += __shfl_xor_sync(0xffffffffu, shift, step);
-  for (long long j = lane; j < columns; j += 32) total += x[j] * (t[j] - shift);
-  for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+  $real shift = 0, rest = 0, total = 0;  // the t of a p of almost 1: 1 - p would lose digits
+  for (long long j = lane; j < columns; j += 32) {
+    const bool likely = x[j] > ($real)0.9;
+    shift += likely ? t[j] : 0;
+    rest += likely ? 0 : x[j];
+    total += likely ? 0 : x[j] * t[j];
+  }
+  for (int step = 16; step > 0; step /= 2) {
+    shift += __shfl_xor_sync(0xffffffffu, shift, step);
+    rest += __shfl_xor_sync(0xffffffffu, rest, step);
+    total += __shfl_xor_sync(0xffffffffu, total, step);
+  }
+  total -= rest * shift;
 """
 
 TANGENTS = {
@@ -75,13 +83,13 @@ TANGENTS = {
 }""",
     "log_softmax_cotangent": """  t += row * columns;
   result += row * columns;
-  $real total = 0, rest = 0;  // the sum of the others is the negative of an element with p > 1/2
+  $real total = 0, rest = 0;  // the sum of all is 0, which gives the element of a p of almost 1
   for (long long j = lane; j < columns; j += 32) total += t[j];
   for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
-  for (long long j = lane; j < columns; j += 32) rest += x[j] > 0.5 ? 0 : t[j] - x[j] * total;
+  for (long long j = lane; j < columns; j += 32) rest += x[j] > ($real)0.9 ? 0 : t[j] - x[j] * total;
   for (int step = 16; step > 0; step /= 2) rest += __shfl_xor_sync(0xffffffffu, rest, step);
   for (long long j = lane; j < columns; j += 32)
-    result[j] = x[j] > 0.5 ? -rest : t[j] - x[j] * total;
+    result[j] = x[j] > ($real)0.9 ? -rest : t[j] - x[j] * total;
 }""",
 }  # fmt: skip
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symad.core.arrays import Array
 from symad.core.dims import plus, same_dim
 from symad.numeric.expressions.numbers import is_number
 from symad.numeric.expressions.views import as_index
@@ -205,7 +207,7 @@ def write_product(op: Product, target: NumPy, node: Compute, args: Texts, writer
     return Text(f"{args[0].inside(Level.ATOM)}.prod(axis=-1)")
 
 
-ALONG_AXES = {
+ALONG_AXES: dict[type, Callable[..., Array]] = {
     Softmax: helpers._softmax,
     LogSoftmax: helpers._log_softmax,
     LogSumExp: helpers._logsumexp,

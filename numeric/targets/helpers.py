@@ -56,12 +56,11 @@ def _log_softmax(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _log_softmax_tangent(p: Array, t: Array, axes: tuple[int, ...], out: np.ndarray | None = None) -> Array:
-    """t - sum(p*t), by differences to the t of an element with p > 1/2: 1 - p would lose digits."""
+    """t - sum(p*t), by differences to the t of a p of almost 1: 1 - p would lose digits."""
     if p.shape != t.shape:
         p, t = np.broadcast_arrays(p, t)
-    likely = p > 0.5
-    if likely.any():
-        t = out = np.subtract(t, t.sum(axis=axes, keepdims=True, where=likely), out)
+    if p.size and p.max() > 0.9:
+        t = out = np.subtract(t, t.sum(axis=axes, keepdims=True, where=p > 0.9), out)
     if axes == (p.ndim - 1,):
         mean = np.einsum("...i,...i->...", p, t)[..., None]
     else:
@@ -77,15 +76,21 @@ def _softmax_tangent(p: Array, t: Array, axes: tuple[int, ...], out: np.ndarray 
 
 
 def _log_softmax_cotangent(p: Array, t: Array, axes: tuple[int, ...], out: np.ndarray | None = None) -> Array:
-    """t - p*sum(t), whose sum is 0; that gives the element with p > 1/2: 1 - p would lose digits."""
+    """t - p*sum(t), whose sum is 0; that gives the element of a p of almost 1: 1 - p would lose digits."""
     if p.shape != t.shape:
         p, t = np.broadcast_arrays(p, t)
-    out = np.subtract(t, p * t.sum(axis=axes, keepdims=True), out)
-    likely = p > 0.5
-    if likely.any():
+    out = np.subtract(t, p * _sums(t, axes), out)
+    if p.size and p.max() > 0.9:
+        likely = p > 0.9
         out[likely] = 0
-        np.subtract(out, out.sum(axis=axes, keepdims=True), out, where=likely)
+        np.copyto(out, -_sums(out, axes), where=likely)
     return out
+
+
+def _sums(t: Array, axes: tuple[int, ...]) -> Array:
+    if axes == (t.ndim - 1,):
+        return (t @ np.ones(t.shape[-1], t.dtype))[..., None]
+    return t.sum(axis=axes, keepdims=True)
 
 
 def _pad(values: Array, shape: Shape, index: NDArray[np.int64]) -> Array:

@@ -11,31 +11,33 @@ def besseli(order: Number, x: Number) -> Number:
     """Modified Bessel function I_ν; by the leading term (DLMF 10.30.1) at tiny x, where SciPy's is 0."""
     from scipy.special import iv
 
-    tiny = np.abs(x) < 1e-100
-    return np.where(tiny, _leading_term(order, x), iv(order, x))[()] if np.any(tiny) else iv(order, x)
+    v, z = np.asarray(order, dtype=float), np.asarray(x, dtype=float)
+    tiny = np.abs(z) < 1e-100
+    return np.where(tiny, _leading_term(v, z), iv(order, x))[()] if np.any(tiny) else iv(order, x)
 
 
-def _leading_term(order: Number, x: Number) -> Number:
+def _leading_term(v: np.ndarray, x: np.ndarray) -> np.ndarray:
     """(x/2)^ν/Γ(ν + 1); of integers −n that of n."""
     from scipy.special import gamma
 
-    n = np.where(np.equal(order, np.floor(order)), np.abs(order), order)
-    return np.power(np.divide(x, 2.0), n) / gamma(n + 1)
+    n = np.where(v == np.floor(v), np.abs(v), v)
+    made: np.ndarray = np.power(x / 2, n) / gamma(n + 1)
+    return made
 
 
 def ive(order: Number, x: Number) -> Number:
     """e^(−|x|) I_ν(x); by three terms of DLMF 10.40.1 at |x| > 10⁹, where SciPy's function has no value."""
     from scipy.special import ive
 
-    tiny, large = np.abs(x) < 1e-100, (np.abs(x) > 1e9) & (np.abs(order) < 1e3)
+    v, z = np.asarray(order, dtype=float), np.asarray(x, dtype=float)
+    tiny, large = np.abs(z) < 1e-100, (np.abs(z) > 1e9) & (np.abs(v) < 1e3)
     if not np.any(tiny | large):
         return ive(order, x)
-    whole = np.equal(order, np.floor(order))
-    size, square = np.where(large, np.abs(x), 1.0), 4.0 * np.square(order)
+    size, square = np.where(large, np.abs(z), 1.0), 4 * v * v
     series = 1 - (square - 1) / size / 8 * (1 - (square - 9) / size / 16)
-    parity = np.where(np.less(x, 0), np.where(whole, np.where(np.mod(order, 2) == 1, -1.0, 1.0), np.nan), 1.0)
+    parity = np.where(z < 0, np.where(v == np.floor(v), 1.0 - 2 * np.mod(v, 2), np.nan), 1.0)
     far = parity * series / np.sqrt(2 * np.pi) / np.sqrt(size)
-    return np.where(large, far, np.where(tiny, _leading_term(order, x), ive(order, x)))[()]
+    return np.where(large, far, np.where(tiny, _leading_term(v, z), ive(order, x)))[()]
 
 
 def spherical_jn(n: Number, x: Number) -> Number:
@@ -53,7 +55,7 @@ def spherical_jn(n: Number, x: Number) -> Number:
     return np.where(small, _spherical_series(n, x, -0.5), far)[()]
 
 
-def _spherical_series(n: Array, x: Array, half: float) -> Array:
+def _spherical_series(n: np.ndarray, x: np.ndarray, half: float) -> np.ndarray:
     """x^n/(2n+1)!! Σ (half x²)^k / (k! (2n+3)...(2n+2k+1)) for |x| < 1: j_n with −1/2, i_n with 1/2."""
     term = np.ones(np.broadcast(n, x).shape)
     small, series, first = np.where(np.abs(x) < 1.0, x, 0.0), np.zeros(term.shape), term
@@ -95,24 +97,24 @@ def _airy(x: Number, k: int) -> Number:
     """
     from scipy.special import airy
 
-    value = airy(x)[k]
-    missing = np.isnan(value) & ~np.isnan(x)
+    value, z = airy(x)[k], np.asarray(x, dtype=float)
+    missing = np.isnan(value) & ~np.isnan(z)
     if not np.any(missing):
         return value
-    size = np.where(missing, np.abs(x), 1.0)
+    size = np.where(missing, np.abs(z), 1.0)
     phase = size * np.sqrt(size) / 1.5 - np.pi / 4
     phase, root = np.where(np.isfinite(phase), phase, 0.0), size**0.25
     wave = (np.cos(phase) / root, np.sin(phase) * root, -np.sin(phase) / root, np.cos(phase) * root)[k]
-    far = np.where(np.greater(x, 0), (0.0, 0.0, np.inf, np.inf)[k], wave / np.sqrt(np.pi))
+    far = np.where(z > 0, (0.0, 0.0, np.inf, np.inf)[k], wave / np.sqrt(np.pi))
     return np.where(missing, far, value)[()]
 
 
-def airyai(x: Array | float) -> Array | float:
+def airyai(x: Number) -> Number:
     """Airy function Ai."""
     return _airy(x, 0)
 
 
-def airyaiprime(x: Array | float) -> Array | float:
+def airyaiprime(x: Number) -> Number:
     """Derivative of the Airy function Ai."""
     return _airy(x, 1)
 

@@ -218,10 +218,11 @@ def _log_abs(node: Node) -> Node:
 
 def _of_gamma(head: type[sympy.Basic], args: Nodes) -> _Exponent | None:
     one = constant(1)
+    signs: tuple[int, ...] = (1,)
     if head is sympy.gamma:
-        signs, inside = (1,), args
+        inside = args
     elif head is sympy.factorial:
-        signs, inside = (1,), (add(args[0], one),)
+        inside = (add(args[0], one),)
     elif head is sympy.binomial:
         n, k = args
         signs, inside = (1, -1, -1), (add(n, one), add(k, one), add(sub(n, k), one))

@@ -58,7 +58,7 @@ class gammaincc(ScalarFunction):
         return -_gamma_density(*self.args)
 
 
-def _gamma_density(a: Array, x: Array) -> sympy.Expr:
+def _gamma_density(a: sympy.Expr, x: sympy.Expr) -> sympy.Expr:
     """The density: by factors for a number a, so that it has derivatives at x = 0, else by logarithms."""
     if a.is_number:
         return x ** (a - 1) * sympy.exp(-x) / sympy.gamma(a)

@@ -32,14 +32,17 @@ KEPT = """  $real total = 0;
   }
 """
 
-CENTRED = """  $real shift = 0;
-#pragma omp simd reduction(+:shift)
-  for (ptrdiff_t j = 0; j < columns; j++) shift += x0[j] > 0.5 ? x1[j] : 0;
-  $real total = 0;
-#pragma omp simd reduction(+:total)
-  for (ptrdiff_t j = 0; j < columns; j++) total += x0[j] * (x1[j] - shift);
+CENTRED = """  $real shift = 0, rest = 0, total = 0;
+#pragma omp simd reduction(+:shift,rest,total)
+  for (ptrdiff_t j = 0; j < columns; j++) {
+    const $real p = x0[j] > ($real)0.9 ? 0 : x0[j];
+    shift += x0[j] > ($real)0.9 ? x1[j] : 0;
+    rest += p;
+    total += p * x1[j];
+  }
+  total -= rest * shift;
 """
-"""The t of an element with p > 1/2, else 0, and the mean of t less that: 1 - p would lose digits."""
+"""The t of a p of almost 1, else 0, and the mean of t less that: 1 - p would lose digits."""
 
 ROWS: dict[str, str] = {
     "softmax": HIGHEST + KEPT + """  const $real scale = 1 / total;
@@ -60,14 +63,16 @@ ROWS: dict[str, str] = {
     "log_softmax_cotangent": """  $real total = 0;
 #pragma omp simd reduction(+:total)
   for (ptrdiff_t j = 0; j < columns; j++) total += x1[j];
-  $real rest = 0;
-#pragma omp simd reduction(+:rest)
+  $real rest = 0, likely = 0;
+#pragma omp simd reduction(+:rest,likely)
   for (ptrdiff_t j = 0; j < columns; j++) {
     y0[j] = x1[j] - x0[j] * total;
-    rest += x0[j] > 0.5 ? 0 : y0[j];
+    rest += x0[j] > ($real)0.9 ? 0 : y0[j];
+    likely += x0[j] > ($real)0.9 ? 1 : 0;
   }
-#pragma omp simd
-  for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] > 0.5 ? -rest : y0[j];
+  if (likely > 0) {  // the sum of all is 0, and 1 - p would lose digits
+    for (ptrdiff_t j = 0; j < columns; j++) if (x0[j] > ($real)0.9) y0[j] = -rest;
+  }
 """,
 }  # fmt: skip
 

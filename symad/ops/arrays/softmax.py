@@ -5,8 +5,8 @@ quotient of exponentials are scaled) and cannot overflow. All derivatives go thr
 
     d logsumexp(x) = ⟨p, ẋ⟩,   d log p = ẋ − ⟨p, ẋ⟩,   dp = p ∘ (ẋ − ⟨p, ẋ⟩) = (Diag p − p pᵀ) ẋ.
 
-The last two are linear ops (Bishop, Pattern Recognition and Machine Learning, 4.106). Where an element m has
-p_m > 1/2, they are computed from the differences ẋ_i − ẋ_m, and Σ x̄ = 0 gives the cotangent of x_m: the slope
+The last two are linear ops (Bishop, Pattern Recognition and Machine Learning, 4.106). Where p_m is
+almost 1, they are computed from the differences ẋ_i − ẋ_m, and Σ x̄ = 0 gives the cotangent of x_m: the slope
 of log p_m by x_m is the sum of the other probabilities, of which 1 − p_m keeps no digit at large margins.
 """
 
@@ -66,6 +66,10 @@ class LogSoftmax(ExponentialOp):
 @dataclass(frozen=True, eq=False)
 class LogSumExp(ExponentialOp):
     """log Σ exp(x); the axes disappear."""
+
+
+LIKELY = 0.9
+"""A probability of which 1 − p has lost a digit; the printed code has the same number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,12 +362,14 @@ def logsumexp_evaluate(op: LogSumExp, values: Values) -> Array:
 
 @evaluate.dispatch
 def softmax_tangent_evaluate(op: SoftmaxTangent, values: Values) -> Array:
-    return values[0] * _centred(*values, op.axes)
+    p, t = values
+    return p * _centred(p, t, op.axes)
 
 
 @evaluate.dispatch
 def log_softmax_tangent_evaluate(op: LogSoftmaxTangent, values: Values) -> Array:
-    return _centred(*values, op.axes)
+    p, t = values
+    return _centred(p, t, op.axes)
 
 
 @evaluate.dispatch
@@ -372,15 +378,15 @@ def log_softmax_cotangent_evaluate(op: LogSoftmaxCotangent, values: Values) -> A
     made = t - p * np.sum(t, axis=op.axes, keepdims=True)
     if p.dtype == object:
         return made
-    likely = p > 0.5
+    likely = p > LIKELY
     rest = np.sum(np.where(likely, 0, made), axis=op.axes, keepdims=True)
     return np.where(likely, -rest, made)
 
 
 def _centred(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
-    """t − Σ p t, from differences to the t of an element with p > 1/2; exact numbers need none."""
+    """t − Σ p t, from differences to the t of a p of almost 1; exact numbers need none."""
     p, t = np.asarray(p), np.asarray(t)
     if p.dtype != object:
-        t = t - np.sum(np.where(p > 0.5, t, 0), axis=axes, keepdims=True)
+        t = t - np.sum(np.where(p > LIKELY, t, 0), axis=axes, keepdims=True)
     made: Array = t - np.sum(p * t, axis=axes, keepdims=True)
     return made
