@@ -171,9 +171,9 @@ def _in_the_same_rows(path: list[Node], total: Node, inner: Node, places: list[i
         whole = all(node.op.step[k] == 1 and same_dim(node.shape[k], x.shape[k]) for k in kept)
         return whole and node.args[0] is x and all(node.shape[k] == 1 for k in axes)
     read = node.args[1]
-    known = read.op
-    if isinstance(known, ArrayConstant) and all(isinstance(dim, int) for dim in x.shape):
-        rows = [np.unravel_index(known.array.ravel(), x.shape)[k] for k in kept]
+    if isinstance(read.op, ArrayConstant) and all(isinstance(dim, int) for dim in x.shape):
+        places_of_all = np.unravel_index(read.op.array.ravel(), x.shape)
+        rows = [places_of_all[k] for k in kept]
         return np.array_equal(rows, np.indices(inner.shape).reshape(len(kept), -1))
     full = isinstance(read.op, Positions) and read.op.axes == tuple(range(len(x.shape)))
     return full and len(kept) == 1 and _counts(read.args[kept[0]], x.shape[kept[0]])
