@@ -185,8 +185,9 @@ def _counts(node: Node, size: Dim) -> bool:
         node = node.args[0]
     if isinstance(node.op, Iota):
         return same_dim(node.op.size, size)
-    known = isinstance(node.op, ArrayConstant) and isinstance(size, int)
-    return known and np.array_equal(node.op.array.ravel(), np.arange(size))
+    if not isinstance(node.op, ArrayConstant) or not isinstance(size, int):
+        return False
+    return np.array_equal(node.op.array.ravel(), np.arange(size))
 
 
 # ---- chains of terms ------------------------------------------------------------------------------
