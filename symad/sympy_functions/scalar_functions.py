@@ -30,7 +30,7 @@ from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply, slope
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power, sqrt
-from symad.ops.elementwise.selection import compare, equal, indicator, select
+from symad.ops.elementwise.selection import compare, equal, indicator, logic, select
 from symad.sympy_functions.array_forms import ArrayElementwiseApplyFunc
 
 
@@ -312,12 +312,14 @@ def relu_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(xlogy)
 def xlogy_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """log(y); x/y, and 0 where x = 0: the function is 0 there for every y, also for y = 0."""
+    """log(y); x/y, and 0 at (0, 0): the function is 0 for x = 0 and every y."""
+    x, y_ = args
     if i == 0:
-        return apply(sympy.log, args[1])
-    if constant_value(args[0]) is not None:
-        return div(*args)
-    return select(equal(args[0], constant(0)), constant(0), div(*args))
+        return apply(sympy.log, y_)
+    if constant_value(x) is not None:
+        return div(x, y_)
+    zero = constant(0)
+    return select(logic("and", equal(x, zero), equal(y_, zero)), zero, div(x, y_))
 
 
 @slope(stop_gradient)
