@@ -16,6 +16,7 @@ from symad.errors import LoweringError
 from symad.higher_order.captured import check_closed
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import layout_of
+from symad.numeric.compiler.c_names import checked_c_name
 from symad.numeric.entries.in_scalars import MAX_OPERATIONS, in_scalars
 from symad.numeric.entry_point import plain_results
 from symad.numeric.modules.module_text import one_line
@@ -26,7 +27,7 @@ from symad.numeric.passes.memory_layout.packed_entries import is_scalar
 from symad.numeric.pipelines import PassReport
 from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.scheduling.roles import roles_of
-from symad.numeric.targets.c_module import c_name, checked_c_name
+from symad.numeric.targets.c_module import c_name
 from symad.saving.atomic_files import write_text
 from symad.stable import with_logistic
 from symad.tracing import as_graph

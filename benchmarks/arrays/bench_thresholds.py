@@ -255,7 +255,7 @@ CASES = {
     ),
     "quotients": Case(("passes.algebra.factors.MIN_QUOTIENTS",), [2, 3, 4, 6], quotients),
     "pieces in C": Case(
-        ("compiled_arrays.c.chain_text.PIECE_LENGTH",), [2**k for k in range(6, 15, 2)], long_halves,
+        ("compiled_arrays.c.drivers.PIECE_LENGTH",), [2**k for k in range(6, 15, 2)], long_halves,
         None, 1024, "c",
     ),
     "gram in C": Case(("passes.algebra.syrk_products.MIN_TERMS",), [64, 256, 512, 1024], gram, 0, NEVER, "c"),

@@ -20,6 +20,7 @@ from symad.numeric.compiled_arrays.c.chain_text import (
     sum_source,
 )
 from symad.numeric.compiled_arrays.c.compilable import has_c_steps
+from symad.numeric.compiled_arrays.c.drivers import drivers
 from symad.numeric.compiled_arrays.c.gather_text import gather_line
 from symad.numeric.compiled_arrays.c.loop_text import LoopText
 from symad.numeric.compiled_arrays.c.row_entry import Operand
@@ -153,7 +154,8 @@ class NativePrinter(InPlacePrinter):
         named = self.function_names | self.loops
         texts = [filled(text, {"name": name}.__getitem__) for text, name in named.items()]
         gemm = filled(GEMM, {"real": self.real}.__getitem__) if self.uses_products else ""
-        return "\n".join([HEAD, gemm, functions(self.bodies, self.real), *texts])
+        kernels = "\n".join(texts)
+        return "\n".join([HEAD, gemm, drivers(kernels), functions(self.bodies, self.real), kernels])
 
     def kernel(self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = "") -> str:
         """The name of a kernel; equal texts share one. NumPy calls the C function with the suffix."""

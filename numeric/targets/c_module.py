@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import keyword
-
 from symad.core.dims import format_shape
-from symad.core.escaping import brief
-from symad.errors import LoweringError
 from symad.numeric.compiler.c_header import argument_function
-from symad.numeric.compiler.c_layout import C_KEYWORDS, CPP_KEYWORDS, MACROS, Layout, Place
+from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Place
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier
@@ -40,15 +36,6 @@ Origin: it bounds the length of a comment.
 
 RESERVED = C_KEYWORDS | {"x", "y", "w", "linux", "unix", "near", "far", "sqrt", "pow", *MATH_H.values()}
 """Names that no value may have: arguments, macros that compilers define, and functions that may be called."""
-
-
-STANDARD = {
-    *("main", "abs", "cbrt", "copysign", "fdim", "fma", "fmax", "fmin", "fmod", "frexp", "gamma", "ilogb"),
-    *("isfinite", "isinf", "isnan", "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "logb"),
-    *("lrint", "lround", "memset", "modf", "nan", "nearbyint", "nextafter", "remainder", "remquo", "rint"),
-    *("round", "scalbn", "signbit", "trunc", "y0", "y1", "yn"),
-}
-"""Further names of math.h, and of programs."""
 
 
 class CWriter(Writer):
@@ -85,23 +72,6 @@ class CWriter(Writer):
 def c_name(name: str) -> str:
     """The C name of a function that is given none: no library has one like it."""
     return "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(name))
-
-
-def checked_c_name(name: str) -> str:
-    """A name that a user gives a function in C.
-
-    Raises:
-        LoweringError: it is not a name, or C or C++ use it themselves.
-    """
-    letters = [*name] if isinstance(name, str) else []
-    plain = all(c.isascii() and (c.isalnum() or c == "_") for c in letters)
-    if not letters or not plain or not letters[0].isalpha() or letters[-1] == "_":
-        raise LoweringError(
-            f"name={brief(name)}: a name in C has ASCII letters, digits, and _ inside it"
-        )
-    if keyword.iskeyword(name) or name in RESERVED | CPP_KEYWORDS | MACROS | STANDARD:
-        raise LoweringError(f"name={name!r}: C and C++ use this name themselves; choose another one")
-    return name
 
 
 def print_c_module(program: Program, layout: Layout, name: str) -> str:

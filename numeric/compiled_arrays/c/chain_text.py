@@ -10,16 +10,10 @@ from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
-from symad.numeric.compiled_arrays.c.row_entry import MIN_PARALLEL, Operand, entry, row_head
+from symad.numeric.compiled_arrays.c.drivers import driven
+from symad.numeric.compiled_arrays.c.row_entry import Operand, row_function
 from symad.numeric.fusion.c_expressions import statements
 from symad.ops.elementwise.selection import Condition, Logic
-
-PIECE_LENGTH = 1024
-"""Elements that one thread processes at a time; also the size of the buffers.
-
-From 64 to 16,384, the time of a chain on halves of rows differs by 5 % at the most (bench_thresholds.py,
-"pieces in C").
-"""
 
 WAITING_LENGTH = 256
 """Elements whose results are delayed until the arguments of all sines are known."""
@@ -40,19 +34,21 @@ def chain_source(
     text = NativeBody(real)
     names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
     results = statements(body.output_nodes, names, text)
-    inputs = [f"const {C_TYPE[t]} *x{k}" for k, t in enumerate(types)]
-    outputs = [f"{C_TYPE[t]} *y{k}" for k, t in enumerate(kinds)]
+    opened = [f"const {C_TYPE[t]} *x{k} = (const {C_TYPE[t]} *)at_[{k}];" for k, t in enumerate(types)]
+    opened += [f"{C_TYPE[t]} *y{k} = ({C_TYPE[t]} *)at_[{len(types) + k}];" for k, t in enumerate(kinds)]
+    sizes = [f"sizeof({C_TYPE[t]})" for t in (*types, *kinds)]
     at = "at + i" if text.sines else "i"
     given = [f"const {_inside(t, real)} a{k} = x{k}[{at}];" for k, t in enumerate(types)]
     lines = [
-        f"static void {name}_piece(const ptrdiff_t n, {', '.join([*inputs, *outputs])}) {{",
+        f"SYMAD_ONCE void {name}_piece(const ptrdiff_t n, char *const *at_) {{",
+        *(f"  {line}" for line in opened),
         *(
             _waiting(text, given, results, kinds)
             if text.sines
             else _each("n", [*given, *text.lines, *(f"y{k}[i] = {r};" for k, r in enumerate(results))])
         ),
         "}",
-        *_entry(name, types, kinds),
+        *driven("symad_pieces", name, f"{name}_piece", len(types), sizes),
     ]
     return "\n".join(lines) + "\n", text
 
@@ -86,54 +82,6 @@ def _waiting(
 
 def _inside(kind: str, real: str) -> str:
     return real if kind.startswith("float") or kind == "int64" else C_TYPE[kind]
-
-
-def _entry(name: str, types: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    """The function that NumPy calls; it processes pieces of contiguous arrays or of buffers."""
-    every = [*types, *kinds]
-    contiguous = " && ".join(f"steps[{k}] == sizeof({C_TYPE[t]})" for k, t in enumerate(every))
-    pointers = [_pointer(k, t, k < len(types)) for k, t in enumerate(every)]
-    direct = ", ".join(f"{p} + at" for p in pointers)
-    gathered, scattered, buffers, passed = [], [], [], []
-    for k, t in enumerate(every):
-        c = C_TYPE[t]
-        buffers.append(f"    {c} b{k}[{PIECE_LENGTH}];")
-        const = "const " if k < len(types) else ""
-        near = f"steps[{k}] == sizeof({c})"
-        passed.append(f"{near} ? ({const}{c} *)(args[{k}] + at * steps[{k}]) : b{k}")
-        move = "for (ptrdiff_t i = 0; i < n; i++) "
-        if k < len(types):
-            gathered.append(f"      if (!({near}) && (at == 0 || steps[{k}]))")  # no later piece is longer
-            gathered.append(f"        {move}b{k}[i] = *(const {c} *)(args[{k}] + (at + i) * steps[{k}]);")
-        else:
-            scattered.append(
-                f"      if (!({near})) {move}*({c} *)(args[{k}] + (at + i) * steps[{k}]) = b{k}[i];"
-            )
-    return [
-        f"void {name}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{",
-        "  const ptrdiff_t size = dimensions[0];",
-        "  (void)data;",
-        f"  if (({contiguous}) && size < {MIN_PARALLEL}) {{",
-        f"    {name}_piece(size, {', '.join(pointers)});",
-        f"  }} else if ({contiguous}) {{",
-        "#pragma omp parallel for schedule(static)",
-        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE_LENGTH})",
-        f"      {name}_piece(size - at < {PIECE_LENGTH} ? size - at : {PIECE_LENGTH}, {direct});",
-        "  } else {",
-        *buffers,
-        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE_LENGTH}) {{",
-        f"      const ptrdiff_t n = size - at < {PIECE_LENGTH} ? size - at : {PIECE_LENGTH};",
-        *gathered,
-        f"      {name}_piece(n, {', '.join(passed)});",
-        *scattered,
-        "    }",
-        "  }",
-        "}",
-    ]
-
-
-def _pointer(k: int, kind: str, constant: bool) -> str:
-    return f"({'const ' if constant else ''}{C_TYPE[kind]} *)args[{k}]"
 
 
 def by_rows_source(name: str, ranks: Sequence[int]) -> str:
@@ -207,8 +155,7 @@ def sum_source(
     totals = [f"total{k}" for k in range(len(results))]
     added = [f"{total} += {result};" for total, result in zip(totals, results, strict=True)]
     together = f"#pragma omp simd reduction(+:{', '.join(totals)})"
-    lines = [
-        row_head(name, inputs, outputs),
+    body_lines = [
         *(f"  {real} {total} = 0;" for total in totals),
         *(
             _waiting_sum(text, given, added, totals, real)
@@ -216,10 +163,8 @@ def sum_source(
             else _each("columns", [*given, *text.lines, *added], together)
         ),
         *(f"  *y{k} = {total};" for k, total in enumerate(totals)),
-        "}",
-        *entry(name, inputs, outputs),
     ]
-    return "\n".join(lines) + "\n", text
+    return "\n".join(row_function(name, inputs, outputs, body_lines)) + "\n", text
 
 
 def _waiting_sum(

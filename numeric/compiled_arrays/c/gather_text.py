@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, NativeBody
+from symad.numeric.compiled_arrays.c.drivers import MIN_PARALLEL
 from symad.numeric.compiled_arrays.c.printing import CompiledPrinting
-from symad.numeric.compiled_arrays.c.row_entry import MIN_PARALLEL
 from symad.numeric.compiler.c_templates import filled
 from symad.ops.sparse.csr import IntArray
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MIN_PARALLEL = 1 << 16
-"""Arrays with at least this many elements are divided among threads.
-
-Origin: not recorded, and not measured with several threads.
-"""
+from symad.numeric.compiled_arrays.c.drivers import driven
 
 
 @dataclass(frozen=True)
@@ -25,55 +21,35 @@ class Operand:
     """The type of its elements in C."""
 
 
-def row_head(name: str, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> str:
-    """The first line of a row function."""
-    taken = [f"const {o.type} {'*' if o.is_row else ''}{o.name}" for o in inputs]
-    made = [f"{o.type} *{o.name}" for o in outputs]
-    return f"static void {name}_row(const ptrdiff_t columns, {', '.join([*taken, *made])}) {{"
+def row_function(
+    name: str, inputs: Sequence[Operand], outputs: Sequence[Operand], body: Sequence[str]
+) -> list[str]:
+    """The loop over rows with the statements for one row, and the function that NumPy calls."""
+    every = [*inputs, *outputs]
+    opened = []
+    for k, o in enumerate(every):
+        const = "const " if k < len(inputs) else ""
+        place = f"({const}{o.type} *)(at[{k}] + row * steps[{k}])"
+        by_value = k < len(inputs) and not o.is_row
+        declared = f"const {o.type} {o.name} = *" if by_value else f"{const}{o.type} *{o.name} = "
+        opened.append(f"{declared}{place};")
+    rows = "const ptrdiff_t rows, const ptrdiff_t columns, char *const *at, const ptrdiff_t *steps"
+    return [
+        f"SYMAD_ONCE void {name}_row({rows}) {{",
+        "for (ptrdiff_t row = 0; row < rows; row++) {",
+        *(f"  {line}" for line in opened),
+        *body,
+        "}",
+        "}",
+        *driven("symad_rows", name, f"{name}_row", len(inputs), [_size(o) for o in every]),
+    ]
+
+
+def _size(operand: Operand) -> str:
+    return f"sizeof({operand.type})" if operand.is_row else "0"
 
 
 def signature(inputs: Sequence[Operand], outputs: Sequence[Operand]) -> str:
     """The signature of arguments and results in NumPy's notation: (n),()->(n)."""
     left, right = (",".join("(n)" if o.is_row else "()" for o in side) for side in (inputs, outputs))
     return f"{left}->{right}"
-
-
-def entry(name: str, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> list[str]:
-    """The function that NumPy calls: it processes row after row, divided among threads."""
-    every = [*inputs, *outputs]
-    rows = [k for k, o in enumerate(every) if o.is_row]
-    core = {k: f"steps[{len(every) + j}]" for j, k in enumerate(rows)}
-    near = " && ".join(f"{core[k]} == sizeof({every[k].type})" for k in rows)
-    direct = [
-        f"*({o.type} *)(args[{k}] + row * steps[{k}])"
-        if k < len(inputs) and not o.is_row
-        else f"({o.type} *)(args[{k}] + row * steps[{k}])"
-        for k, o in enumerate(every)
-    ]
-    copied = [f"b{k}" if o.is_row else direct[k] for k, o in enumerate(every)]
-    far = {k: f"*({every[k].type} *)(args[{k}] + row * steps[{k}] + j * {core[k]})" for k in rows}
-    loop = "      for (ptrdiff_t j = 0; j < columns; j++) "
-    return [
-        f"void {name}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{",
-        "  const ptrdiff_t rows = dimensions[0], columns = dimensions[1];",
-        "  (void)data;",
-        f"  if (({near}) && rows * columns < {MIN_PARALLEL}) {{",
-        "    for (ptrdiff_t row = 0; row < rows; row++)",
-        f"      {name}_row(columns, {', '.join(direct)});",
-        f"  }} else if ({near}) {{",
-        "#pragma omp parallel for schedule(static)",
-        "    for (ptrdiff_t row = 0; row < rows; row++)",
-        f"      {name}_row(columns, {', '.join(direct)});",
-        "  } else {",
-        f"    char *copies = malloc({len(rows)} * 8 * columns + 1);",
-        "    if (!copies) abort();  // not one row more fits into memory",
-        *(f"    {every[k].type} *b{k} = (void *)(copies + {j} * 8 * columns);" for j, k in enumerate(rows)),
-        "    for (ptrdiff_t row = 0; row < rows; row++) {",
-        *(f"{loop}b{k}[j] = {far[k]};" for k in rows if k < len(inputs)),
-        f"      {name}_row(columns, {', '.join(copied)});",
-        *(f"{loop}{far[k]} = b{k}[j];" for k in rows if k >= len(inputs)),
-        "    }",
-        "    free(copies);",
-        "  }",
-        "}",
-    ]

@@ -12,7 +12,7 @@ from symad.core.dims import Shape, same_shape
 from symad.core.graph import Graph, op_of
 from symad.higher_order.scan import Local
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
-from symad.numeric.compiled_arrays.c.row_entry import Operand, entry, row_head, signature
+from symad.numeric.compiled_arrays.c.row_entry import Operand, row_function, signature
 from symad.numeric.fusion.row_statements import RowText
 from symad.numeric.fusion.rows import is_row_dot, repeats_columns
 
@@ -47,9 +47,7 @@ class NativeRows(RowText):
     def source(self, name: str) -> str:
         """The row function, and the function that NumPy calls."""
         self.write()
-        inputs, outputs = self.operands(), self.results()
-        head = row_head(name, inputs, outputs)
-        return "\n".join([head, *self.lines, "}", *entry(name, inputs, outputs)]) + "\n"
+        return "\n".join(row_function(name, self.operands(), self.results(), self.lines)) + "\n"
 
     def element(self, position: int) -> str:
         """See `RowText`."""

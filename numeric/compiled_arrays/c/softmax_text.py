@@ -7,7 +7,7 @@ then nothing is subtracted, and the result shows the infinity or NaN.
 from __future__ import annotations
 
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
-from symad.numeric.compiled_arrays.c.row_entry import Operand, entry, row_head
+from symad.numeric.compiled_arrays.c.row_entry import Operand, row_function
 
 HIGHEST = """  $real highest = columns ? x0[0] : 0;
 #pragma omp simd reduction(max:highest)
@@ -92,5 +92,4 @@ def softmax_source(kind: str, name: str, real: str) -> tuple[str, NativeBody]:
     inputs = [Operand(f"x{k}", True, k, real) for k in range(1 if kind in ONE_ARRAY else 2)]
     outputs = [Operand("y0", kind != "log_sum_exp", 0, real)]
     text = body.expand(ROWS[kind])
-    head = row_head(name, inputs, outputs)
-    return "\n".join([head, text + "}", *entry(name, inputs, outputs)]) + "\n", body
+    return "\n".join(row_function(name, inputs, outputs, [text])) + "\n", body

@@ -317,8 +317,27 @@ def test_rows_of_one_element_fill_one_place_of_a_buffer():
     """NumPy gives axes of one element the stride 0: rows of (n, 1) filled buffers of 1024 places."""
     valley = symad.trace(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2), [(2,)])
     source = lower(symad.vmap(symad.value_and_gradient(valley)), backend="c").c_source
-    filled = [line for line in source.splitlines() if "b0[i] = *" in line]
-    assert filled and all("i < n;" in line for line in filled)
+    filled = [line for line in source.splitlines() if "symad_copy(there[k]" in line]
+    assert filled and all("steps[k], n, sizes[k])" in line for line in filled)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_kernels_share_what_calls_them(dtype):
+    """One vector loop for each kernel, and one driver for arrays of all layouts."""
+
+    def chains(count):
+        values = [lambda a, k=k: np.exp(-(a**2) / (k + 2)) + k * a for k in range(count)]
+        parts = symad.trace(lambda a: tuple(np.cumsum(f(a)) for f in values), [(3000,)])
+        return lower(parts, "c", dtype=dtype)
+
+    few, many = (chains(count).c_source.splitlines() for count in (2, 12))
+    assert len(many) - len(few) <= 10 * 25 and sum("omp parallel" in line for line in many) == 1
+    kernel, plain = chains(3), lower(chains(3).origin.graph, dtype=dtype)
+    whole = RNG.normal(size=6000).astype(dtype)
+    for values in (whole[:3000], whole[::2], whole[::-2], np.broadcast_to(whole[:1], (3000,))):
+        for one, other in zip(kernel(values), plain(values), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12 if dtype == "float64" else 1e-4)
 
 
 @needs_compiler
@@ -358,7 +377,7 @@ def test_a_kernel_matrix_is_summed_where_it_is_computed(n):
     rng = np.random.default_rng(5)
     values = [rng.normal(size=(n, 3)), rng.normal(size=n), rng.normal(size=n), 0.3]
     kernel = close(graph, values, rtol=1e-10)
-    assert "_row(const ptrdiff_t columns" in kernel.c_source
+    assert "_row(const ptrdiff_t rows" in kernel.c_source
 
 
 @needs_compiler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import resource
 import signal
 import stat
@@ -11,10 +12,16 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import sympy as sp
 
+import symad
+from symad import functions
 from symad.errors import LoweringError
+from symad.numeric import lower
 from symad.numeric.compiler import c_compiler, private_folder
 from symad.numeric.compiler.c_compiler import compiler
 from symad.numeric.compiler.private_folder import Unusable, cache_folder, is_sound, make_private
@@ -418,3 +425,66 @@ def test_a_source_that_is_refused_is_an_error(cache: Path) -> None:
     with pytest.raises(LoweringError, match=r"refused the generated code[\s\S]*nonsense"):
         c_compiler.compile_c("nonsense {\n")
     assert left(cache) == []
+
+
+# ---- how it is told, and how quickly it is made -------------------------------------------------
+
+
+def test_a_compiler_that_takes_long_is_told(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One line with the size of the source and a quicker way, and at its end the time; else nothing."""
+    c_compiler.compile_c(SOURCE % 8)
+    assert capsys.readouterr() == ("", "")
+    slow = tmp_path / "slow-cc"
+    slow.write_text('#!/bin/sh\nsleep 0.2\ngcc "$@"\n')
+    slow.chmod(0o700)
+    monkeypatch.setattr(c_compiler, "compiler", lambda: [str(slow)])
+    monkeypatch.setattr(c_compiler, "QUIET_SECONDS", 0.05)
+    assert c_compiler.compile_c("\n\n" + SOURCE % 9) is not None
+    out, told = capsys.readouterr()
+    assert out == "" and "slow-cc compiles 3 lines of C; lower(..., optimize=1) is quicker" in told
+    assert told.count("\n") == 1 and told.endswith(" s\n")
+    with c_compiler.optimized(1):
+        c_compiler.compile_c(SOURCE % 10)
+    assert "compiles 1 lines of C ..." in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stderr", None)
+    assert c_compiler.compile_c(SOURCE % 11) is not None
+
+
+def test_levels_of_optimization_are_libraries_of_their_own(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[list[str]] = []
+    compile_once = c_compiler._compile
+
+    def noted(command: list[str], flags: list[str], *rest: Any) -> Any:
+        used.append(flags)
+        return compile_once(command, flags, *rest)
+
+    monkeypatch.setattr(c_compiler, "_compile", noted)
+    for level, last in ((2, "-O3"), (1, "-O1"), (0, "-O0"), (2, "-O3")):
+        with c_compiler.optimized(level):
+            loaded = c_compiler.compile_c(SOURCE % 12, ["-O3"])
+        assert loaded is not None and loaded.number() == 12
+        assert [flag for flag in used[-1] if flag.startswith("-O")][-1] == last or level == 2
+    assert len(used) == 3 and len(list(cache.glob("*.so"))) == 3
+    c_compiler.compile_c("\n" * 5001 + SOURCE % 13, ["-O3"])  # long texts would take minutes
+    assert [flag for flag in used[-1] if flag.startswith("-O")][-1] == "-O1"
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c", "runs"])
+def test_kernels_keep_their_level_when_they_are_sent(backend: str) -> None:
+    def swing(u: Any) -> Any:
+        return functions.fold(lambda s, t: s + np.sin(s) * t, u, np.arange(9.0))
+
+    graph = symad.gradient(symad.trace(lambda u: np.sum(swing(u)), [(3,)]))
+    graph = symad.gradient(sp.sin(sp.Symbol("x")) ** 2) if backend == "runs" else graph
+    point = 0.5 if backend == "runs" else np.array([0.1, 0.2, 0.3])
+    quick, full = lower(graph, backend, optimize=1), lower(graph, backend)
+    assert ("optimize=1" in repr(quick), "optimize" in repr(full)) == (True, False)
+    for kernel in (quick, pickle.loads(pickle.dumps(quick))):
+        np.testing.assert_allclose(kernel(point), full(point), rtol=1e-13)
+    assert "optimize=1" in repr(pickle.loads(pickle.dumps(quick)))
+    with pytest.raises(LoweringError, match="optimize=3 is not one of 0, 1, 2"):
+        lower(graph, backend, optimize=3)
