@@ -23,6 +23,9 @@ class Op(metaclass=Interned):
     linear: ClassVar[bool] = False
     """True if the op is linear in all its arguments jointly."""
 
+    branches: ClassVar[bool] = False
+    """True if y depends on some of its arguments only under conditions; see `symad.core.questions.chosen`."""
+
     repeats: ClassVar[bool] = False
     """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
 

@@ -143,6 +143,22 @@ def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 
 @question
+def chosen(op: Op, y: Node, k: int) -> MaybeNode:
+    """The condition under which a change of argument k changes ``y``, or None, which means always.
+
+    It is a condition on the elements of y if the op is elementwise, else on those of the argument. False (a
+    constant) means never: comparisons and steps have the derivative 0. Only ops with ``branches`` answer. Where
+    a value is NaN the condition holds, so that the derivative is NaN, too.
+    """
+
+
+@chosen.dispatch
+def always_chosen(op: Op, y: Node, k: int) -> MaybeNode:
+    """None by default: each argument counts everywhere."""
+    return None
+
+
+@question
 def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Made:
     """``op`` applied along a new leading axis of length ``count``.
 

@@ -27,7 +27,7 @@ from symad.numbers.function_values import numpy_function
 from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant, constant_value
-from symad.ops.elementwise.apply import apply, slope
+from symad.ops.elementwise.apply import apply, choice, slope
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, indicator, logic, select
@@ -310,6 +310,12 @@ def relu_slope(y: Node, args: Nodes, i: int) -> Tangent:
     return indicator(compare(">", args[0], constant(0)))
 
 
+@choice(relu)
+def relu_choice(y: Node, k: int) -> Node:
+    """Where x > 0."""
+    return logic("not", compare("<=", y.args[0], constant(0)))
+
+
 @slope(xlogy)
 def xlogy_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """log(y); x/y, and 0 at (0, 0): the function is 0 for x = 0 and every y."""
@@ -326,6 +332,12 @@ def xlogy_slope(y: Node, args: Nodes, i: int) -> Tangent:
 def stop_gradient_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """0."""
     return ZERO
+
+
+@choice(stop_gradient)
+def stop_gradient_choice(y: Node, k: int) -> Node:
+    """Never."""
+    return constant(False)
 
 
 @slope(logaddexp_head)

@@ -4,28 +4,45 @@ A value that only an untaken branch needs may be undefined (``log(x)`` at x = 0)
 its derivative. Linearization masks the tangents that enter such nodes by the condition under which
 the node is used. Transposed, the mask removes ``0 · inf`` after the coefficient was applied, on the
 whole path from the branch down to the inputs, for all ops on this path.
+
+What counts is the use of the derivative: a comparison uses a value but no derivative. An extreme uses
+those of its arguments that attain it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from symad.core.graph import Node
+from symad.core.questions import chosen, transpose
+from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import ElementwiseOp
-from symad.ops.elementwise.selection import Compare, Select, logic
+from symad.ops.basic.contraction import Einsum, sum_axes
+from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.sources import constant, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.radius import inside
+from symad.ops.elementwise.selection import Select, compare, indicator, logic
 from symad.ops.elementwise.undefined import Undefined
+from symad.transforms.finite_slopes import may_overflow
+
+
+def has_branches(order: Sequence[Node]) -> bool:
+    """True if some value depends on arguments under conditions."""
+    return any(isinstance(n.op, (Select, Extreme)) or (isinstance(n.op, Apply) and n.op.branches) for n in order)
 
 
 def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
-    """The nodes that are used only under a condition, each with this condition.
+    """The nodes whose derivatives are used only under a condition, each with this condition.
 
     Args:
         order: all nodes, arguments first.
         outputs: the nodes that are used unconditionally.
     """
-    if not any(isinstance(node.op, Select) for node in order):
+    if not has_branches(order):
         return {}
+    rough, curved = upwards(order, may_overflow), upwards(order, lambda node: not node.op.linear)
     uses: dict[Node, Uses] = {node: Uses() for node in order}
     for output in outputs:
         uses[output].add(None)
@@ -35,20 +52,43 @@ def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node,
         condition = uses[node].condition(branches)
         if condition is not None and not isinstance(node.op, Undefined):  # its slopes are 0 or NaN anyway
             found[node] = condition
-        if isinstance(node.op, Compare) and node.args[0] is node.args[1]:
-            continue  # isnan tests a value in order to mask it where it is NaN
-        for position, arg in enumerate(node.args):
-            uses[arg].add(_through(node, position, arg, condition, branches))
+        for k, arg in enumerate(node.args):
+            taken = taken_branch(node, k, rough)
+            if taken is None or constant_value(taken) is not False:
+                use = _through(node, k, condition, taken, branches)
+                uses[arg].add(use if arg in curved else None)
     return found
+
+
+def upwards(order: Sequence[Node], holds: object) -> set[Node]:
+    """The nodes for which something holds, and all that depend on one of them."""
+    found: set[Node] = set()
+    for node in order:
+        if holds(node) or not found.isdisjoint(node.args):  # type: ignore[operator]  # a predicate
+            found.add(node)
+    return found
+
+
+def taken_branch(node: Node, k: int, rough: Collection[Node]) -> Node | None:
+    """The condition under which argument k counts, as in `chosen`; None if it need not be known.
+
+    An argument of an extreme whose tangents are finite is multiplied by 0 where it is not attained.
+    """
+    if not node.op.branches or inside(node) is not None:
+        return None
+    taken = chosen(node.op, node, k)
+    matters = isinstance(node.op, Select) or node.args[k] in rough
+    return taken if matters or taken is None or constant_value(taken) is False else None
 
 
 @dataclass(frozen=True)
 class Branch:
-    """The condition of one branch of a selection: ``outside`` holds, and ``decision`` is ``taken``."""
+    """The condition of one of ``count`` branches of a decision, which is made where ``outside`` holds."""
 
     outside: Node | None
     decision: Node
-    taken: bool
+    index: int
+    count: int
 
 
 class Branches(dict[Node, Branch]):
@@ -63,9 +103,9 @@ class Branches(dict[Node, Branch]):
         super().__setitem__(condition, branch)
         self._conditions[branch] = condition
 
-    def twin(self, branch: Branch) -> Node | None:
-        """The condition of the other branch of the same selection, if there is one."""
-        return self._conditions.get(replace(branch, taken=not branch.taken))
+    def all_of(self, branch: Branch) -> list[Node | None]:
+        """The conditions of all branches of a decision; None for those that are not known."""
+        return [self._conditions.get(replace(branch, index=k)) for k in range(branch.count)]
 
 
 @dataclass
@@ -82,7 +122,7 @@ class Uses:
     def condition(self, branches: Branches) -> Node | None:
         """The condition that at least one of the uses happens; None if this is always so, or without uses.
 
-        A value that is used in both branches of a selection is used whenever the selection is used.
+        A value that is used in all branches of a decision is used whenever the decision is made.
         """
         alive, waiting = dict(self.conditions), [*self.conditions]
         while waiting:
@@ -92,28 +132,59 @@ class Uses:
             branch = branches.get(condition)
             if branch is None or condition not in alive:
                 continue
-            other = branches.twin(branch)
-            if other in alive:
-                del alive[condition], alive[other]
+            every = branches.all_of(branch)
+            if all(c in alive for c in every):
+                for c in every:
+                    alive.pop(c, None)
                 alive[branch.outside] = None
                 waiting.append(branch.outside)
         return logic("or", *(c for c in alive if c is not None)) if alive else None
 
 
-def _through(node: Node, position: int, arg: Node, condition: Node | None, branches: Branches) -> Node | None:
-    """The condition of a use as argument of a node that is itself used under ``condition``."""
-    if isinstance(node.op, Select) and position:
-        outside, branch = condition, node.args[0] if position == 1 else logic("not", node.args[0])
-        condition = branch if condition is None else logic("and", condition, branch)
-        branches[condition] = Branch(outside, node.args[0], position == 1)
-    return _fitting(condition, node, arg)
+def _through(
+    node: Node, k: int, condition: Node | None, taken: Node | None, branches: Branches
+) -> Node | None:
+    """The condition of a use as argument k of a node that is itself used under ``condition``."""
+    if taken is None:
+        return carried(condition, node, k)
+    if not isinstance(node.op, ElementwiseOp):
+        return both(carried(condition, node, k), taken)
+    made = both(condition, taken)
+    if isinstance(node.op, Select):
+        branches[made] = Branch(condition, node.args[0], k - 1, 2)
+    else:
+        branches[made] = Branch(condition, node, k, len(node.args))
+    return carried(made, node, k)
 
 
-def _fitting(condition: Node | None, node: Node, arg: Node) -> Node | None:
-    """A condition on the elements of a node as one on those of an argument; None if there is no such."""
-    if condition is None:
-        return None
-    fits = not condition.shape or (
-        isinstance(node.op, ElementwiseOp) and len(arg.shape) == len(condition.shape)
-    )
-    return condition if fits else None
+def both(a: Node | None, b: Node | None) -> Node | None:
+    """The condition that both hold; None holds always."""
+    return b if a is None else a if b is None else logic("and", a, b)
+
+
+def carried(condition: Node | None, node: Node, k: int) -> Node | None:
+    """A condition on the elements of a node as one on those of argument k; None if there is no such.
+
+    An element of the argument is used if an element of the node that contains it is: for ops that move or
+    add up elements, where the transpose of the condition's 0 and 1 is positive.
+    """
+    if condition is None or not condition.shape:
+        return condition
+    arg = node.args[k]
+    if isinstance(node.op, ElementwiseOp):
+        return condition if len(arg.shape) == len(condition.shape) else somewhere(condition)
+    if moves_elements(node) and condition.shape == node.shape:
+        flags = tuple(i == k for i in range(len(node.args)))
+        count = transpose(node.op, node, indicator(condition), flags)[k]
+        return compare("<", constant(0), count) if isinstance(count, Node) else None
+    return None
+
+
+def moves_elements(node: Node) -> bool:
+    """True if the elements of a node are elements of its arguments, or sums of some of them."""
+    return isinstance(node.op, ShapingOp) or (isinstance(node.op, Einsum) and len(node.args) == 1)
+
+
+def somewhere(condition: Node) -> Node:
+    """The condition that another holds for some element."""
+    return compare("<", constant(0), sum_axes(indicator(condition), tuple(range(len(condition.shape)))))

@@ -16,11 +16,10 @@ from symad.ops.arrays.stacking import Stack, concatenate, pack_scalars, take
 from symad.ops.basic.contraction import permute
 from symad.ops.basic.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
 from symad.ops.basic.sources import constant, eye
-from symad.stable import smooth
 from symad.transforms.batches import batch_outputs
-from symad.transforms.branch_masks import use_conditions
 from symad.transforms.cotangents import fresh_seed, pull
-from symad.transforms.tangents import push_along
+from symad.transforms.guards import Guards
+from symad.transforms.tangents import prepared, push_along
 
 UNROLL = 60_000
 """Unrolled scalar seeds are used if they create fewer tangents than this."""
@@ -109,7 +108,7 @@ class Descent:
 
     def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
         """Number the nodes and list their users."""
-        self.outputs, self.order = smooth(outputs, set(wrt))
+        self.outputs, self.order = prepared(outputs, dict.fromkeys(wrt, ZERO))
         self.rank = {node: k for k, node in enumerate(self.order)}
         self.users: dict[Node, list[Node]] = {node: [] for node in self.order}
         for node in self.order:
@@ -134,10 +133,10 @@ class Descent:
 
     def columns(self) -> list[list[Tangent]]:
         """∂outputs/∂w for each w, its seed folded: one list of output tangents for each w."""
-        conditions = use_conditions(self.order, self.outputs)
-        return [self._column(w, conditions) for w in self.wrt]
+        guards = Guards.of(self.order, self.outputs)
+        return [self._column(w, guards) for w in self.wrt]
 
-    def _column(self, w: Node, conditions: dict[Node, Node]) -> list[Tangent]:
+    def _column(self, w: Node, guards: Guards) -> list[Tangent]:
         heirs: set[Node] = {w} if w in self.rank else set()
         stack = list(heirs)
         while stack:
@@ -146,8 +145,7 @@ class Descent:
                     heirs.add(user)
                     stack.append(user)
         order = sorted(heirs, key=self.rank.__getitem__)
-        dots = push_along(order, {w: constant(1)}, conditions)
-        return [dots.get(o, ZERO) for o in self.outputs]
+        return push_along(order, {w: constant(1)}, guards, self.outputs)
 
     def worth_unrolling(self) -> bool:
         """True if folded unit seeds make a graph of reasonable size."""

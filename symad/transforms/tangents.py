@@ -3,55 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import jvp
-from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.selection import select
+from symad.ops.elementwise.radius import inside
 from symad.stable import smooth
-from symad.transforms.branch_masks import use_conditions
+from symad.transforms.guards import Guards, mask
+from symad.transforms.radii import Radial, with_limits
 
 
 def push(outputs: Sequence[Node], tangents: Mapping[Node, Tangent]) -> list[Tangent]:
     """The tangents of the outputs, from the tangents of some nodes (usually inputs).
 
     t_k = Σ_parents ∂f_k · t_parent in topological order. Rules are called only for nodes that depend on a
-    tangent; nodes used under a condition have their tangents masked by it.
+    tangent; where a slope is not used, or its tangent is 0, their product is masked.
     """
-    outputs, order = smooth(outputs, tangents)
-    dots = push_along(order, tangents, use_conditions(order, outputs))
-    return [dots.get(o, ZERO) for o in outputs]
+    outputs, order = prepared(outputs, tangents)
+    return push_along(order, tangents, Guards.of(order, outputs), outputs)
+
+
+def prepared(
+    outputs: Sequence[Node], roots: Mapping[Node, Tangent]
+) -> tuple[tuple[Node, ...], Sequence[Node]]:
+    """The outputs in forms whose derivatives by some nodes are right, and all their nodes, arguments first."""
+    outputs, order = smooth(outputs, roots)
+    return with_limits(outputs, order, roots, push)
 
 
 def push_along(
-    order: Sequence[Node], tangents: Mapping[Node, Tangent], conditions: Mapping[Node, Node]
-) -> dict[Node, Node]:
-    """The tangents of all nodes of an order (arguments first) that depend on those given."""
-    dots: dict[Node, Node] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
-    known = dots.keys()
+    order: Sequence[Node], tangents: Mapping[Node, Tangent], guards: Guards, outputs: Sequence[Node]
+) -> list[Tangent]:
+    """The tangents of the outputs, through those nodes of an order (arguments first) that depend on them."""
+    dots: dict[Node, Tangent] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
+    known, found, radial = dots.keys(), guards.along(order, dict(dots)), Radial(dots, guards.uses)
     for node in order:
-        if node in tangents or known.isdisjoint(node.args):
+        if node in tangents or (known.isdisjoint(node.args) and radial.multiples.keys().isdisjoint(node.args)):
             continue
-        entering: tuple[Tangent, ...] = tuple([dots.get(a, ZERO) for a in node.args])
-        condition = conditions.get(node)
-        if condition is not None and masks_entering(condition, node):
-            entering = tuple(mask(condition, t) for t in entering)
-        y_dot = jvp(node.op, node, entering)
+        guard = found.get(node)
+        below = inside(node)
+        if below is not None:
+            radial.start(node, mask(None if guard is None else guard.entering[-1], radial.whole(below)))
+            continue
+        rule = partial(jvp, node.op, node) if guard is None else partial(guard.push, node)
+        if radial.push(node, rule):  # what remains are tangents by other ways
+            entering = [dots.get(a, ZERO) for a in node.args]
+        else:
+            entering = [radial.whole(a) for a in node.args]
+        y_dot = rule(tuple(entering))
         if isinstance(y_dot, Node):
             dots[node] = y_dot
-    return dots
-
-
-def masks_entering(condition: Node, node: Node) -> bool:
-    """True if a condition on the elements of a node is also one on the elements of its arguments."""
-    return not node.op.linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
-
-
-def mask(condition: Node, tangent: Tangent) -> Tangent:
-    """The tangent where the condition holds, 0 elsewhere."""
-    return select(condition, tangent, constant(0)) if isinstance(tangent, Node) else ZERO
+    return [radial.whole(o) for o in outputs]
 
 
 def dense(tangent: Tangent, like: Node) -> Node:

@@ -14,11 +14,13 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
+    MaybeNode,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
+    chosen,
     evaluate,
     flops,
     jvp,
@@ -29,7 +31,7 @@ from symad.ops.basic.arithmetic import div, mul
 from symad.ops.basic.contraction import contract, sum_axes
 from symad.ops.basic.shaping import broadcast_axes, slice_axis
 from symad.ops.basic.sources import constant, eye
-from symad.ops.elementwise.selection import equal, indicator, select
+from symad.ops.elementwise.selection import compare, equal, indicator, logic, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class Extreme(Op):
 
     kind: str
     axes: tuple[int, ...]
+    branches = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,14 @@ def extreme_jvp(op: Extreme, y: Node, tangents: Tangents) -> Tangent:
     labels = range(len(a.shape))
     kept = [k for k in labels if k not in op.axes]
     return div(contract([labels, labels], kept, hits, a_dot), sum_axes(hits, op.axes))
+
+
+@chosen.dispatch
+def extreme_chosen(op: Extreme, y: Node, k: int) -> MaybeNode:
+    """Where no other element is larger, or smaller."""
+    (a,) = y.args
+    pair = (a, keep_axes(y, a.shape, op.axes))
+    return logic("not", compare("<", *(pair if op.kind == "max" else pair[::-1])))
 
 
 @jvp.dispatch

@@ -18,9 +18,11 @@ from symad.core.graph import Node, shape
 from symad.core.questions import (
     Array,
     Count,
+    MaybeNode,
     Nodes,
     Tangent,
     Values,
+    chosen,
     evaluate,
     flops,
 )
@@ -36,6 +38,11 @@ class Apply(ElementwiseOp):
     """head(x_1, ..., x_k) for a scalar SymPy function head."""
 
     head: Any
+
+    @property
+    def branches(self) -> bool:  # type: ignore[override]  # of one head
+        """Whether the head is that of a step or an extreme."""
+        return self.head in CHOICES
 
 
 def apply(head: type[sympy.Basic], *args: Node) -> Node:
@@ -63,12 +70,34 @@ def slope(*heads: type[sympy.Basic]) -> Callable[[Slope], Slope]:
     return register
 
 
+Choice = Callable[[Node, int], "Node | None"]
+CHOICES: dict[sympy.FunctionClass, Choice] = {}
+"""For steps and extremes the answers to `symad.core.questions.chosen`, from the value y and k."""
+
+
+def choice(*heads: type[sympy.Basic]) -> Callable[[Choice], Choice]:
+    """Register the conditions under which the arguments of some heads count."""
+
+    def register(rule: Choice) -> Choice:
+        for head in heads:
+            CHOICES[head] = rule
+        return rule
+
+    return register
+
+
 # ---- answers ------------------------------------------------------------------------------------
 
 
 @shape(Apply)
 def apply_shape(op: Apply, args: Nodes) -> Shape:
     return common_shape(f"{op.head.__name__}", args)
+
+
+@chosen.dispatch
+def apply_chosen(op: Apply, y: Node, k: int) -> MaybeNode:
+    """The registered condition of a step or an extreme."""
+    return CHOICES[op.head](y, k) if op.branches else None
 
 
 @flops.dispatch

@@ -94,15 +94,10 @@ def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
 
 
 def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
-    """e b**(e−1), reusing y if the exponent is 1/2.
-
-    The root of a sum of squares is a distance. It has no derivative at the origin; there its
-    slope is defined as 0, like that of |x|, and it has no second derivative.
-    """
+    """e b**(e−1), reusing y if the exponent is 1/2."""
     value = constant_value(exponent)
     if type(value) is Fraction and value == HALF:
-        slope = div(constant(1), mul(constant(2), y))
-        return select(equal(y, constant(0)), sqrt(y), slope) if is_sum_of_squares(base) else slope
+        return distance_slope(y) if is_sum_of_squares(base) else div(constant(1), mul(constant(2), y))
     if isinstance(value, sympy.NumberSymbol):  # π − 1 is an expression
         return mul(exponent, power(base, sub(exponent, constant(1))))
     if value is not None:
@@ -111,6 +106,15 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
     zero = constant(0)
     flat = logic("and", equal(base, zero), equal(exponent, zero))
     return select(flat, zero, mul(exponent, power(base, sub(exponent, constant(1)))))
+
+
+def distance_slope(y: Node) -> Node:
+    """1/(2y) of a distance y, the root of a sum of squares.
+
+    It has no derivative at the origin; there its slope is defined as 0, like that of |x|, and it has no second
+    derivative.
+    """
+    return select(equal(y, constant(0)), sqrt(y), div(constant(1), mul(constant(2), y)))
 
 
 def is_sum_of_squares(node: Node) -> bool:

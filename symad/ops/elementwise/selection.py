@@ -13,10 +13,12 @@ from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
     Array,
     Count,
+    MaybeNode,
     Nodes,
     Tangent,
     Tangents,
     Values,
+    chosen,
     evaluate,
     flops,
     jvp,
@@ -37,6 +39,8 @@ LOGIC = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}
 class Condition(ElementwiseOp):
     """An op whose value is true or false: it has no derivative."""
 
+    branches = True
+
 
 @dataclass(frozen=True, eq=False)
 class Compare(Condition):
@@ -55,6 +59,8 @@ class Logic(Condition):
 @dataclass(frozen=True, eq=False)
 class Select(ElementwiseOp):
     """The value a where the condition holds, else b: select(c, a, b). Linear in (a, b)."""
+
+    branches = True
 
 
 HOLDS = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne}
@@ -144,6 +150,18 @@ def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
         return ZERO
     a_dot, b_dot = (t if isinstance(t, Node) else constant(0) for t in tangents[1:])
     return broadcast_to(select(y.args[0], a_dot, b_dot), y.shape)
+
+
+@chosen.dispatch
+def condition_chosen(op: Condition, y: Node, k: int) -> MaybeNode:
+    """Never: a truth value has no derivative."""
+    return constant(False)
+
+
+@chosen.dispatch
+def select_chosen(op: Select, y: Node, k: int) -> MaybeNode:
+    """c for a, not c for b; never for the condition itself."""
+    return constant(False) if k == 0 else y.args[0] if k == 1 else logic("not", y.args[0])
 
 
 @flops.dispatch

@@ -9,10 +9,10 @@ from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.apply import apply, slope
+from symad.ops.elementwise.apply import apply, choice, slope
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power
-from symad.ops.elementwise.selection import equal, indicator
+from symad.ops.elementwise.selection import compare, equal, indicator, logic
 
 
 @slope(sympy.exp)
@@ -115,6 +115,30 @@ def extremum_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """1 for the extreme argument; 1/k for each of k that tie."""
     hits = [indicator(equal(arg, y)) for arg in args]
     return div(hits[i], add(*hits)) if len(hits) > 1 else hits[i]
+
+
+@choice(sympy.Max)
+def maximum_choice(y: Node, k: int) -> Node:
+    """Where no other argument is larger."""
+    return logic("not", compare("<", y.args[k], y))
+
+
+@choice(sympy.Min)
+def minimum_choice(y: Node, k: int) -> Node:
+    """Where no other argument is smaller."""
+    return logic("not", compare("<", y, y.args[k]))
+
+
+@choice(sympy.sign, sympy.floor, sympy.ceiling)
+def step_choice(y: Node, k: int) -> Node:
+    """Never."""
+    return constant(False)
+
+
+@choice(sympy.Heaviside)
+def heaviside_choice(y: Node, k: int) -> Node | None:
+    """Never by u; H(u, h) is h at u = 0."""
+    return equal(y.args[0], constant(0)) if k else constant(False)
 
 
 def one_plus_square(y: Node) -> Node:

@@ -14,8 +14,8 @@ from symad.sparsity.patterns.pattern import IntArray, Pattern
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.recovery.early_slices import chosen
 from symad.sparsity.recovery.stencil_terms import stencil_terms
-from symad.transforms.branch_masks import use_conditions
 from symad.transforms.cotangents import fresh_seed
+from symad.transforms.guards import Guards
 from symad.transforms.seeding import Descent, scalar_parts
 from symad.transforms.tangents import push, push_along
 
@@ -41,17 +41,17 @@ def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bo
 
 def _scalar_entries(descent: Descent, symmetric: bool) -> Entries:
     """One pushforward of a folded unit seed for each input, through its dependent nodes only."""
-    conditions = use_conditions(descent.order, descent.outputs)
+    guards = Guards.of(descent.order, descent.outputs)
     rows_of: dict[Node, list[int]] = {}
     for i, output in enumerate(descent.outputs):
         rows_of.setdefault(output, []).append(i)
     found: dict[tuple[int, int], Node] = {}
     for j, w in enumerate(descent.wrt):
         order = _heirs(descent, w)
-        dots = push_along(order, {w: constant(1)}, conditions)
-        for node in order:
-            if node in dots:
-                found |= {(i, j): dots[node] for i in rows_of.get(node, ())}
+        reached = [node for node in order if node in rows_of]
+        for node, dot in zip(reached, push_along(order, {w: constant(1)}, guards, reached), strict=True):
+            if isinstance(dot, Node):
+                found |= {(i, j): dot for i in rows_of[node]}
     shape = (len(descent.outputs), len(descent.wrt))
     places = np.array(list(found), np.int64).reshape(-1, 2)
     pattern = Pattern.from_entries(shape, places[:, 0], places[:, 1])

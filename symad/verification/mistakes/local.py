@@ -19,7 +19,7 @@ from symad.ops.basic.shaping import broadcast_axes
 from symad.ops.basic.sources import Input, Source
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import Seed, fresh_seed, transpose_linear
-from symad.transforms.tangents import mask
+from symad.transforms.guards import mask
 from symad.verification.fields.prime_fields import Array
 
 

@@ -17,7 +17,7 @@ from symad.core.graph import Node, topological
 from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import Extreme
 from symad.transforms.branch_masks import use_conditions
-from symad.transforms.tangents import masks_entering
+from symad.transforms.guards import masks_entering
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.local import Edge, edge_of, lengths
 

@@ -1,0 +1,60 @@
+"""Which ops have finite partial derivatives wherever their arguments are finite.
+
+Only where a slope may be infinite or NaN does its product with a tangent of 0 have to be masked.
+"""
+
+from __future__ import annotations
+
+import sympy
+from sympy.codegen.cfunctions import expm1
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad.core.graph import Node
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.softmax import ExponentialOp
+from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.sources import Source, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Condition, Select
+from symad.sympy_functions.scalar_functions import (
+    gelu,
+    logcosh,
+    relu,
+    sigmoid,
+    silu,
+    softplus,
+    stop_gradient,
+)
+
+OVERFLOWING = frozenset({sympy.exp, sympy.sinh, sympy.cosh, expm1})
+"""Functions whose values and slopes are finite but for overflow."""
+
+FINITE = OVERFLOWING | {
+    sympy.sin, sympy.cos, sympy.tanh, sympy.sech, sympy.atan, sympy.asinh, sympy.erf, sympy.erfc, sympy.sinc,
+    sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside, sympy.Max, sympy.Min,
+    sigmoid, softplus, logcosh, relu, silu, gelu, stop_gradient, logaddexp,
+}  # fmt: skip
+"""Functions with a finite slope at every finite argument."""
+
+FINITE_OPS = (Select, Condition, Einsum, Extreme, Product, ExponentialOp, Source)
+
+
+def has_finite_slopes(node: Node) -> bool:
+    """True if all partial derivatives of the op are finite where its arguments are."""
+    op = node.op
+    if op.linear or isinstance(op, FINITE_OPS):
+        return True
+    if isinstance(op, Mul):
+        divisors = [a for p, a in zip(op.powers, node.args, strict=True) if p == -1]
+        return all(constant_value(a) is not None for a in divisors)
+    if isinstance(op, Pow):
+        exponent = constant_value(node.args[1])
+        return isinstance(exponent, int) and exponent >= 1
+    return isinstance(op, Apply) and op.head in FINITE
+
+
+def may_overflow(node: Node) -> bool:
+    """True if the value or a slope of the op may not be finite where its arguments are."""
+    return not has_finite_slopes(node) or (isinstance(node.op, Apply) and node.op.head in OVERFLOWING)

@@ -1,0 +1,217 @@
+"""Where tangents are masked, so that an infinite slope of a branch that is not taken makes no NaN.
+
+A product of a slope and a tangent is masked by two conditions: that the value is used (`branch_masks`), and that
+the tangent is not 0 by construction. In ``sqrt(max(x, 0))`` the tangent of the maximum is 0 for x < 0, where the
+slope of the root is infinite. The tangent that enters a node is masked, which is what remains after the
+transposition, and so is the product that leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from symad.core.graph import ZERO, Node, Tangent
+from symad.core.questions import chosen, jvp
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add_tangents
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import constant, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.radius import inside
+from symad.ops.elementwise.selection import Logic, Select, compare, indicator, logic, select
+from symad.transforms.branch_masks import (
+    both,
+    has_branches,
+    moves_elements,
+    upwards,
+    use_conditions,
+)
+from symad.transforms.finite_slopes import has_finite_slopes, may_overflow
+
+Conditions = tuple["Node | None", ...]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """For each argument of a node the conditions on its tangent, and on the product with its slope."""
+
+    entering: Conditions
+    leaving: Conditions
+
+    def push(self, node: Node, tangents: Sequence[Tangent]) -> Tangent:
+        """The tangent of the node, with both masks."""
+        entering = [mask(c, t) for c, t in zip(self.entering, tangents, strict=True)]
+        terms = []
+        for condition in dict.fromkeys(self.leaving):
+            own = [t if c is condition else ZERO for c, t in zip(self.leaving, entering, strict=True)]
+            if any(isinstance(t, Node) for t in own):
+                terms.append(mask(condition, jvp(node.op, node, tuple(own))))
+        return add_tangents(terms)
+
+
+def mask(condition: Node | None, tangent: Tangent) -> Tangent:
+    """The tangent where the condition holds, 0 elsewhere."""
+    if condition is None or not isinstance(tangent, Node):
+        return tangent
+    if isinstance(condition.op, Logic) and condition.op.kind == "not":
+        return select(condition.args[0], constant(0), tangent)
+    return select(condition, tangent, constant(0))
+
+
+@dataclass(frozen=True)
+class Guards:
+    """The masks of a graph, as far as they do not depend on what it is differentiated by."""
+
+    uses: Mapping[Node, Node] = field(default_factory=dict)
+    rough: Collection[Node] = ()
+    """Nodes with tangents that may be infinite."""
+    steep: Collection[Node] = ()
+    """Nodes whose tangents may be multiplied by an infinite slope."""
+
+    @staticmethod
+    def of(order: Sequence[Node], outputs: Sequence[Node]) -> Guards:
+        """The masks of the nodes of an order, arguments first."""
+        if not has_branches(order) and not any(_size_of(node) is not None for node in order):
+            return Guards()
+        return Guards(use_conditions(order, outputs), upwards(order, may_overflow), _steep(order))
+
+    def along(self, order: Sequence[Node], roots: Collection[Node]) -> dict[Node, Guard]:
+        """The guards of the nodes of an order that depend on some nodes; nodes without masks have none."""
+        if not self.uses and not self.rough and not self.steep:
+            return {}
+        alive = _alive(order, roots, self.steep)
+        found = {}
+        for node in order:
+            if node in alive and node not in roots:
+                guard = self._guard(node, alive)
+                if any(guard.entering) or any(guard.leaving):
+                    found[node] = guard
+        return found
+
+    def _guard(self, node: Node, alive: Mapping[Node, Node | None]) -> Guard:
+        used = self.uses.get(node)
+        whole = used if used is not None and masks_entering(used, node) else None
+        entering, leaving = [], []
+        for k, arg in enumerate(node.args):
+            outer = None if has_finite_slopes(node) else alive.get(arg)
+            inner = self._attained(node, k) if arg in alive else None
+            entering.append(both(whole, both(outer, inner)))
+            leaving.append(outer)
+        return Guard(tuple(entering), tuple(leaving))
+
+    def _attained(self, node: Node, k: int) -> Node | None:
+        """The condition under which an extreme attains argument k, if it may have to remove 0 · inf."""
+        if not node.op.branches or isinstance(node.op, Select):
+            return None
+        return chosen(node.op, node, k) if node.args[k] in self.rough or node in self.steep else None
+
+
+def masks_entering(condition: Node, node: Node) -> bool:
+    """True if a condition on the elements of a node is also one on the elements of its arguments."""
+    return not node.op.linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
+
+
+def _steep(order: Sequence[Node]) -> set[Node]:
+    """The nodes whose tangents reach an op with infinite slopes element by element, or as sums."""
+    found: set[Node] = set()
+    for node in reversed(order):
+        if node in found or not has_finite_slopes(node):
+            if isinstance(node.op, ElementwiseOp) or moves_elements(node):
+                found.update(node.args)
+    return found
+
+
+# ---- where tangents are not 0 ---------------------------------------------------------------------
+
+
+def _alive(
+    order: Sequence[Node], roots: Collection[Node], wanted: Collection[Node]
+) -> dict[Node, Node | None]:
+    """For each node with a tangent the condition on its elements outside of which it is 0; None: nowhere."""
+    alive: dict[Node, Node | None] = {}
+    for node in order:
+        if node in roots:
+            alive[node] = None
+            continue
+        active = [k for k, arg in enumerate(node.args) if arg in alive]
+        below = inside(node)
+        if below is not None:
+            if below in alive:
+                alive[node] = alive[below]
+            continue
+        if active and node.op.branches:
+            active = [k for k in active if not _never(node, k)]
+        if active:
+            alive[node] = _alive_node(node, active, alive) if node in wanted else None
+    return alive
+
+
+def _never(node: Node, k: int) -> bool:
+    taken = chosen(node.op, node, k)
+    return taken is not None and constant_value(taken) is False
+
+
+def _alive_node(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
+    if isinstance(node.op, ElementwiseOp):
+        return _alive_elements(node, active, alive)
+    if moves_elements(node):
+        return _alive_moved(node, active, alive)
+    parts = [alive[node.args[k]] for k in active]
+    known = [c for c in parts if c is not None and not c.shape]
+    return logic("or", *known) if len(known) == len(parts) else None
+
+
+def _alive_elements(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
+    """Where some argument that counts is alive."""
+    flat = _one_sided(node, active, alive)
+    if flat is not None:
+        return flat
+    parts = [alive[node.args[k]] for k in active]
+    deciding = isinstance(node.op, Select)
+    if node.op.branches and (len(active) < len(node.args) - deciding or any(parts)):
+        parts = [both(c, chosen(node.op, node, k)) for c, k in zip(parts, active, strict=True)]
+    found = [c for c in parts if c is not None]
+    return logic("or", *found) if len(found) == len(parts) else None
+
+
+def _one_sided(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
+    """u < 0 for |u| − u, and u > 0 for |u| + u, which have the tangent 0 on the other side; also in multiples."""
+    if not isinstance(node.op, Add) or len(active) != 2:
+        return None
+    pairs = [_multiple(node.op.signs[k], node.args[k]) for k in active]
+    for (a, size), (b, other) in (pairs, pairs[::-1]):
+        if _size_of(size) is other and abs(a) == abs(b):
+            return logic("not", compare("<=" if a == b else ">=", other, constant(0)))
+    return None
+
+
+def _size_of(node: Node) -> Node | None:
+    """u of |u|."""
+    return node.args[0] if isinstance(node.op, Apply) and node.op.head is sympy.Abs else None
+
+
+def _multiple(sign: int, node: Node) -> tuple[Any, Node]:
+    """A term as a number and the node that it multiplies."""
+    value = constant_value(node.args[0]) if isinstance(node.op, Mul) and node.op.powers == (1, 1) else None
+    return (sign, node) if value is None else (sign * value, node.args[1])
+
+
+def _alive_moved(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
+    """Where an alive element arrives: where the same op makes a positive number of their 0 and 1."""
+    if all(alive[node.args[k]] is None for k in active):
+        return None
+    joined = isinstance(node.op, (Concatenate, Stack))  # other ops have no second array
+    args = [_indicator(arg, alive) if k in active or joined else arg for k, arg in enumerate(node.args)]
+    return compare("<", constant(0), Node.of(node.op, tuple(args)))
+
+
+def _indicator(node: Node, alive: Mapping[Node, Node | None]) -> Node:
+    """1 for the elements of a node that are alive, else 0, as an array of its shape."""
+    if node not in alive:
+        return broadcast_to(constant(0), node.shape)
+    condition = alive[node]
+    return broadcast_to(constant(1) if condition is None else indicator(condition), node.shape)
