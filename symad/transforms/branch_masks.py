@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+import sympy
+
 from symad.core.graph import Node
 from symad.core.questions import chosen, transpose
 from symad.ops.arrays.reduction import Extreme
@@ -152,9 +154,14 @@ def _through(
     made = both(condition, taken)
     if isinstance(node.op, Select):
         branches[made] = Branch(condition, node.args[0], k - 1, 2)
-    else:
+    elif is_decision(node):
         branches[made] = Branch(condition, node, k, len(node.args))
     return carried(made, node, k)
+
+
+def is_decision(node: Node) -> bool:
+    """True if one of the branches of a node is always taken: for a selection, and an extreme of some values."""
+    return isinstance(node.op, Select) or (isinstance(node.op, Apply) and node.op.head in (sympy.Max, sympy.Min))
 
 
 def both(a: Node | None, b: Node | None) -> Node | None:

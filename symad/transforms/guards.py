@@ -8,6 +8,7 @@ transposition, and so is the product that leaves it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ from symad.ops.elementwise.selection import Logic, Select, compare, indicator, l
 from symad.transforms.branch_masks import (
     both,
     has_branches,
+    is_decision,
     moves_elements,
     upwards,
     use_conditions,
@@ -171,21 +173,33 @@ def _alive_elements(node: Node, active: Sequence[int], alive: Mapping[Node, Node
     if flat is not None:
         return flat
     parts = [alive[node.args[k]] for k in active]
-    deciding = isinstance(node.op, Select)
-    if node.op.branches and (len(active) < len(node.args) - deciding or any(parts)):
+    every = len(active) == len(node.args) - isinstance(node.op, Select)
+    if node.op.branches and not (every and is_decision(node) and not any(parts)):
         parts = [both(c, chosen(node.op, node, k)) for c, k in zip(parts, active, strict=True)]
     found = [c for c in parts if c is not None]
     return logic("or", *found) if len(found) == len(parts) else None
 
 
 def _one_sided(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
-    """u < 0 for |u| − u, and u > 0 for |u| + u, which have the tangent 0 on the other side; also in multiples."""
-    if not isinstance(node.op, Add) or len(active) != 2:
+    """u < 0 for |u| − u, and u > 0 for |u| + u, which have the tangent 0 on the other side; also in multiples.
+
+    Terms without a tangent do not matter: |x − 1| + x is flat for x < 1.
+    """
+    if not isinstance(node.op, Add) or len(active) < 2:
         return None
-    pairs = [_multiple(node.op.signs[k], node.args[k]) for k in active]
-    for (a, size), (b, other) in (pairs, pairs[::-1]):
-        if _size_of(size) is other and abs(a) == abs(b):
-            return logic("not", compare("<=" if a == b else ">=", other, constant(0)))
+    for k in active:
+        (size, factor), *others = _linear(node.args[k], node.op.signs[k]).items()
+        below = _size_of(size)
+        if below is None or others:
+            continue
+        inner = {n: c for n, c in _linear(below, 1).items() if n in alive}
+        rest: Counter[Node] = Counter()
+        for j in active:
+            if j != k:
+                rest.update(_linear(node.args[j], node.op.signs[j]))
+        for sign in (1, -1):
+            if rest == {n: sign * factor * c for n, c in inner.items()}:
+                return logic("not", compare("<=" if sign == 1 else ">=", below, constant(0)))
     return None
 
 
@@ -194,10 +208,15 @@ def _size_of(node: Node) -> Node | None:
     return node.args[0] if isinstance(node.op, Apply) and node.op.head is sympy.Abs else None
 
 
-def _multiple(sign: int, node: Node) -> tuple[Any, Node]:
-    """A term as a number and the node that it multiplies."""
+def _linear(node: Node, factor: Any) -> Counter[Node]:
+    """The terms of a sum with the numbers that multiply them."""
+    if isinstance(node.op, Add):
+        total: Counter[Node] = Counter()
+        for sign, term in zip(node.op.signs, node.args, strict=True):
+            total.update(_linear(term, factor * sign))
+        return total
     value = constant_value(node.args[0]) if isinstance(node.op, Mul) and node.op.powers == (1, 1) else None
-    return (sign, node) if value is None else (sign * value, node.args[1])
+    return Counter({node: factor}) if value is None else _linear(node.args[1], factor * value)
 
 
 def _alive_moved(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
