@@ -46,7 +46,7 @@ def pull(outputs: Sequence[Tangent], bars: Sequence[Tangent], wrt: Sequence[Node
         (y, b) for y, b in zip(outputs, bars, strict=True) if isinstance(y, Node) and isinstance(b, Node)
     ]
     seeds = [fresh_seed(node) for node in wrt]
-    y_dots = push([y for y, _ in pairs], dict(zip(wrt, seeds, strict=True)))
+    y_dots = push([y for y, _ in pairs], dict(zip(wrt, seeds, strict=True)), transposed=True)
     linear = [
         (y_dot, bar_) for y_dot, (_, bar_) in zip(y_dots, pairs, strict=True) if isinstance(y_dot, Node)
     ]
@@ -57,7 +57,7 @@ def cotangents(value: Node, wrt: Sequence[Node]) -> dict[Node, Node]:
     """The intermediate cotangents of the gradient of a scalar, by the nodes they belong to."""
     seeds = [fresh_seed(node) for node in wrt]
     nodes = topological([value])
-    dots = push(nodes, dict(zip(wrt, seeds, strict=True)))
+    dots = push(nodes, dict(zip(wrt, seeds, strict=True)), transposed=True)
     found: dict[Node, Node] = {}
     if isinstance(dots[-1], Node):
         transpose_linear([dots[-1]], [constant(1)], seeds, found)

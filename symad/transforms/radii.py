@@ -22,12 +22,21 @@ import sympy
 
 from symad.core.graph import ZERO, Node, Tangent, rebuild, topological
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add_tangents, div, mul, scale_tangent, signed_product
+from symad.ops.basic.arithmetic import (
+    Add,
+    ElementwiseOp,
+    Mul,
+    add_tangents,
+    div,
+    mul,
+    scale_tangent,
+    signed_product,
+)
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.radius import inside, is_zero, slope_of
-from symad.ops.elementwise.selection import Select, select
+from symad.ops.elementwise.selection import Select, equal, logic, select
 from symad.transforms.guards import mask
 
 Rule = Callable[["tuple[Tangent, ...]"], Tangent]
@@ -56,16 +65,12 @@ class Radial:
         self._inner[radius] = inner
 
     def push(self, node: Node, rule: Rule) -> bool:
-        """Whether the node is a function of one radius, whose multiple is then made by its rule.
-
-        A sum with a term that has another tangent is none: its terms have limits of their own.
-        """
+        """Whether the node is a function of one radius (and others), whose multiple is then made by its rule."""
         radii = {self.multiples[a][0] for a in node.args if a in self.multiples} if self.multiples else ()
         if len(radii) != 1 or not isinstance(node.op, ElementwiseOp):
             return False
         (radius,) = radii
-        mixed = isinstance(node.op, Add) and any(a in self.dots for a in node.args)
-        if node.shape != radius.shape or mixed:
+        if node.shape != radius.shape:
             return False
         slopes = [self.multiples[a][1] if a in self.multiples else ZERO for a in node.args]
         multiple = rule(tuple(slopes))
@@ -120,9 +125,13 @@ def with_limits(
         if found is None:
             return made
         radius, rest = found
-        (slope,) = push([rest], {radius: broadcast_to(constant(1), radius.shape)}) if radius in moving else [ZERO]
-        if not isinstance(slope, Node):
+        if radius not in moving or rest not in moving:
             return made
+        (slope,) = push([rest], {radius: broadcast_to(constant(1), radius.shape)})
+        if not isinstance(slope, Node):  # F' is a function of r², or constant on pieces
+            if inside(radius) not in topological([rest]):
+                return made
+            return select(logic("and", is_zero(radius), equal(rest, constant(0))), constant(0), made)
         limit = mul(slope, radius.args[0]) if isinstance(radius.op, Apply) else div(slope, constant(2))
         return select(is_zero(radius), limit, made)
 

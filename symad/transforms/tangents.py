@@ -7,22 +7,31 @@ from functools import partial
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import jvp
+from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.radius import inside
+from symad.ops.elementwise.radius import inside, slope_of
 from symad.stable import smooth
 from symad.transforms.guards import Guards, mask
 from symad.transforms.radii import Radial, with_limits
 
 
-def push(outputs: Sequence[Node], tangents: Mapping[Node, Tangent]) -> list[Tangent]:
+def push(
+    outputs: Sequence[Node], tangents: Mapping[Node, Tangent], transposed: bool = False
+) -> list[Tangent]:
     """The tangents of the outputs, from the tangents of some nodes (usually inputs).
 
     t_k = Σ_parents ∂f_k · t_parent in topological order. Rules are called only for nodes that depend on a
     tangent; where a slope is not used, or its tangent is 0, their product is masked.
+
+    Args:
+        outputs: nodes.
+        tangents: of some nodes.
+        transposed: true if the result is transposed. The slopes of a function of a radius are then multiplied
+            with each other first anyway; see `radii`.
     """
     outputs, order = prepared(outputs, tangents)
-    return push_along(order, tangents, Guards.of(order, outputs), outputs)
+    return push_along(order, tangents, Guards.of(order, outputs), outputs, not transposed)
 
 
 def prepared(
@@ -34,7 +43,11 @@ def prepared(
 
 
 def push_along(
-    order: Sequence[Node], tangents: Mapping[Node, Tangent], guards: Guards, outputs: Sequence[Node]
+    order: Sequence[Node],
+    tangents: Mapping[Node, Tangent],
+    guards: Guards,
+    outputs: Sequence[Node],
+    by_radii: bool = True,
 ) -> list[Tangent]:
     """The tangents of the outputs, through those nodes of an order (arguments first) that depend on them."""
     dots: dict[Node, Tangent] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
@@ -45,7 +58,11 @@ def push_along(
         guard = found.get(node)
         below = inside(node)
         if below is not None:
-            radial.start(node, mask(None if guard is None else guard.entering[-1], radial.whole(below)))
+            inner = mask(None if guard is None else guard.entering[-1], radial.whole(below))
+            if by_radii:
+                radial.start(node, inner)
+            elif isinstance(inner, Node):
+                dots[node] = mul(slope_of(node), inner)
             continue
         rule = partial(jvp, node.op, node) if guard is None else partial(guard.push, node)
         if radial.push(node, rule):  # what remains are tangents by other ways

@@ -11,6 +11,7 @@ from symad.derivatives.hessian import MODES
 from symad.numeric import lower
 from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.selection import Select
+from tests.gpu.cupy_standin import installed
 from tests.symad.derivatives.branches.arrays import CASES, cut_off
 
 n = sp.Symbol("n", integer=True, positive=True)
@@ -62,10 +63,21 @@ def test_numpy_code(name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("backend", ["numpy", "plain", "c", "runs"])
+@pytest.mark.parametrize("backend", ["numpy", "plain", "c"])
 @pytest.mark.parametrize("name", CASES)
 def test_code(name: str, backend: str) -> None:
     as_code(name, backend)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", CASES)
+def test_cupy_code(name: str) -> None:
+    f, point, slope, curvature = traced(name)
+    with installed() as cp:
+        (found,) = lower(symad.gradient(f), backend="cupy")(cp.asarray(point))
+        hessian = lower(symad.hessian(f), backend="cupy")(cp.asarray(point))
+    np.testing.assert_allclose(found.get(), slope, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(hessian.get(), curvature, rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ["distances", "a clipped logarithm", "a root of a maximum", "the largest element"])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import sympy as sp
 
 import symad
 from symad.derivatives.hessian import MODES
+from symad.numeric import lower
 from tests.symad.derivatives.branches.programs import X, program
 
 PRODUCTS = ("forward-over-reverse", "reverse-over-forward", "reverse-over-reverse")
@@ -32,6 +32,31 @@ def agree(program) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_sample_of_programs(seed: int) -> None:
     agree(program(seed))
+
+
+def agree_as_code(program, backend: str) -> None:
+    """The gradient and the Hessian as code."""
+    options = {"style": "plain"} if backend == "plain" else {"backend": backend}
+    f = symad.trace(program.f, X)
+    gradient, hessian = (lower(d, **options) for d in (symad.gradient(f, X), symad.hessian(f, X)))
+    for point, expression in program.used:
+        _, slope, curvature = program.right(point, expression)
+        np.testing.assert_allclose(gradient(*point), slope, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(hessian(*point), curvature, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "runs"])
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_a_sample_as_code(seed: int, backend: str) -> None:
+    agree_as_code(program(seed), backend)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["numpy", "plain", "c", "runs"])
+@pytest.mark.parametrize("first", [0, 20])
+def test_programs_as_code(first: int, backend: str) -> None:
+    for seed in range(first, first + 20):
+        agree_as_code(program(seed), backend)
 
 
 @pytest.mark.thorough

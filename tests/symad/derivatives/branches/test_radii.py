@@ -1,0 +1,152 @@
+"""Functions of a norm or an absolute value at 0: where F'(0) = 0, the Hessian is F''(0) times the identity."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.derivatives.hessian import MODES
+from symad.numeric import lower
+
+t = sp.Symbol("t", real=True)
+x, y = sp.symbols("x y", real=True)
+s3, s5, s7 = map(sp.sqrt, (3, 5, 7))
+
+FUNCTIONS = {
+    "square": t**2,
+    "fourth power": t**4,
+    "cube": t**3,
+    "cosh": sp.cosh(t),
+    "cos": sp.cos(2 * t),
+    "product of sines": t * sp.sin(t),
+    "Gauss": sp.exp(-(t**2) / 2),
+    "log cosh": sp.log(sp.cosh(t)),
+    "sech": sp.sech(t),
+    "Cauchy": sp.log(1 + t**2),
+    "rational quadratic": (1 + t**2 / 3) ** sp.Rational(-3, 2),
+    "pseudo-Huber": 4 * (sp.sqrt(1 + t**2 / 4) - 1),
+    "Matérn 3/2": (1 + s3 * t) * sp.exp(-s3 * t),
+    "Matérn 5/2": (1 + s5 * t + 5 * t**2 / 3) * sp.exp(-s5 * t),
+    "Matérn 7/2": (1 + s7 * t + 14 * t**2 / 5 + 7 * s7 * t**3 / 15) * sp.exp(-s7 * t),
+    "Huber": sp.Piecewise((t**2 / 2, t < 1), (t - sp.Rational(1, 2), True)),
+    "Wendland": sp.Piecewise(((1 - t) ** 4 * (4 * t + 1), t < 1), (0, True)),
+    "smooth step": t**2 * (3 - 2 * t),
+}
+"""Functions F with F'(0) = 0; the right side is SymPy's derivative of F."""
+
+
+def curvature(name: str) -> float:
+    f = FUNCTIONS[name]
+    inner = f.args[0].expr if isinstance(f, sp.Piecewise) else f
+    assert sp.simplify(inner.diff(t).subs(t, 0)) == 0
+    return float(inner.diff(t, 2).subs(t, 0))
+
+
+def hessians(f, point):
+    return [symad.hessian(f, mode=mode)(*point) for mode in MODES]
+
+
+def on_arrays(name, norm, size):
+    """Σ F(norm(u)) for an array of points."""
+    f = sp.lambdify(t, FUNCTIONS[name], "numpy", cse=False)
+    return symad.trace(lambda u: np.sum(f(norm(u))), [(size,)])
+
+
+NORMS = {
+    "np.linalg.norm": np.linalg.norm,
+    "a root of squares": lambda u: np.sqrt(np.sum(u**2)),
+    "a root of a product": lambda u: np.sqrt(u @ u),
+    "np.abs": np.abs,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_of_two_numbers(name: str) -> None:
+    f = FUNCTIONS[name].subs(t, sp.sqrt(x**2 + y**2))
+    assert np.array_equal(symad.gradient(f, [x, y])(0.0, 0.0), [0, 0])
+    for found in hessians(symad.trace(f, [x, y]), (0.0, 0.0)):
+        np.testing.assert_allclose(found, curvature(name) * np.eye(2), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_of_an_absolute_value(name: str) -> None:
+    f = FUNCTIONS[name].subs(t, sp.Abs(x - y)) + x
+    for found in hessians(symad.trace(f, [x, y]), (0.5, 0.5)):
+        np.testing.assert_allclose(found, curvature(name) * np.array([[1, -1], [-1, 1]]), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", ["square", "cosh", "Gauss", "Matérn 3/2", "Huber"])
+def test_of_arrays(name: str, norm: str) -> None:
+    f = on_arrays(name, NORMS[norm], 2)
+    (gradient,) = np.atleast_2d(symad.gradient(f)(np.zeros(2)))
+    assert np.array_equal(gradient, [0, 0])
+    for found in hessians(f, (np.zeros(2),)):
+        np.testing.assert_allclose(found, curvature(name) * np.eye(2), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["numpy", "plain", "c"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_as_code(name: str, backend: str) -> None:
+    options = {"style": "plain"} if backend == "plain" else {"backend": backend}
+    for norm in NORMS.values():
+        found = lower(symad.hessian(on_arrays(name, norm, 2)), **options)(np.zeros(2))
+        np.testing.assert_allclose(found, curvature(name) * np.eye(2), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["Gauss", "Matérn 5/2"])
+def test_of_all_distances(name: str) -> None:
+    """A Gram matrix K_ij = F(‖x_i − x_j‖), whose diagonal is at 0: against differences of 50 digits."""
+    f = sp.lambdify(t, FUNCTIONS[name], "numpy")
+    weights = np.array([[1.0, 2.0], [2.0, -1.0]])
+
+    def total(X):
+        return np.sum(weights * f(np.sqrt(np.sum((X[:, None] - X[None]) ** 2, axis=-1))))
+
+    a, b, c, d = z = sp.symbols("a:d", real=True)
+    right = 4 * FUNCTIONS[name].subs(t, sp.sqrt((a - c) ** 2 + (b - d) ** 2))  # F(0) on the diagonal is constant
+    at = [0.25, -0.5, 1.0, 0.75]
+    expected = np.array([[float(right.diff(u, v).subs(dict(zip(z, at, strict=True)))) for v in z] for u in z])
+    for found in hessians(symad.trace(total, [(2, 2)]), (np.reshape(at, (2, 2)),)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["square", "Matérn 3/2", "cosh"])
+def test_with_a_length(name: str) -> None:
+    """F(r/ℓ) by all of x, y and ℓ, also in one direction of them."""
+    length = sp.Symbol("l", positive=True)
+    f = symad.trace(FUNCTIONS[name].subs(t, sp.sqrt(x**2 + y**2) / length), [x, y, length])
+    right = np.diag([curvature(name) / 4, curvature(name) / 4, 0])
+    for found in hessians(f, (0.0, 0.0, 2.0)):
+        np.testing.assert_allclose(found, right, rtol=1e-14, atol=1e-15)
+    for mode in MODES[:3]:
+        found = symad.hvp(f, mode=mode)(0.0, 0.0, 2.0, 1.0, 2.0, 3.0)
+        np.testing.assert_allclose(found, right @ [1, 2, 3], rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_elsewhere(name: str) -> None:
+    """At other points nothing has changed."""
+    f = FUNCTIONS[name].subs(t, sp.sqrt(x**2 + y**2))
+    at = {x: sp.Rational(1, 4), y: sp.Rational(-1, 2)}
+    right = [[float(f.diff(u, v).subs(at)) for v in (x, y)] for u in (x, y)]
+    for found in hessians(symad.trace(f, [x, y]), (0.25, -0.5)):
+        np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_cones_have_no_second_derivative(mode: str) -> None:
+    """Where F'(0) is not 0 the formula is differentiated, as before."""
+    r = sp.sqrt(x**2 + y**2)
+    for f in (r, sp.exp(-r), sp.log(1 + r)):
+        assert np.isnan(symad.hessian(f, mode=mode)(0.0, 0.0)).all()
+    for f in (sp.Abs(x), sp.exp(-sp.Abs(x))):
+        assert symad.hessian(f, mode=mode)(0.0) == 0
+
+
+def test_gradients_have_no_more_nodes() -> None:
+    """A limit is only needed by the second derivative."""
+    r = sp.sqrt(x**2 + y**2)
+    assert not any(n.op.branches and n.shape for n in symad.gradient(sp.cosh(r)).nodes)
+    assert len(symad.gradient(sp.cosh(r), [x, y]).nodes) <= 21
