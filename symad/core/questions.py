@@ -147,8 +147,8 @@ def chosen(op: Op, y: Node, k: int) -> MaybeNode:
     """The condition under which a change of argument k changes ``y``, or None, which means always.
 
     It is a condition on the elements of y if the op is elementwise, else on those of the argument. False (a
-    constant) means never: comparisons and steps have the derivative 0. Only ops with ``branches`` answer. Where
-    a value is NaN the condition holds, so that the derivative is NaN, too.
+    constant) means never: comparisons and steps have the derivative 0. Only ops with ``branches`` answer.
+    Where a value is NaN the condition of an extreme holds, so that its derivative is NaN, too.
     """
 
 

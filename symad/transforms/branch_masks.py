@@ -11,7 +11,7 @@ those of its arguments that attain it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import sympy
@@ -27,12 +27,13 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.radius import inside
 from symad.ops.elementwise.selection import Select, compare, indicator, logic
 from symad.ops.elementwise.undefined import Undefined
-from symad.transforms.finite_slopes import may_overflow
+from symad.transforms.finite_slopes import flat_nodes, may_overflow
 
 
 def has_branches(order: Sequence[Node]) -> bool:
     """True if some value depends on arguments under conditions."""
-    return any(isinstance(n.op, (Select, Extreme)) or (isinstance(n.op, Apply) and n.op.branches) for n in order)
+    kinds = (Select, Extreme)
+    return any(isinstance(n.op, kinds) or (isinstance(n.op, Apply) and n.op.branches) for n in order)
 
 
 def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
@@ -44,7 +45,9 @@ def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node,
     """
     if not has_branches(order):
         return {}
-    rough, curved = upwards(order, may_overflow), upwards(order, lambda node: not node.op.linear)
+    flat = flat_nodes(order)
+    rough = upwards(order, lambda node: may_overflow(node, flat))
+    curved = upwards(order, lambda node: not node.op.linear)
     uses: dict[Node, Uses] = {node: Uses() for node in order}
     for output in outputs:
         uses[output].add(None)
@@ -62,11 +65,11 @@ def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node,
     return found
 
 
-def upwards(order: Sequence[Node], holds: object) -> set[Node]:
+def upwards(order: Sequence[Node], holds: Callable[[Node], bool]) -> set[Node]:
     """The nodes for which something holds, and all that depend on one of them."""
     found: set[Node] = set()
     for node in order:
-        if holds(node) or not found.isdisjoint(node.args):  # type: ignore[operator]  # a predicate
+        if holds(node) or not found.isdisjoint(node.args):
             found.add(node)
     return found
 
@@ -91,6 +94,8 @@ class Branch:
     decision: Node
     index: int
     count: int
+    place: object = None
+    """Where a condition on other elements comes from; branches of the same place are alternatives."""
 
 
 class Branches(dict[Node, Branch]):
@@ -104,6 +109,15 @@ class Branches(dict[Node, Branch]):
     def __setitem__(self, condition: Node, branch: Branch) -> None:
         super().__setitem__(condition, branch)
         self._conditions[branch] = condition
+
+    def carried(self, condition: Node | None, node: Node, k: int) -> Node | None:
+        """The condition on the elements of an argument, as a branch if that on those of the node is one."""
+        made = carried(condition, node, k)
+        branch = None if condition is None or made is None or made is condition else self.get(condition)
+        if branch is not None and made is not None and made not in self:
+            place = "somewhere" if isinstance(node.op, ElementwiseOp) else (node, k)
+            self[made] = replace(branch, outside=carried(branch.outside, node, k), place=place)
+        return made
 
     def all_of(self, branch: Branch) -> list[Node | None]:
         """The conditions of all branches of a decision; None for those that are not known."""
@@ -148,7 +162,7 @@ def _through(
 ) -> Node | None:
     """The condition of a use as argument k of a node that is itself used under ``condition``."""
     if taken is None:
-        return carried(condition, node, k)
+        return branches.carried(condition, node, k)
     if not isinstance(node.op, ElementwiseOp):
         return both(carried(condition, node, k), taken)
     made = both(condition, taken)
@@ -156,12 +170,13 @@ def _through(
         branches[made] = Branch(condition, node.args[0], k - 1, 2)
     elif is_decision(node):
         branches[made] = Branch(condition, node, k, len(node.args))
-    return carried(made, node, k)
+    return branches.carried(made, node, k)
 
 
 def is_decision(node: Node) -> bool:
-    """True if one of the branches of a node is always taken: for a selection, and an extreme of some values."""
-    return isinstance(node.op, Select) or (isinstance(node.op, Apply) and node.op.head in (sympy.Max, sympy.Min))
+    """True if one of the branches of a node is always taken: of a selection, of an extreme of some values."""
+    extremes = (sympy.Max, sympy.Min)
+    return isinstance(node.op, Select) or (isinstance(node.op, Apply) and node.op.head in extremes)
 
 
 def both(a: Node | None, b: Node | None) -> Node | None:

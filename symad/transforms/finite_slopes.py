@@ -5,16 +5,19 @@ Only where a slope may be infinite or NaN does its product with a tangent of 0 h
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import sympy
 from sympy.codegen.cfunctions import expm1
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node
+from symad.core.questions import chosen
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.sources import Source, constant_value
+from symad.ops.basic.sources import Constant, Source, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
@@ -41,20 +44,37 @@ FINITE = OVERFLOWING | {
 FINITE_OPS = (Select, Condition, Einsum, Extreme, Product, ExponentialOp, Source)
 
 
-def has_finite_slopes(node: Node) -> bool:
-    """True if all partial derivatives of the op are finite where its arguments are."""
+def flat_nodes(order: Sequence[Node]) -> set[Node]:
+    """The nodes of an order without a derivative: numbers, comparisons, steps, and what is made of these."""
+    flat: set[Node] = set()
+    for node in order:
+        if isinstance(node.op, Constant) or (
+            node.args and all(a in flat or _never(node, k) for k, a in enumerate(node.args))
+        ):
+            flat.add(node)
+    return flat
+
+
+def _never(node: Node, k: int) -> bool:
+    """True if argument k has no part in the derivative of a node."""
+    taken = chosen(node.op, node, k) if node.op.branches else None
+    return taken is not None and constant_value(taken) is False
+
+
+def has_finite_slopes(node: Node, flat: Collection[Node]) -> bool:
+    """True if all partial derivatives of the op, by arguments that have one, are finite where these are."""
     op = node.op
-    if op.linear or isinstance(op, FINITE_OPS):
+    if op.linear or node in flat or isinstance(op, FINITE_OPS):
         return True
     if isinstance(op, Mul):
-        divisors = [a for p, a in zip(op.powers, node.args, strict=True) if p == -1]
-        return all(constant_value(a) is not None for a in divisors)
+        return all(a in flat for p, a in zip(op.powers, node.args, strict=True) if p == -1)
     if isinstance(op, Pow):
         exponent = constant_value(node.args[1])
         return isinstance(exponent, int) and exponent >= 1
     return isinstance(op, Apply) and op.head in FINITE
 
 
-def may_overflow(node: Node) -> bool:
+def may_overflow(node: Node, flat: Collection[Node]) -> bool:
     """True if the value or a slope of the op may not be finite where its arguments are."""
-    return not has_finite_slopes(node) or (isinstance(node.op, Apply) and node.op.head in OVERFLOWING)
+    growing = isinstance(node.op, Apply) and node.op.head in OVERFLOWING and node not in flat
+    return growing or not has_finite_slopes(node, flat)

@@ -1,9 +1,9 @@
 """Where tangents are masked, so that an infinite slope of a branch that is not taken makes no NaN.
 
-A product of a slope and a tangent is masked by two conditions: that the value is used (`branch_masks`), and that
-the tangent is not 0 by construction. In ``sqrt(max(x, 0))`` the tangent of the maximum is 0 for x < 0, where the
-slope of the root is infinite. The tangent that enters a node is masked, which is what remains after the
-transposition, and so is the product that leaves it.
+A product of a slope and a tangent is masked by two conditions: that the value is used (`branch_masks`),
+and that the tangent is not 0 by construction. In ``sqrt(max(x, 0))`` the tangent of the maximum is 0 for
+x < 0, where the slope of the root is infinite. The product that leaves a node is masked, and so is the
+tangent that enters it: transposed, that mask is the one on the product.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from symad.transforms.branch_masks import (
     upwards,
     use_conditions,
 )
-from symad.transforms.finite_slopes import has_finite_slopes, may_overflow
+from symad.transforms.finite_slopes import flat_nodes, has_finite_slopes, may_overflow
 
 Conditions = tuple["Node | None", ...]
 
@@ -73,13 +73,18 @@ class Guards:
     """Nodes with tangents that may be infinite."""
     steep: Collection[Node] = ()
     """Nodes whose tangents may be multiplied by an infinite slope."""
+    infinite: Collection[Node] = ()
+    """Nodes with slopes that may be infinite."""
 
     @staticmethod
     def of(order: Sequence[Node], outputs: Sequence[Node]) -> Guards:
         """The masks of the nodes of an order, arguments first."""
         if not has_branches(order) and not any(_size_of(node) is not None for node in order):
             return Guards()
-        return Guards(use_conditions(order, outputs), upwards(order, may_overflow), _steep(order))
+        flat = flat_nodes(order)
+        infinite = {node for node in order if not has_finite_slopes(node, flat)}
+        rough = upwards(order, lambda node: may_overflow(node, flat))
+        return Guards(use_conditions(order, outputs), rough, _steep(order, infinite), infinite)
 
     def along(self, order: Sequence[Node], roots: Collection[Node]) -> dict[Node, Guard]:
         """The guards of the nodes of an order that depend on some nodes; nodes without masks have none."""
@@ -99,7 +104,7 @@ class Guards:
         whole = used if used is not None and masks_entering(used, node) else None
         entering, leaving = [], []
         for k, arg in enumerate(node.args):
-            outer = None if has_finite_slopes(node) else alive.get(arg)
+            outer = alive.get(arg) if node in self.infinite else None
             inner = self._attained(node, k) if arg in alive else None
             entering.append(both(whole, both(outer, inner)))
             leaving.append(outer)
@@ -117,13 +122,14 @@ def masks_entering(condition: Node, node: Node) -> bool:
     return not node.op.linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
 
 
-def _steep(order: Sequence[Node]) -> set[Node]:
+def _steep(order: Sequence[Node], infinite: Collection[Node]) -> set[Node]:
     """The nodes whose tangents reach an op with infinite slopes element by element, or as sums."""
     found: set[Node] = set()
     for node in reversed(order):
-        if node in found or not has_finite_slopes(node):
-            if isinstance(node.op, ElementwiseOp) or moves_elements(node):
-                found.update(node.args)
+        if (node in found or node in infinite) and (
+            isinstance(node.op, ElementwiseOp) or moves_elements(node)
+        ):
+            found.update(node.args)
     return found
 
 
@@ -181,7 +187,7 @@ def _alive_elements(node: Node, active: Sequence[int], alive: Mapping[Node, Node
 
 
 def _one_sided(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
-    """u < 0 for |u| − u, and u > 0 for |u| + u, which have the tangent 0 on the other side; also in multiples.
+    """u < 0 for |u| − u, and u > 0 for |u| + u, which have the tangent 0 on the other side, and multiples.
 
     Terms without a tangent do not matter: |x − 1| + x is flat for x < 1.
     """

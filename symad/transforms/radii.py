@@ -1,15 +1,17 @@
 """Functions of a norm or an absolute value: their derivatives at 0.
 
-Let r = √q for a sum of squares q, or r = |u|. At r = 0 a radius has no derivative, but F(r) has one if
-F'(0) = 0. The chain rule by way of r would multiply F'(r) = 0 by the slope of r, which does not exist. Therefore the
-tangents of functions of r alone are kept as multiples of that of r,
+Let r = √q for a sum of squares q, or r = |u|. At r = 0 a radius has no derivative, but F(r) has two if
+F'(0) = 0. The chain rule by way of r would multiply F'(r) = 0 by the slope of r, which does not exist.
+Therefore the tangents of functions of r are kept as multiples of that of r,
 
     y_dot = (F'(r) / 2r) q_dot,    or (F'(r) sign u) u_dot,
 
-and before such a product v = F'(r) · slope is differentiated again, it gets its limit at r = 0, which is F''(0)/2,
-or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is F''(0) ⟨u_dot, u_dot'⟩. This holds for even
-functions (cosh r, exp(−r²/2)), which are functions of r², and for all others with F'(0) = 0, such as the Matérn kernel
-(1 + r) exp(−r). If F' vanishes nowhere, as for exp(−r), nothing is changed.
+and before such a product v = F'(r) · slope is differentiated again, it gets its limit at r = 0, which is
+F''(0)/2, or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is F''(0) ⟨u_dot, u_dot'⟩. This
+holds for even functions (cosh r, exp(−r²/2)), which are functions of r², and for all others with F'(0) = 0, such as
+the Matérn kernel (1 + r) exp(−r). Where F' is known to vanish nowhere, as for exp(−r), nothing is changed.
+
+Transposed tangents are multiplied in the order that is needed anyway: that of r gets the cotangent F'(r).
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.radius import inside, is_zero, slope_of
-from symad.ops.elementwise.selection import Select, equal, logic, select
+from symad.ops.elementwise.selection import Compare, Logic, Select, equal, logic, select
+from symad.transforms.branch_masks import upwards, use_conditions
 from symad.transforms.guards import mask
 
 Rule = Callable[["tuple[Tangent, ...]"], Tangent]
@@ -65,7 +68,7 @@ class Radial:
         self._inner[radius] = inner
 
     def push(self, node: Node, rule: Rule) -> bool:
-        """Whether the node is a function of one radius (and others), whose multiple is then made by its rule."""
+        """Whether a node is a function of one radius, and of others; its multiple is then made by its rule."""
         radii = {self.multiples[a][0] for a in node.args if a in self.multiples} if self.multiples else ()
         if len(radii) != 1 or not isinstance(node.op, ElementwiseOp):
             return False
@@ -112,10 +115,7 @@ def with_limits(
     radii = {slope_of(r): r for r in order if inside(r) is not None}
     if not any(_factors(node, radii) for node in order):
         return tuple(outputs), order
-    moving = set(roots)
-    for node in order:
-        if not moving.isdisjoint(node.args):
-            moving.add(node)
+    moving, uses = upwards(order, lambda node: node in roots), use_conditions(order, outputs)
 
     def limited(node: Node, args: Nodes) -> Node:
         made = node if args == node.args else Node.of(node.op, args)
@@ -125,7 +125,7 @@ def with_limits(
         if found is None:
             return made
         radius, rest = found
-        if radius not in moving or rest not in moving:
+        if radius not in moving or rest not in moving or _excludes(uses.get(node), radius):
             return made
         (slope,) = push([rest], {radius: broadcast_to(constant(1), radius.shape)})
         if not isinstance(slope, Node):  # F' is a function of r², or constant on pieces
@@ -139,6 +139,23 @@ def with_limits(
     return made, order if made == tuple(outputs) else topological(made)
 
 
+def _excludes(condition: Node | None, radius: Node) -> bool:
+    """True if a condition is, or contains, that r or its square is not 0."""
+    if condition is None:
+        return False
+    op, args = condition.op, condition.args
+    if isinstance(op, Logic):
+        if op.kind == "not":
+            return isinstance(args[0].op, Compare) and args[0].op.relation == "==" and _is_of(args[0], radius)
+        return op.kind == "and" and any(_excludes(part, radius) for part in args)
+    return isinstance(op, Compare) and op.relation in ("<", "!=") and _is_of(condition, radius)
+
+
+def _is_of(comparison: Node, radius: Node) -> bool:
+    values = {n for n in comparison.args if constant_value(n) != 0}
+    return len(values) == 1 and values <= {radius, inside(radius)}
+
+
 def _factors(node: Node, radii: Mapping[Node, Node]) -> tuple[Node, Node] | None:
     """For F'(r) · slope of r the radius and F'(r), if that may vanish; None for other nodes."""
     if not isinstance(node.op, Mul):
@@ -146,7 +163,9 @@ def _factors(node: Node, radii: Mapping[Node, Node]) -> tuple[Node, Node] | None
     for k, (power, factor) in enumerate(zip(node.op.powers, node.args, strict=True)):
         radius = radii.get(factor) if power == 1 else None
         if radius is not None and radius.shape == node.shape:
-            others = [(p, a) for i, (p, a) in enumerate(zip(node.op.powers, node.args, strict=True)) if i != k]
+            others = [
+                (p, a) for i, (p, a) in enumerate(zip(node.op.powers, node.args, strict=True)) if i != k
+            ]
             if all(p == -1 or _never_zero(a) for p, a in others):
                 return None
             return radius, signed_product(others)

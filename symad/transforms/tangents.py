@@ -37,7 +37,7 @@ def push(
 def prepared(
     outputs: Sequence[Node], roots: Mapping[Node, Tangent]
 ) -> tuple[tuple[Node, ...], Sequence[Node]]:
-    """The outputs in forms whose derivatives by some nodes are right, and all their nodes, arguments first."""
+    """The outputs in forms whose derivatives are right, and all their nodes, arguments first."""
     outputs, order = smooth(outputs, roots)
     return with_limits(outputs, order, roots, push)
 
@@ -53,7 +53,9 @@ def push_along(
     dots: dict[Node, Tangent] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
     known, found, radial = dots.keys(), guards.along(order, dict(dots)), Radial(dots, guards.uses)
     for node in order:
-        if node in tangents or (known.isdisjoint(node.args) and radial.multiples.keys().isdisjoint(node.args)):
+        if node in tangents or (
+            known.isdisjoint(node.args) and radial.multiples.keys().isdisjoint(node.args)
+        ):
             continue
         guard = found.get(node)
         below = inside(node)

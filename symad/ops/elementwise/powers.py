@@ -111,8 +111,8 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
 def distance_slope(y: Node) -> Node:
     """1/(2y) of a distance y, the root of a sum of squares.
 
-    It has no derivative at the origin; there its slope is defined as 0, like that of |x|, and it has no second
-    derivative.
+    It has no derivative at the origin; there its slope is defined as 0, like that of |x|, and it has no
+    second derivative.
     """
     return select(equal(y, constant(0)), sqrt(y), div(constant(1), mul(constant(2), y)))
 

@@ -16,7 +16,7 @@ from symad.ops.elementwise.selection import Select, equal, select
 
 
 def inside(node: Node) -> Node | None:
-    """For a radius |u| the node u, for √q of a sum of squares, with or without its value at 0, q; else None."""
+    """For a radius |u| the node u, for √q of a sum of squares, with its value at 0 or not, q; else None."""
     op, args = node.op, node.args
     if isinstance(op, Apply):
         return args[0] if op.head is sympy.Abs else None

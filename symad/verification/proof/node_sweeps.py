@@ -106,7 +106,7 @@ def _tangents(value: Node, order: Sequence[Node], seeds: Mapping[Node, Node]) ->
 def _cotangents(value: Node, wrt: Sequence[Node]) -> tuple[Pairs, list[Node]]:
     """Nodes with their cotangents, and the cotangents of the inputs."""
     seeds, order = [fresh_seed(x) for x in wrt], topological([value])
-    dots = push(order, dict(zip(wrt, seeds, strict=True)))
+    dots = push(order, dict(zip(wrt, seeds, strict=True)), transposed=True)
     if value.shape or not isinstance(dots[-1], Node):
         return [], []
     passed = dict[Node, Node]()

@@ -1,4 +1,4 @@
-"""Functions of arrays with branches that are not taken: a function, its inputs, a point, gradient and Hessian.
+"""Functions of arrays with branches that are not taken: a function, a point, gradient and Hessian.
 
 The gradients and Hessians are those of what is used at the point, by hand.
 """
@@ -106,6 +106,8 @@ CASES = {
         lambda u: np.where(np.isnan(u), 0.0, u**2).sum(), [np.nan, 3.0], [0, 6], diagonal(0, 2),
     ),
     "a loop": (roots, [2.0, 3.0], [3, 2], np.array([[0, 1], [1, 0]])),
-    "a loop from an input": (from_zero, [0.0, 2.0, 3.0], [0, 3, 2], np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0]])),
+    "a loop from an input": (
+        from_zero, [0.0, 2.0, 3.0], [0, 3, 2], np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0]]),
+    ),
     "a loop with a bound": (clipped, [4.0, 5.0], [0.5, 1], diagonal(-0.25, 0)),
 }  # fmt: skip

@@ -80,7 +80,9 @@ def test_cupy_code(name: str) -> None:
     np.testing.assert_allclose(hessian.get(), curvature, rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["distances", "a clipped logarithm", "a root of a maximum", "the largest element"])
+@pytest.mark.parametrize(
+    "name", ["distances", "a clipped logarithm", "a root of a maximum", "the largest element"]
+)
 def test_symbolic_sizes(name: str) -> None:
     f, point, slope, _ = traced(name, n)
     (found,) = np.atleast_2d(symad.gradient(f)(point))

@@ -1,4 +1,4 @@
-"""Functions of a norm or an absolute value at 0: where F'(0) = 0, the Hessian is F''(0) times the identity."""
+"""Functions of a norm or an absolute value at 0: where F'(0) = 0, the Hessian is F''(0) times identity."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,9 @@ def test_of_two_numbers(name: str) -> None:
 def test_of_an_absolute_value(name: str) -> None:
     f = FUNCTIONS[name].subs(t, sp.Abs(x - y)) + x
     for found in hessians(symad.trace(f, [x, y]), (0.5, 0.5)):
-        np.testing.assert_allclose(found, curvature(name) * np.array([[1, -1], [-1, 1]]), rtol=1e-14, atol=1e-15)
+        np.testing.assert_allclose(
+            found, curvature(name) * np.array([[1, -1], [-1, 1]]), rtol=1e-14, atol=1e-15
+        )
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -105,7 +107,9 @@ def test_of_all_distances(name: str) -> None:
         return np.sum(weights * f(np.sqrt(np.sum((X[:, None] - X[None]) ** 2, axis=-1))))
 
     a, b, c, d = z = sp.symbols("a:d", real=True)
-    right = 4 * FUNCTIONS[name].subs(t, sp.sqrt((a - c) ** 2 + (b - d) ** 2))  # F(0) on the diagonal is constant
+    right = 4 * FUNCTIONS[name].subs(
+        t, sp.sqrt((a - c) ** 2 + (b - d) ** 2)
+    )  # F(0) on the diagonal is constant
     at = [0.25, -0.5, 1.0, 0.75]
     expected = np.array([[float(right.diff(u, v).subs(dict(zip(z, at, strict=True)))) for v in z] for u in z])
     for found in hessians(symad.trace(total, [(2, 2)]), (np.reshape(at, (2, 2)),)):
