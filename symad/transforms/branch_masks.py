@@ -165,7 +165,7 @@ def _through(
         return branches.carried(condition, node, k)
     if not isinstance(node.op, ElementwiseOp):
         return both(carried(condition, node, k), taken)
-    made = both(condition, taken)
+    made = taken if condition is None else logic("and", condition, taken)
     if isinstance(node.op, Select):
         branches[made] = Branch(condition, node.args[0], k - 1, 2)
     elif is_decision(node):

@@ -7,9 +7,10 @@ Therefore the tangents of functions of r are kept as multiples of that of r,
     y_dot = (F'(r) / 2r) q_dot,    or (F'(r) sign u) u_dot,
 
 and before such a product v = F'(r) · slope is differentiated again, it gets its limit at r = 0, which is
-F''(0)/2, or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is F''(0) ⟨u_dot, u_dot'⟩. This
-holds for even functions (cosh r, exp(−r²/2)), which are functions of r², and for all others with F'(0) = 0, such as
-the Matérn kernel (1 + r) exp(−r). Where F' is known to vanish nowhere, as for exp(−r), nothing is changed.
+F''(0)/2, or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is F''(0) ⟨u_dot, u_dot'⟩.
+This holds for even functions (cosh r, exp(−r²/2)), which are functions of r², and for all others with
+F'(0) = 0, such as the Matérn kernel (1 + r) exp(−r). Where F' is known to vanish nowhere, as for exp(−r),
+nothing is changed.
 
 Transposed tangents are multiplied in the order that is needed anyway: that of r gets the cotangent F'(r).
 """
@@ -68,7 +69,7 @@ class Radial:
         self._inner[radius] = inner
 
     def push(self, node: Node, rule: Rule) -> bool:
-        """Whether a node is a function of one radius, and of others; its multiple is then made by its rule."""
+        """Whether a node is a function of one radius, whose multiple is then made by its rule."""
         radii = {self.multiples[a][0] for a in node.args if a in self.multiples} if self.multiples else ()
         if len(radii) != 1 or not isinstance(node.op, ElementwiseOp):
             return False
