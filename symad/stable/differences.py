@@ -15,20 +15,21 @@ from collections.abc import Iterator
 from itertools import product as pairs_of
 from typing import Any
 
-from symad.core.graph import Node, Op
+from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.selection import compare, logic, select
+from symad.ops.elementwise.selection import Select, compare, logic, select
 from symad.stable.normal_forms import (
     MAX_TERMS,
     Forms,
     Monomial,
     Number,
+    Term,
     Terms,
     collected,
     common,
@@ -50,6 +51,12 @@ from symad.stable.secants import (
     spelled,
 )
 
+Step = tuple[list[Term], Node]
+"""Some terms of a sum, and what they are replaced by."""
+
+Named = tuple[Monomial, Node, int]
+"""A term, and a factor of it whose function has rows for sums, with its power."""
+
 DEPTH, STEPS, MAX_PAIRS = 5, 12, 30
 """The depth of differences in differences; the replacements in one sum; the pairs that are tried for one."""
 
@@ -58,11 +65,12 @@ class Differences:
     """The differences of one graph, each found once.
 
     ``last``: whether the graph is not differentiated afterwards. Rows with conditions serve only then.
+    ``in_layers``: whether rows serve that take values of layers apart, which are stored anyway.
     """
 
-    def __init__(self, last: bool) -> None:
+    def __init__(self, last: bool, in_layers: bool = False) -> None:
         """Nothing is known."""
-        self.last = last
+        self.last, self.in_layers = last, in_layers
         self.known: dict[tuple[Node, Node], Node | None] = {}
         self.forms = Forms()
 
@@ -91,10 +99,10 @@ class Differences:
     def _difference(self, u: Node, v: Node, depth: int) -> Node | None:
         mine, other = self.forms.terms(u), self.forms.terms(v)
         terms, met = collected(mine, [(-c, m) for c, m in other])
-        if not terms or len(terms) > MAX_TERMS or not (met or len(terms) == 2):
+        if not terms or len(terms) > MAX_TERMS or not (met or len(terms) <= 2):
             return None
         made, changed = self._combined(terms, depth - 1) if depth else (terms, False)
-        return total(made) if (met or changed) and made else None
+        return total(made) if (met or changed or len(made) == 1) and made else None
 
     def _combined(self, terms: Terms, depth: int) -> tuple[Terms, bool]:
         """The terms after all replacements, and whether there was one."""
@@ -109,13 +117,14 @@ class Differences:
             changed = True
         return terms, changed
 
-    def _steps(self, terms: Terms, depth: int) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
+    def _steps(self, terms: Terms, depth: int) -> Iterator[Step]:
         """Some of the terms, and what replaces them."""
         if len(terms) < 2:
             return
-        if any([head_of(base) in BY_SUMS for m in terms for base, _ in m]):
-            yield from _reflections(terms)
-            yield from self._complements(terms)
+        named = [(m, base, k) for m in terms for base, k in m if head_of(base) in BY_SUMS]
+        if named:
+            yield from _reflections(terms, named)
+            yield from self._complements(terms, named)
         for m, n in _candidates(terms):
             c = min(terms[m], -terms[n])
             shared = common(m, n)
@@ -125,25 +134,25 @@ class Differences:
                 yield [(c, m), (-c, n)], mul(product(c, shared), made)
         yield from self._conjugates(terms)
 
-    def _complements(self, terms: Terms) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
+    def _complements(self, terms: Terms, named: list[Named]) -> Iterator[Step]:
         """c ± c f(u) for a number c by its row, if c is all of that number."""
-        found: dict[Monomial, list[tuple[Number, Monomial, Number, Node]]] = {}
-        for m, c in terms.items():
-            for base, k in m:
-                for row in COMPLEMENTS.get(head_of(base), ()):
-                    rest = times(m, frozenset([(base, -k)]))
-                    u, needed = base.args[0], c * row.sign * row.number
-                    if row.power != k or terms.get(rest, 0) * needed <= 0 or not (self.last or row.early):
-                        continue
-                    if row.in_layers or not of_layer(u):
-                        made = mul(product(c * row.sign, rest), row.form(u))
-                        found.setdefault(rest, []).append((c, m, needed, made))
-        for rest, parts in found.items():
-            if sum(part[2] for part in parts) == terms[rest]:
-                removed = [(c, m) for c, m, _, _ in parts]
-                yield [*removed, (terms[rest], rest)], add(*(part[3] for part in parts))
+        found: dict[tuple[Monomial, Number], list[tuple[Number, Term, Node]]] = {}
+        for m, base, k in named:
+            rest: Monomial = frozenset([pair for pair in m if pair[0] is not base])
+            if rest not in terms:
+                continue
+            for row in COMPLEMENTS.get(head_of(base), ()):
+                needed, u = terms[m] * row.sign * row.number, base.args[0]
+                if row.power != k or terms[rest] * needed <= 0 or not (self.last or row.early):
+                    continue
+                if row.in_layers or self.in_layers or not of_layer(u):
+                    made = mul(product(terms[m] * row.sign, rest), row.form(u))
+                    found.setdefault((rest, row.number), []).append((needed, (terms[m], m), made))
+        for (rest, _), parts in found.items():
+            if sum(part[0] for part in parts) == terms[rest]:
+                yield [*(part[1] for part in parts), (terms[rest], rest)], add(*(part[2] for part in parts))
 
-    def _conjugates(self, terms: Terms) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
+    def _conjugates(self, terms: Terms) -> Iterator[Step]:
         """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
         if not 2 <= len(terms) <= 3:
             return
@@ -151,7 +160,7 @@ class Differences:
             if len(m) != 1:
                 continue
             ((root, k),) = m
-            if k != 1 or not isinstance(root.op, Pow) or rational(root.args[1]) != HALF:
+            if k != 1 or not _is_root(root):
                 continue
             others = {n: x for n, x in terms.items() if n != m}
             square = [(a * b, times(x, y)) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
@@ -161,6 +170,8 @@ class Differences:
                 continue
             p, scaled = total(others), product(c, m)
             same = compare(">=" if c > 0 else "<=", p, constant(0))
+            if not self.last and constant_value(same) is None:
+                continue
             conjugate = div(total(rest), sub(p, scaled))
             yield [(x, n) for n, x in terms.items()], select(same, add(p, scaled), conjugate)
 
@@ -168,10 +179,10 @@ class Differences:
 
     def _of_monomials(self, r: Monomial, s: Monomial, depth: int) -> Node | None:
         """r − s without common factors, by the differences of their factors."""
-        if not s and len(r) == 2:
-            return self._of_quotient(r, depth)
         if not s and len(r) == 1:
             return self._of_power_and_one(*next(iter(r)), depth)
+        if not s and r:
+            return self._of_quotient(r, depth)
         if not r:
             made = self._of_monomials(s, r, depth) if s else None
             return None if made is None else neg(made)
@@ -214,9 +225,15 @@ class Differences:
 
     def _of_factors(self, a: Node, b: Node, depth: int) -> Node | None:
         """a − b for two factors that are no products."""
+        if type(a.op) is Select or type(b.op) is Select:
+            return self._of_selections(a, b, depth)
         f, g = spelled(a), spelled(b)
         if f is None or g is None or f[0] != g[0]:
-            return self.difference(a, b, depth) if _is_sum(a) or _is_sum(b) else None
+            return (
+                self.difference(a, b, depth)
+                if _is_sum(a) or _is_sum(b) or _is_root(a) or _is_root(b)
+                else None
+            )
         if not depth:
             return None
         u, v = f[1], g[1]
@@ -227,10 +244,18 @@ class Differences:
             return None
         return guarded(row, u, v, d, sub(a, constant(1) if v is constant(1) else b))
 
+    def _of_selections(self, a: Node, b: Node, depth: int) -> Node | None:
+        """The difference of the last branches where no other is taken."""
+        conditions = [x.args[0] for x in (a, b) if type(x.op) is Select]
+        u, v = (x.args[2] if type(x.op) is Select else x for x in (a, b))
+        d = self.difference(u, v, depth - 1) if self.last and depth else None
+        return None if d is None else select(logic("or", *conditions), sub(a, b), d)
+
     def _of_quotient(self, r: Monomial, depth: int) -> Node | None:
-        """a/b − 1 = (a − b)/b."""
-        (a, k), (b, j) = sorted(r, key=lambda pair: -pair[1])
-        d = self._of_factors(a, b, depth) if (k, j) == (1, -1) else None
+        """a/b − 1 = (a − b)/b, where roots in even powers are no roots."""
+        over, under = (frozenset([_rooted(b, abs(k)) for b, k in r if k * sign > 0]) for sign in (1, -1))
+        a, b = product(1, over), product(1, under)
+        d = self.difference(a, b, depth - 1) if depth and over and under else None
         if d is None or (not self.last and rational(d) is None):
             return None
         if rational(d) is not None:
@@ -247,6 +272,14 @@ class Differences:
 
 def _power(base: Node, k: int) -> Node:
     return power(base, constant(k))
+
+
+def _is_root(node: Node) -> bool:
+    return type(node.op) is Pow and rational(node.args[1]) == HALF
+
+
+def _rooted(base: Node, k: int) -> tuple[Node, int]:
+    return (base.args[0], k // 2) if _is_root(base) and k % 2 == 0 else (base, k)
 
 
 def _is_sum(node: Node) -> bool:
@@ -293,8 +326,8 @@ def _without_one(m: Monomial) -> Iterator[Monomial]:
     for base, k in m:
         if isinstance(base.op, Pow) and abs(k) == 1:
             yield times(m, frozenset([(base, -k)]))
-        if k == -1:
-            yield from [times(m, frozenset([(base, 1), (a, -1)])) for a, j in m if j == 1]
+        if k < 0:
+            yield from [times(m, frozenset([(base, j), (a, -j)])) for a, j in m if 0 < j <= -k]
 
 
 def _skeleton(m: Monomial) -> object:
@@ -311,25 +344,28 @@ def _kind(base: Node) -> object:
     return base.op.head if isinstance(base.op, Apply) else None
 
 
-def _reflections(terms: Terms) -> Iterator[tuple[list[tuple[Number, Monomial]], Node]]:
+def _reflections(terms: Terms, named: list[Named]) -> Iterator[Step]:
     """f(u) ± f(−u) by its row."""
-    for m, c in terms.items():
-        for base, k in m:
-            head: Any = head_of(base)
-            if k != 1 or head not in REFLECTIONS:
-                continue
-            u, rest = base.args[0], times(m, frozenset([(base, -1)]))
-            other = times(rest, frozenset([(apply(head, neg(u)), 1)]))
-            for row in REFLECTIONS[head]:
-                if terms.get(other) == c * row.sign and other != m:
-                    yield [(c, m), (c * row.sign, other)], mul(product(c, rest), row.form(u))
+    for m, base, k in named:
+        head: Any = head_of(base)
+        if (
+            k != 1
+            or head not in REFLECTIONS
+            or not any(head_of(b) is head and b is not base for _, b, _ in named)
+        ):
+            continue
+        u, c, rest = base.args[0], terms[m], times(m, frozenset([(base, -1)]))
+        other = times(rest, frozenset([(apply(head, neg(u)), 1)]))
+        for row in REFLECTIONS[head]:
+            if terms.get(other) == c * row.sign and other != m:
+                yield [(c, m), (c * row.sign, other)], mul(product(c, rest), row.form(u))
 
 
-def difference_of_squares(op: Op, args: Nodes) -> Node | None:
+def difference_of_squares(op: Add, args: Nodes) -> Node | None:
     """x² − y² = (x − y)(x + y), also for two inputs, whose difference is rounded once."""
-    if not isinstance(op, Add) or len(args) != 2 or op.signs[0] == op.signs[1]:
+    if len(args) != 2 or op.signs[0] == op.signs[1]:
         return None
-    (x, k), (y, j) = ((a.args[0], rational(a.args[1])) if isinstance(a.op, Pow) else (a, 1) for a in args)
+    (x, k), (y, j) = ((a.args[0], rational(a.args[1])) if type(a.op) is Pow else (a, 1) for a in args)
     if k != 2 or j != 2:
         return None
     return mul(sub(x, y), add(x, y)) if op.signs[0] > 0 else mul(sub(y, x), add(y, x))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -26,6 +27,7 @@ from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
+from symad.stable.rows import Rows
 from symad.stable.shifts import (
     MAX_LEAVES,
     chain,
@@ -55,18 +57,19 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[
         kept: nodes that stay unchanged, with all nodes below them.
     """
     order = topological(outputs)
-    if not any(_head(node) in LOGARITHMS or _divides(node.op) or _sums(node.op) for node in order):
+    if not any(map(_may_change, order)):
         return tuple(outputs), order
-    made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, smooth_node)
+    rows = Rows(last=False)
+    made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, partial(smooth_node, rows=rows))
     return made, order if made == tuple(outputs) else topological(made)
 
 
-def smooth_node(node: Node, args: Nodes) -> Node:
+def smooth_node(node: Node, args: Nodes, rows: Rows) -> Node:
     """The node with new arguments, in its stable form."""
     made = of_exponentials(node.op, args)
-    if made is not None:
-        return made
-    return node if args == node.args else Node.of(node.op, args)
+    if made is None:
+        made = node if args == node.args else Node.of(node.op, args)
+    return rows.better(made)
 
 
 def of_exponentials(op: Op, args: Nodes) -> Node | None:
@@ -262,6 +265,17 @@ def _sums(op: Op) -> bool:
 
 def _divides(op: Op) -> bool:
     return isinstance(op, Mul) and -1 in op.powers
+
+
+def _may_change(node: Node) -> bool:
+    """Whether a node may have a stable form."""
+    return _head(node) in LOGARITHMS or _divides(node.op) or _sums(node.op) or _cancels(node)
+
+
+def _cancels(node: Node) -> bool:
+    """Whether a sum may have a stable form: terms that are functions have opposite signs."""
+    signs = node.op.signs if isinstance(node.op, Add) else ()
+    return len(set(signs)) == 2 and any([isinstance(a.op, (Apply, Mul, Pow)) for a in node.args])
 
 
 # ---- differences and quotients -------------------------------------------------------------------

@@ -16,7 +16,7 @@ import sympy
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.sources import Constant, constant, constant_value
-from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 
 Monomial = frozenset[tuple[Node, int]]
@@ -29,9 +29,17 @@ MAX_TERMS, MAX_FACTORS, MAX_POWER, MAX_BITS = 40, 12, 8, 64
 """The most terms of a sum, factors of a product, bits of a number; the largest power that is a product."""
 
 
+PARITY = {
+    **dict.fromkeys((sympy.cos, sympy.sec, sympy.cosh, sympy.sech, sympy.Abs), 1),
+    **dict.fromkeys((sympy.sin, sympy.tan, sympy.cot, sympy.sinh, sympy.tanh, sympy.coth, sympy.csch), -1),
+    **dict.fromkeys((sympy.atan, sympy.asin, sympy.asinh, sympy.atanh, sympy.erf), -1),
+}
+"""The sign of f(−u) against f(u)."""
+
+
 def head_of(node: Node) -> sympy.FunctionClass | None:
     """The SymPy head of an `Apply` node, else None."""
-    return node.op.head if isinstance(node.op, Apply) else None
+    return node.op.head if type(node.op) is Apply else None
 
 
 def plain(node: Node) -> Node:
@@ -93,8 +101,17 @@ class Forms:
             if type(exponent) is int and 2 <= exponent <= MAX_POWER:
                 c, m = self.monomial(node.args[0])
                 return c**exponent, frozenset([(base, k * exponent) for base, k in m])
+        if type(op) is Apply and op.head in PARITY:
+            return self._of_parity(op.head, node)
         value = rational(node)
         return (1, frozenset([(node, 1)])) if value is None else (value, ONE)
+
+    def _of_parity(self, head: sympy.FunctionClass, node: Node) -> Term:
+        """f(−u) as ±f(u) for odd and even functions."""
+        u = node.args[0]
+        if not (type(u.op) is Add and u.op.signs == (-1,)):
+            return 1, frozenset([(node, 1)])
+        return PARITY[head], frozenset([(apply(head, u.args[0]), 1)])
 
     def terms(self, node: Node, depth: int = 3) -> tuple[Term, ...]:
         """The terms of a sum, of sums in it, and of multiples of sums."""

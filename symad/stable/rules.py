@@ -11,7 +11,7 @@ import sys
 from fractions import Fraction
 
 import sympy
-from sympy.codegen.cfunctions import expm1, log1p
+from sympy.codegen.cfunctions import log1p
 
 from symad.core.contents import fields_of, inner_graphs
 from symad.core.graph import Graph, Node, Op, rebuild
@@ -21,35 +21,31 @@ from symad.ops.basic.arithmetic import (
     Add,
     ElementwiseOp,
     Mul,
-    add,
-    div,
     mul,
     signed_product,
     signed_sum,
 )
 from symad.ops.basic.sources import Constant, Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import Pow, power
-from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import of_exponentials
-from symad.stable.normal_forms import head_of
 from symad.stable.overflows import within_range
+from symad.stable.rows import Rows
 from symad.stable.shifts import without_shift
 
 
 def stabilize(graph: Graph) -> Graph:
     """The graph with every rule applied, arguments first."""
     bodies: dict[Graph, Graph] = {}
-    differences = Differences(last=True)
+    rows = Rows(last=True)
 
     def better_node(node: Node, args: Nodes) -> Node:
-        return _stable_node(node, args, bodies, differences)
+        return _stable_node(node, args, bodies, rows)
 
     made = rebuild(graph, {n: n for n in graph.input_nodes}, better_node)
     return within_range(Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report))
 
 
-def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph], differences: Differences) -> Node:
+def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph], rows: Rows) -> Node:
     if not isinstance(node.op, (ElementwiseOp, Source)):
         inner = inner_graphs(node.op)
         for body in inner:
@@ -59,11 +55,9 @@ def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph], difference
             changed = [bodies[v] if isinstance(v, Graph) else v for v in fields_of(node.op)]
             return Node.of(type(node.op)(*changed), args)
     better = stable(node.op, args)
-    if better is None and isinstance(node.op, Add):
-        better = differences.better_sum(node.op, args) or difference_of_squares(node.op, args)
-    if isinstance(better, Node):
-        return better
-    return node if args == node.args else Node.of(node.op, args)
+    if better is None:
+        better = node if args == node.args else Node.of(node.op, args)
+    return rows.better(better)
 
 
 @question
@@ -101,9 +95,7 @@ def stable_add(op: Add, args: Nodes) -> MaybeNode:
     made = of_exponentials(op, args)
     if made is not None:
         return made
-    terms = list(zip(op.signs, args, strict=True))
-    scaled = _beyond_the_floats(terms)
-    return scaled
+    return _beyond_the_floats(list(zip(op.signs, args, strict=True)))
 
 
 def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
@@ -130,14 +122,10 @@ MAX_FLOAT = int(sys.float_info.max)
 
 @stable.dispatch
 def stable_mul(op: Mul, args: Nodes) -> MaybeNode:
-    """Quotients of exponentials; sinh/cosh."""
+    """Quotients of exponentials; numbers beyond the floats."""
     inner = [part for factor in args if isinstance(factor.op, Mul) for part in factor.args]
     if any([part for part in inner if _is_huge(part)]):
         return signed_product(_flat(list(zip(op.powers, args, strict=True)), 1))
-    if any([part for part in (*args, *inner) if isinstance(part.op, Apply) and part.op.head in SINHS]):
-        met = _tanh(_flat(list(zip(op.powers, args, strict=True)), 3))
-        if met is not None:
-            return met
     return of_exponentials(op, args)
 
 
@@ -145,27 +133,6 @@ def stable_mul(op: Mul, args: Nodes) -> MaybeNode:
 def stable_softmax(op: ExponentialOp, args: Nodes) -> MaybeNode:
     """Softmax and log-softmax without a shift."""
     return without_shift(op, args)
-
-
-SINHS = (sympy.sinh, expm1)
-"""sinh(u), and exp(u) − 1 = 2 exp(u/2) sinh(u/2)."""
-
-
-def _tanh(factors: list[tuple[int, Node]]) -> Node | None:
-    """sinh(u)/cosh(u)^k as tanh(u)/cosh(u)^(k − 1), and (exp(u) − 1)/(1 + exp(u)) as tanh(u/2)."""
-    for k, (over, numerator) in enumerate(factors):
-        head = head_of(numerator) if over == 1 else None
-        if head not in SINHS:
-            continue
-        u = numerator.args[0]
-        whole = apply(sympy.tanh, u if head is sympy.sinh else div(u, constant(2)))
-        under = apply(sympy.cosh, u) if head is sympy.sinh else add(constant(1), apply(sympy.exp, u))
-        for j, (power_, factor) in enumerate(factors):
-            rest = _divided(factor, under) if power_ == -1 else None
-            if rest is not None:
-                left = [pair for i, pair in enumerate(factors) if i not in (j, k)]
-                return signed_product([*left, (1, whole), (-1, rest)])
-    return None
 
 
 def _flat(factors: list[tuple[int, Node]], depth: int) -> list[tuple[int, Node]]:
@@ -176,13 +143,3 @@ def _flat(factors: list[tuple[int, Node]], depth: int) -> list[tuple[int, Node]]
         flat = _flat([(power_ * p, f) for p, f in inner], depth - 1) if depth else []
         found.extend(flat or [(power_, factor)])
     return found
-
-
-def _divided(factor: Node, by: Node) -> Node | None:
-    """``factor/by`` for the node itself or an integer power of it."""
-    if factor is by:
-        return constant(1)
-    exponent = constant_value(factor.args[1]) if isinstance(factor.op, Pow) else None
-    if isinstance(exponent, int) and exponent > 1 and factor.args[0] is by:
-        return power(by, constant(exponent - 1))
-    return None

@@ -22,7 +22,7 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, logic, select
-from symad.stable.normal_forms import head_of, rational
+from symad.stable.normal_forms import Number, head_of, rational
 from symad.sympy_functions.scalar_functions import sigmoid, softplus
 
 Form = Callable[[Node, Node, Node], Node]
@@ -220,7 +220,7 @@ def power_condition(u: Node, v: Node, d: Node) -> Node:
 class Complement:
     """number + sign f(u)^power = form(u); ``in_layers``: also where u comes from layers of a network."""
 
-    number: int
+    number: Number
     sign: int
     form: Callable[[Node], Node]
     power: int = 1
@@ -260,7 +260,10 @@ COMPLEMENTS: dict[sympy.FunctionClass, tuple[Complement, ...]] = {
         Complement(-1, 1, _square_of_half(sympy.sinh), early=False),
         Complement(-1, 1, _square(sympy.sinh), power=2, early=False),
     ),
-    sigmoid: (Complement(1, -1, lambda u: apply(sigmoid, neg(u)), in_layers=False),),
+    sigmoid: (
+        Complement(1, -1, lambda u: apply(sigmoid, neg(u)), in_layers=False),
+        Complement(Fraction(1, 2), -1, lambda u: neg(half(apply(sympy.tanh, half(u)))), in_layers=False),
+    ),
     sympy.tanh: (
         Complement(1, -1, lambda u: mul(TWO, apply(sigmoid, neg(mul(TWO, u)))), in_layers=False),
         Complement(1, 1, lambda u: mul(TWO, apply(sigmoid, mul(TWO, u))), in_layers=False),

@@ -1,0 +1,30 @@
+"""The rows of all tables on one node: what is asked before differentiation, and again of the result."""
+
+from __future__ import annotations
+
+from symad.core.graph import Node
+from symad.ops.basic.arithmetic import Add, Mul, signed_sum
+from symad.stable.differences import Differences, difference_of_squares
+from symad.stable.products import better_product
+
+
+class Rows:
+    """The rows for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
+
+    def __init__(self, last: bool) -> None:
+        """Nothing is known."""
+        self.last, self.differences = last, Differences(last)
+
+    def better(self, node: Node) -> Node:
+        """The sum or product in its stable form; other nodes unchanged."""
+        made: Node | None = None
+        if type(node.op) is Add and len(node.args) == 1:
+            inside = self.better(node.args[0])
+            made = None if inside is node.args[0] else signed_sum([(node.op.signs[0], inside)])
+        elif type(node.op) is Add:
+            made = self.differences.better_sum(node.op, node.args)
+            if made is None and self.last:
+                made = difference_of_squares(node.op, node.args)
+        elif type(node.op) is Mul:
+            made = better_product(node, self.differences.forms)
+        return node if made is None else made
