@@ -21,13 +21,14 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes, question
 from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, log_softmax, logsumexp
-from symad.ops.basic.arithmetic import Add, Mul, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum, sub
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import Pow
-from symad.stable.rows import Rows
+from symad.ops.elementwise.powers import Pow, sqrt
+from symad.stable.normal_forms import Forms, product
+from symad.stable.rows import Rows, complement
 from symad.stable.shifts import (
     MAX_LEAVES,
     chain,
@@ -36,7 +37,8 @@ from symad.stable.shifts import (
     without_logarithm,
     without_shift,
 )
-from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
+from symad.sympy_functions.probability import log_ndtr
+from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus, xlogy
 
 if TYPE_CHECKING:
     Logarithm = Node | None
@@ -72,14 +74,14 @@ def smooth_node(node: Node, args: Nodes, rows: Rows) -> Node:
     return rows.better(made)
 
 
-def of_exponentials(op: Op, args: Nodes) -> Node | None:
-    """The stable form of a logarithm, difference or quotient of exponentials; None for other nodes."""
-    if isinstance(op, Apply) and op.head in (sympy.log, log1p):
-        (inside,) = args
-        if op.head is log1p:
-            known = logarithm_of(inside)
-            return None if known is None else apply(softplus, known)
-        return logarithm_of(inside) or _logarithm_of_signed(inside, DEPTH)
+def of_exponentials(op: Op, args: Nodes, last: bool = False) -> Node | None:
+    """The stable form of a logarithm, difference or quotient of exponentials; None for other nodes.
+
+    ``last``: whether the graph is not differentiated afterwards. Tails of the normal distribution count as
+    exponentials only then: the slopes of their logarithms are rows of products.
+    """
+    if isinstance(op, Apply) and op.head in LOGARITHMS:
+        return _of_logarithm(op, args, (*SIGNED, sympy.erfc) if last else SIGNED)
     if isinstance(op, Add):
         return without_logarithm(op, args)
     if isinstance(op, Mul) and -1 in op.powers:
@@ -87,9 +89,24 @@ def of_exponentials(op: Op, args: Nodes) -> Node | None:
     return without_shift(op, args)
 
 
+def _of_logarithm(op: Apply, args: Nodes, heads: Collection[Any]) -> Node | None:
+    """log x, log(1 + x) and y log x for an x of exponentials, or of tails of the normal distribution."""
+    inside = args[-1]
+    if op.head is log1p:
+        known = logarithm_of(inside)
+        if known is not None:
+            return apply(softplus, known)
+        made = complement(add(constant(1), inside))
+        return None if made is None else logarithm_of(made)
+    if _holds(inside, heads, DEPTH):
+        known = logarithm(inside.op, inside, DEPTH) or _logarithm_of_signed(inside, DEPTH)
+        return known if known is None or op.head is sympy.log else mul(args[0], known)
+    return None
+
+
 def logarithm_of(node: Node) -> Node | None:
     """L if the node is exp(L) and contains an exponential; None otherwise."""
-    return logarithm(node.op, node, DEPTH) if _holds_exponential(node, DEPTH) else None
+    return logarithm(node.op, node, DEPTH) if _holds(node, EXPONENTIALS, DEPTH) else None
 
 
 def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
@@ -105,7 +122,10 @@ def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
         return None if inner is None else Node.of(node.op, (inner,))
     if _head(node) is expm1:
         return _of_difference(node.args[0], constant(0))
-    if isinstance(node.op, Add) and sorted(node.op.signs) == [-1, 1] and _holds_exponential(node, depth):
+    made = complement(node)
+    if made is not None:
+        return logarithm(made.op, made, depth - 1)
+    if isinstance(node.op, Add) and sorted(node.op.signs) == [-1, 1] and _holds(node, EXPONENTIALS, depth):
         parts = _each(node, depth)
         if parts is None:
             return None
@@ -137,7 +157,7 @@ def unknown_logarithm(op: Op, node: Node, depth: int) -> Logarithm:
 
 @logarithm.dispatch
 def apply_logarithm(op: Apply, node: Node, depth: int) -> Logarithm:
-    """exp(u), σ(u) = 1/(1 + exp(−u)) and cosh(u)."""
+    """exp(u), σ(u) = 1/(1 + exp(−u)), cosh(u), and erfc(u) = 2 Φ(−√2 u)."""
     u = node.args[0]
     if op.head is sympy.exp:
         return u
@@ -145,6 +165,9 @@ def apply_logarithm(op: Apply, node: Node, depth: int) -> Logarithm:
         return neg(apply(softplus, neg(u)))
     if op.head is sympy.cosh:
         return apply(logcosh, u)
+    if op.head is sympy.erfc:
+        scaled = product(*Forms().monomial(neg(mul(sqrt(constant(2)), u))))  # √2/√2 is 1
+        return add(apply(sympy.log, constant(2)), apply(log_ndtr, scaled))
     return None
 
 
@@ -236,11 +259,11 @@ def summed_axes(total: Node) -> tuple[int, ...] | None:
     return tuple(k for k, label in enumerate(labels) if label not in spec.output)
 
 
-def _holds_exponential(node: Node, depth: int) -> bool:
-    """True if there is an exponential where `logarithm` finds it."""
+def _holds(node: Node, heads: Collection[Any], depth: int) -> bool:
+    """True if there is one of these functions, or softmax, where `logarithm` finds it."""
     level, seen = [node], {node}
     for _ in range(depth + 1):
-        if any(isinstance(n.op, Softmax) or _head(n) in EXPONENTIALS for n in level):
+        if any(isinstance(n.op, Softmax) or _head(n) in heads for n in level):
             return True
         below = [a for n in level if isinstance(n.op, LOOKED_THROUGH) for a in n.args]
         level = [a for a in dict.fromkeys(below) if a not in seen]
@@ -248,15 +271,15 @@ def _holds_exponential(node: Node, depth: int) -> bool:
     return False
 
 
+LOGARITHMS = (sympy.log, log1p, xlogy)
+SUMS = (logaddexp, softplus)
 EXPONENTIALS = (sympy.exp, sigmoid, sympy.cosh, expm1)
+SIGNED = (*EXPONENTIALS, sympy.tanh)
 LOOKED_THROUGH = (Broadcast, Reshape, Slice, Mul, Pow, Add, Einsum)
 
 
 def _head(node: Node) -> Any:
     return node.op.head if isinstance(node.op, Apply) else None
-
-
-LOGARITHMS = (sympy.log, log1p, logaddexp, softplus)
 
 
 def _sums(op: Op) -> bool:
@@ -269,7 +292,7 @@ def _divides(op: Op) -> bool:
 
 def _may_change(node: Node) -> bool:
     """Whether a node may have a stable form."""
-    return _head(node) in LOGARITHMS or _divides(node.op) or _sums(node.op) or _cancels(node)
+    return _head(node) in (*LOGARITHMS, *SUMS) or _divides(node.op) or _sums(node.op) or _cancels(node)
 
 
 def _cancels(node: Node) -> bool:

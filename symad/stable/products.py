@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -18,9 +19,9 @@ from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.powers import power
-from symad.stable.normal_forms import Forms, head_of, product, times
-from symad.sympy_functions.probability import gammainc, gammaincc
+from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
+from symad.stable.normal_forms import Forms, head_of, product, rational, times
+from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
 from symad.sympy_functions.scalar_functions import sigmoid
 
 ONE, TWO = constant(1), constant(2)
@@ -36,6 +37,7 @@ class Product:
     other: Any
     power: int
     form: Callable[[Nodes, Nodes], Node | None]
+    early: bool = True
 
 
 def same(head: sympy.FunctionClass, scale: Node = ONE) -> Callable[[Nodes, Nodes], Node | None]:
@@ -63,11 +65,31 @@ def of_negative(u: Nodes, v: Nodes) -> Node | None:
     return neg(div(ONE, apply(expm1, neg(u[0])))) if u == v else None
 
 
+def normal_slope(u: Nodes, v: Nodes) -> Node | None:
+    """√(π/2) h(−√2 v) for u = −v², with the slope h of log Φ."""
+    forms = Forms()
+    if not _is_square(u[0], v[0], forms):
+        return None
+    x = product(*forms.monomial(neg(mul(sqrt(TWO), v[0]))))
+    return mul(sqrt(div(constant(sympy.pi), TWO)), apply(normal_ratio, x))
+
+
+def _is_square(u: Node, v: Node, forms: Forms) -> bool:
+    """Whether u = −v² for v with roots of numbers."""
+    c, m = forms.monomial(neg(power(v, TWO)))
+    for base, k in m:
+        if type(base.op) is Pow and rational(base.args[1]) == HALF and k % 2 == 0:
+            c *= Fraction(rational(base.args[0]) or 0) ** (k // 2)
+            m = m - {(base, k)}
+    return forms.monomial(u) == (c, m)
+
+
 PRODUCTS: dict[Any, tuple[Product, ...]] = {
     sympy.sinh: (Product(sympy.cosh, -1, same(sympy.tanh)), Product(sympy.sech, 1, same(sympy.tanh))),
     sympy.cosh: (Product(sympy.sinh, -1, same(sympy.coth)),),
     sympy.exp: (
         Product(expm1, -1, of_negative),
+        Product(sympy.erfc, -1, normal_slope, early=False),
         Product(sigmoid, 1, opposite(lambda u: apply(sigmoid, u))),
     ),
     expm1: (
@@ -82,7 +104,7 @@ PRODUCTS: dict[Any, tuple[Product, ...]] = {
 """The rows by f."""
 
 
-def better_product(node: Node, forms: Forms) -> Node | None:
+def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
     """The product with two factors replaced, or more; None if no row applies."""
     coefficient, factors = forms.monomial(node)
     made: list[tuple[int, Node]] = []
@@ -95,6 +117,7 @@ def better_product(node: Node, forms: Forms) -> Node | None:
                 for f, k in factors
                 if k > 0
                 for row in PRODUCTS.get(head_of(f), ())
+                if last or row.early
                 for g, j in factors
                 if j * row.power > 0 and (value := _value(row, f, g)) is not None
             ),

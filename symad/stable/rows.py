@@ -26,5 +26,13 @@ class Rows:
             if made is None and self.last:
                 made = difference_of_squares(node.op, node.args)
         elif type(node.op) is Mul:
-            made = better_product(node, self.differences.forms)
+            made = better_product(node, self.differences.forms, self.last)
         return node if made is None else made
+
+
+def complement(node: Node) -> Node | None:
+    """A sum as a function by a row, such as 1 − σ(u) = σ(−u), also in layers of networks; else None."""
+    if type(node.op) is not Add or len(node.args) < 2:
+        return None
+    made = Differences(last=False, in_layers=True).better_sum(node.op, node.args)
+    return None if made is None or type(made.op) is Add else made

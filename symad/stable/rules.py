@@ -78,7 +78,7 @@ def _terms(node: Node) -> list[tuple[int, Node]]:
 @stable.dispatch
 def stable_apply(op: Apply, args: Nodes) -> MaybeNode:
     """log(1 + x), and logarithms of exponentials."""
-    made = of_exponentials(op, args)
+    made = of_exponentials(op, args, last=True)
     if made is not None or op.head is not sympy.log:
         return made
     (inside,) = args
