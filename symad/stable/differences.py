@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from itertools import product as pairs_of
 from typing import Any
 
+import sympy
+from sympy.codegen.cfunctions import log1p
+
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product, signed_sum, sub
@@ -26,6 +29,7 @@ from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import Select, compare, logic, select
 from symad.stable.normal_forms import (
     MAX_TERMS,
+    ONE,
     Forms,
     Monomial,
     Number,
@@ -89,6 +93,21 @@ class Differences:
             return None
         shape = next((a.shape for a in args if a.shape), ())
         return broadcast_to(_joined(made, list(zip(op.signs, args, listed, strict=True))), shape)
+
+    def logarithm(self, inside: Node) -> Node | None:
+        """log(a/b) by the difference d of a and b: 2 atanh(d/(a + b)) if a + b is a number, or log1p(d/b)."""
+        coefficient, factors = self.forms.monomial(inside)
+        if coefficient != 1 or sorted(k for _, k in factors) != [-1, 1]:
+            return None
+        (a, _), (b, _) = sorted(factors, key=lambda pair: -pair[1])
+        d = self.difference(a, b)
+        if d is None:
+            return None
+        whole, _ = collected(self.forms.terms(a), self.forms.terms(b))
+        if set(whole) == {ONE}:
+            return mul(constant(2), apply(sympy.atanh, div(d, total(whole))))
+        close = compare("<", mul(constant(2), magnitude(d)), magnitude(b))
+        return select(close, apply(log1p, div(d, b)), apply(sympy.log, inside))
 
     def difference(self, u: Node, v: Node, depth: int = DEPTH) -> Node | None:
         """D(u, v), or None."""

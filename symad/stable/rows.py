@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sympy
+
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, Mul, signed_sum
 from symad.stable.differences import Differences, difference_of_squares
+from symad.stable.normal_forms import head_of
 from symad.stable.products import better_product
 
 
@@ -16,7 +19,7 @@ class Rows:
         self.last, self.differences = last, Differences(last)
 
     def better(self, node: Node) -> Node:
-        """The sum or product in its stable form; other nodes unchanged."""
+        """The sum, product or logarithm in its stable form; other nodes unchanged."""
         made: Node | None = None
         if type(node.op) is Add and len(node.args) == 1:
             inside = self.better(node.args[0])
@@ -25,6 +28,8 @@ class Rows:
             made = self.differences.better_sum(node.op, node.args)
             if made is None and self.last:
                 made = difference_of_squares(node.op, node.args)
+        elif self.last and head_of(node) is sympy.log:
+            made = self.differences.logarithm(node.args[0])
         elif type(node.op) is Mul:
             made = better_product(node, self.differences.forms, self.last)
         return node if made is None else made

@@ -29,6 +29,7 @@ from symad.ops.basic.sources import Constant, Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.stable.exponentials import of_exponentials
 from symad.stable.overflows import within_range
+from symad.stable.removable import without_cancellation
 from symad.stable.rows import Rows
 from symad.stable.shifts import without_shift
 
@@ -57,7 +58,10 @@ def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph], rows: Rows
     better = stable(node.op, args)
     if better is None:
         better = node if args == node.args else Node.of(node.op, args)
-    return rows.better(better)
+    better = rows.better(better)
+    if type(node.op) is Add:
+        return without_cancellation(node, better) or better
+    return better
 
 
 @question

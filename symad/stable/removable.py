@@ -1,0 +1,267 @@
+"""Taylor pieces at removable cancellations: x − sin(x) = x³/6 − x⁵/120 + ... near 0.
+
+The terms of a sum of one variable t are expanded in Laurent series with rational coefficients. If the sum
+starts at a higher order k than its terms, the digits of these cancel near t = 0, and t^k P(t) is taken there:
+where |t| < r, with r the largest of some radii at which the dropped terms are below a quarter of a rounding
+error. Only for graphs that are not differentiated afterwards: differentiation would lose a degree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import sympy
+from flint import ctx, fmpq, fmpq_series
+from sympy.codegen.cfunctions import expm1, log1p
+
+from symad.core.graph import Node
+from symad.core.questions import evaluate
+from symad.ops.basic.arithmetic import Add, Mul, add, mul
+from symad.ops.basic.sources import Constant, Input, constant, constant_value, is_exact
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.powers import HALF, Pow, power
+from symad.ops.elementwise.selection import compare, logic, select
+from symad.stable.normal_forms import head_of
+from symad.sympy_functions.scalar_functions import sigmoid
+
+ORDER, MAX_DEGREE, MAX_NODES = 48, 24, 40
+"""The coefficients that are computed, those that are printed at most, and the nodes of a sum at most."""
+
+RADII = [m / 2**k for k in range(8) for m in (1.0, 0.75)]
+DROPPED = 2.0**-55
+PROBE = 2.0**-12
+"""A small value of the variable, at which sums that lose no digits are left alone."""
+
+
+@dataclass(frozen=True)
+class Laurent:
+    """t^order (s₀ + s₁ t + ...) with s₀ ≠ 0."""
+
+    order: int
+    series: fmpq_series
+
+
+def without_cancellation(total: Node, better: Node) -> Node | None:
+    """A sum with a Taylor piece; None if it has no removable cancellation at 0 of its only input.
+
+    Args:
+        total: the sum as it was written.
+        better: the same value, which is taken elsewhere.
+    """
+    t = variable_of(total) if type(better.op) is Add and len(total.args) > 1 else None
+    if t is None or not all(_cancels_at(better, t, x) for x in (PROBE, -PROBE)):
+        return None
+    with _order(ORDER):
+        known: dict[Node, Laurent | None] = {}
+        terms = [laurent(a, t, known) for a in total.args]
+        whole = laurent(total, t, known)
+    lowest = min([term.order for term in terms if term is not None], default=0)
+    if whole is None or None in terms or whole.order <= lowest:
+        return None
+    found = _piece(whole, t)
+    if found is None:
+        return None
+    near, value = found
+    if any(_has_pole(known[n]) for n in known):  # the sum has no value at 0
+        near = logic("and", near, compare("!=", t, constant(0)))
+    return select(near, value, better)
+
+
+def variable_of(total: Node) -> Node | None:
+    """The only input of a sum of few elementwise nodes; None if there is none, or another."""
+    seen, waiting, found = {total}, [total], None
+    while waiting:
+        node = waiting.pop()
+        if type(node.op) is Input:
+            if found not in (None, node):
+                return None
+            found = node
+        elif type(node.op) not in (Add, Mul, Pow, Apply, Constant) or len(seen) > MAX_NODES:
+            return None
+        new = [a for a in node.args if a not in seen]
+        seen.update(new)
+        waiting += new
+    return found
+
+
+def _cancels_at(total: Node, t: Node, value: float) -> bool:
+    """Whether the sum is much smaller than one of its terms."""
+    known: dict[Node, Any] = {t: value}
+    with np.errstate(all="ignore"):
+        parts = [_value(a, known) for a in total.args]
+    if not all(part is not None and isfinite(part) for part in parts):
+        return False
+    signed = [sign * part for sign, part in zip(total.op.signs, parts, strict=True)]  # type: ignore[attr-defined]
+    return abs(sum(signed)) < max(map(abs, signed)) / 16
+
+
+def _value(node: Node, known: dict[Node, Any]) -> float | None:
+    if node not in known:
+        values = [_value(a, known) for a in node.args]
+        try:
+            known[node] = None if None in values else float(evaluate(node.op, tuple(values)))
+        except (ArithmeticError, ValueError, TypeError):
+            known[node] = None
+    return known[node]
+
+
+@contextmanager
+def _order(n: int) -> Iterator[None]:
+    """Series with n coefficients."""
+    before, ctx.cap = ctx.cap, n
+    try:
+        yield
+    finally:
+        ctx.cap = before
+
+
+# ---- series ---------------------------------------------------------------------------------------
+
+
+def laurent(node: Node, t: Node, known: dict[Node, Laurent | None]) -> Laurent | None:
+    """The series of a value at t = 0; None if it has none with rational coefficients."""
+    if node not in known:
+        known[node] = Laurent(1, fmpq_series([1])) if node is t else _laurent(node, t, known)
+    return known[node]
+
+
+def _laurent(node: Node, t: Node, known: dict[Node, Laurent | None]) -> Laurent | None:
+    value = constant_value(node)
+    if value is not None:
+        exact = is_exact(value) or isinstance(value, float)
+        return Laurent(0, fmpq_series([_rational(value)])) if exact and value else None
+    parts = [laurent(a, t, known) for a in node.args]
+    given = [part for part in parts if part is not None]
+    if len(given) < len(parts):
+        return None
+    if type(node.op) is Add:
+        return _sum(node.op.signs, given)
+    if type(node.op) is Mul:
+        order = sum(p * part.order for p, part in zip(node.op.powers, given, strict=True))
+        series = fmpq_series([1])
+        for p, part in zip(node.op.powers, given, strict=True):
+            series = series * part.series if p > 0 else series / part.series
+        return Laurent(order, series)
+    if type(node.op) is Pow:
+        return _power(given[0], constant_value(node.args[1]))
+    rule = SERIES.get(head_of(node)) if len(given) == 1 else None
+    return None if rule is None else rule(given[0])
+
+
+def _rational(value: Any) -> Any:
+    exact = Fraction(value)
+    return fmpq(exact.numerator, exact.denominator)
+
+
+def _sum(signs: tuple[int, ...], parts: list[Laurent]) -> Laurent | None:
+    lowest = min(part.order for part in parts)
+    if max(part.order for part in parts) - lowest >= ORDER:
+        return None
+    total = fmpq_series([0])
+    for sign, part in zip(signs, parts, strict=True):
+        total += sign * part.series * fmpq_series([0] * (part.order - lowest) + [1])
+    return _normal(lowest, total)
+
+
+def _normal(order: int, series: Any) -> Laurent | None:
+    """The series from its first coefficient that is not 0; None where all of those known are 0."""
+    start = series.valuation()
+    coefficients = series.coeffs()
+    if start < 0 or start >= len(coefficients):
+        return None
+    return Laurent(order + start, fmpq_series(coefficients[start:], prec=series.prec - start))
+
+
+def _power(base: Laurent, exponent: Any) -> Laurent | None:
+    if isinstance(exponent, int) and 0 < exponent <= ORDER:
+        series = fmpq_series([1])
+        for _ in range(exponent):
+            series = series * base.series
+        return Laurent(base.order * exponent, series)
+    if base.order or base.series[0] != 1 or not isinstance(exponent, Fraction):
+        return None
+    if exponent == HALF:
+        return Laurent(0, base.series.sqrt())
+    return Laurent(0, (base.series.log() * _rational(exponent)).exp())
+
+
+def _whole(part: Laurent) -> Any:
+    """The argument of a function, as a power series."""
+    return part.series * fmpq_series([0] * part.order + [1])
+
+
+def _at_zero(name: str) -> Callable[[Laurent], Laurent | None]:
+    """A function with a series at 0, of an argument that is 0 there."""
+    return lambda part: _normal(0, getattr(_whole(part), name)()) if part.order > 0 else None
+
+
+def _inverse(rule: Callable[[Laurent], Laurent | None]) -> Callable[[Laurent], Laurent | None]:
+    def inverted(part: Laurent) -> Laurent | None:
+        made = rule(part)
+        return None if made is None else Laurent(-made.order, 1 / made.series)
+
+    return inverted
+
+
+def _log(part: Laurent) -> Laurent | None:
+    return _normal(0, part.series.log()) if part.order == 0 and part.series[0] == 1 else None
+
+
+SERIES: dict[Any, Callable[[Laurent], Laurent | None]] = {
+    **{
+        getattr(sympy, name): _at_zero(name)
+        for name in ("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan", "asinh", "atanh")
+    },
+    **{
+        head: _inverse(_at_zero(name))
+        for head, name in (
+            (sympy.cot, "tan"), (sympy.sec, "cos"), (sympy.csc, "sin"),
+            (sympy.coth, "tanh"), (sympy.sech, "cosh"), (sympy.csch, "sinh"),
+        )
+    },
+    sympy.log: _log,
+    log1p: lambda part: _normal(0, (1 + _whole(part)).log()) if part.order > 0 else None,
+    expm1: lambda part: _normal(0, _whole(part).exp() - 1) if part.order > 0 else None,
+    sigmoid: lambda part: _normal(0, 1 / (1 + (-_whole(part)).exp())) if part.order > 0 else None,
+}  # fmt: skip
+"""The series by functions."""
+
+
+# ---- the piece ------------------------------------------------------------------------------------
+
+
+def _has_pole(part: Laurent | None) -> bool:
+    return part is None or part.order < 0
+
+
+def _piece(whole: Laurent, t: Node) -> tuple[Node, Node] | None:
+    """The condition |t| < r, and t^k P(t)."""
+    given = [Fraction(int(c.p), int(c.q)) for c in whole.series.coeffs()]
+    sizes = [float(abs(c / given[0])) for c in given]
+    if len(sizes) < ORDER // 2 or max(sizes) > 1e200:
+        return None
+    growth = max(
+        [size ** (1 / (j + 1)) for j, size in enumerate(sizes[1:]) if j >= len(sizes) // 2], default=0.0
+    )
+    step = 2 if not any(given[1::2]) else 1
+    kept = given[::step][: MAX_DEGREE // 2 + 1]
+    for r in RADII:
+        rest = sum(size * r**j for j, size in enumerate(sizes) if j >= step * len(kept))
+        q = growth * r
+        tail = q ** len(sizes) / (1 - q) if q < 1 else 1.0
+        if rest + tail < DROPPED:
+            break
+    else:
+        return None
+    x = power(t, constant(2)) if step == 2 else t
+    value = constant(float(kept[-1])) if len(kept) > 1 else constant(kept[0])
+    for c in reversed(kept[:-1]):
+        value = add(constant(float(c)), mul(x, value))
+    lead = power(t, constant(whole.order))
+    return compare("<", apply(sympy.Abs, t), constant(r)), mul(lead, value)
