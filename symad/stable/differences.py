@@ -366,18 +366,19 @@ def _kind(base: Node) -> object:
 def _reflections(terms: Terms, named: list[Named]) -> Iterator[Step]:
     """f(u) ± f(−u) by its row."""
     for m, base, k in named:
-        head: Any = head_of(base)
-        if (
-            k != 1
-            or head not in REFLECTIONS
-            or not any(head_of(b) is head and b is not base for _, b, _ in named)
-        ):
+        u = base.args[0]
+        if k != 1 or type(u.op) is not Add or u.op.signs != (-1,):
             continue
-        u, c, rest = base.args[0], terms[m], times(m, frozenset([(base, -1)]))
-        other = times(rest, frozenset([(apply(head, neg(u)), 1)]))
-        for row in REFLECTIONS[head]:
-            if terms.get(other) == c * row.sign and other != m:
-                yield [(c, m), (c * row.sign, other)], mul(product(c, rest), row.form(u))
+        u, head = u.args[0], head_of(base)
+        other = next((b for _, b, _ in named if head_of(b) is head and b.args[0] is u), None)
+        if other is None:
+            continue
+        rest = times(m, frozenset([(base, -1)]))
+        positive = times(rest, frozenset([(other, 1)]))
+        for row in REFLECTIONS.get(head, ()):
+            c = terms.get(positive, 0)
+            if c and terms[m] == c * row.sign:
+                yield [(c, positive), (terms[m], m)], mul(product(c, rest), row.form(u))
 
 
 def difference_of_squares(op: Add, args: Nodes) -> Node | None:

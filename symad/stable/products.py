@@ -6,7 +6,7 @@ row is proved by `tests/symad/stable/test_rows.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
-from symad.stable.normal_forms import Forms, head_of, product, rational, times
+from symad.stable.normal_forms import Forms, Monomial, head_of, product, rational, times
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
 from symad.sympy_functions.scalar_functions import sigmoid
 
@@ -108,29 +108,27 @@ def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
     """The product with two factors replaced, or more; None if no row applies."""
     coefficient, factors = forms.monomial(node)
     made: list[tuple[int, Node]] = []
-    if not any([head_of(f) in PRODUCTS for f, _ in factors]):
-        return None
-    while len(factors) > 1:
-        found = next(
-            (
-                (f, g, row, value)
-                for f, k in factors
-                if k > 0
-                for row in PRODUCTS.get(head_of(f), ())
-                if last or row.early
-                for g, j in factors
-                if j * row.power > 0 and (value := _value(row, f, g)) is not None
-            ),
-            None,
-        )
-        if found is None:
-            break
+    while (found := next(_found(factors, last), None)) is not None:
         f, g, row, value = found
         powers = dict(factors)
         count = min(powers[f], abs(powers[g]))
         factors = times(factors, frozenset([(f, -count), (g, -row.power * count)]))
         made.append((1, power(value, constant(count))))
     return signed_product([*made, (1, product(coefficient, factors))]) if made else None
+
+
+def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, Product, Node]]:
+    """Two factors, their row, and the function that they are."""
+    rows = [(f, row) for f, k in factors if k > 0 and (h := head_of(f)) in PRODUCTS for row in PRODUCTS[h]]
+    if not rows or len(factors) < 2:
+        return
+    heads = {head_of(g) for g, _ in factors}
+    for f, row in rows:
+        if (row.other is Add or row.other in heads) and (last or row.early):
+            for g, j in factors:
+                value = _value(row, f, g) if j * row.power > 0 else None
+                if value is not None:
+                    yield f, g, row, value
 
 
 def _value(row: Product, f: Node, g: Node) -> Node | None:
