@@ -91,9 +91,9 @@ def _ratio_is_a_float(v: Node, d: Node) -> Node:
 
 
 def atan_condition(u: Node, v: Node, d: Node) -> Node:
-    """The two angles are less than a right angle apart, and their product is a float."""
-    near = compare("<", magnitude(d), add(ONE, magnitude(v)))
-    return logic("and", compare("<", ZERO, add(ONE, mul(u, v))), near)
+    """0 < 1 + u v: the two angles are less than a right angle apart; and u v is a float."""
+    product = add(ONE, mul(u, v))
+    return logic("and", compare("<", ZERO, product), compare("<", product, constant(2.0**1000)))
 
 
 def sigmoid_form(u: Node, v: Node, d: Node) -> Node:
