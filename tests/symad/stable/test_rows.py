@@ -31,8 +31,7 @@ TESTED = {
 
 
 def status(made: Node, written: Node) -> str:
-    graphs = (Graph((A, U, V), (node,)) for node in (made, written))
-    return symad.equal(*graphs).status
+    return symad.equal(Graph((A, U, V), (made,)), Graph((A, U, V), (written,))).status
 
 
 def expected(name: str) -> tuple[str, ...]:
