@@ -149,6 +149,7 @@ SCIPY: dict[str, Callable[..., Node]] = {
     "owens_t": partial(apply, owens_t),
     "voigt_profile": partial(apply, voigt_profile),
     "poch": lambda a, m: apply(sympy.RisingFactorial, a, m),
+    "iv": partial(apply, sympy.besseli),
     "ive": partial(apply, ive),
     "i0e": partial(bessel, ive, 0),
     "i1e": partial(bessel, ive, 1),
