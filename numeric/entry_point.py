@@ -123,8 +123,17 @@ def with_entry_point(
         function=compiled() if module == "numpy" else lambda *values: compiled()(*values),
         plain=None if plain is None else cache(partial(_plain, plain, parameters, structure, module)),
         inner=inner,
-        quick=None,
+        quick=kernel.one_vector if _is_one_vector(parameters) and not is_unusual(structure) else None,
+        one_vector=None,
     )
+
+
+def _is_one_vector(parameters: Sequence[Parameter]) -> bool:
+    """Whether the only argument is a vector of all inputs."""
+    if len(parameters) != 1:
+        return False
+    made = parameters[0].structure
+    return isinstance(made, Flat) or (isinstance(made, VectorOf) and len(made.shape) == 1)
 
 
 def _plain(made: Callable[[], Kernel], takes: Sequence[Parameter], gives: Structure, module: str) -> Kernel:

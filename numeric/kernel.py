@@ -142,6 +142,8 @@ class Kernel:
     """Positions of the arguments that take integers only."""
     quick: Callable[[Callable[..., Any]], Callable[..., Any]] | None = field(repr=False, default=None)
     """Wraps the function of all arguments so that C code reads floats and vectors."""
+    one_vector: Callable[[Callable[..., Any]], Callable[..., Any]] | None = field(repr=False, default=None)
+    """The same for a function whose only argument is a vector of all inputs."""
 
     __signature__ = SignatureOf()
 

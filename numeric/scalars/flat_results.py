@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.core.graph import Graph, Node, pack
+from symad.core.graph import Graph, Node, TupleOf, pack
 from symad.ops.elementwise.selection import Condition
 from symad.ops.sparse.csr import CompressedRows
 
@@ -62,6 +62,12 @@ class FlatResults:
         one = self.structure is None and bool(self.shapes[0]) and self.matrices[0] is None
         return self.shapes[0] if one else None
 
+    @cached_property
+    def is_flat_tuple(self) -> bool:
+        """Whether the result is a tuple of the outputs."""
+        structure = self.structure
+        return isinstance(structure, TupleOf) and all(item is None for item in structure.items)
+
     def split(self, flat: np.ndarray) -> Any:
         """The outputs at one point, from the vector (total,)."""
         if self.whole is not None:
@@ -73,8 +79,8 @@ class FlatResults:
             elif not shape:
                 parts.append(flat.item(place.start))
             else:
-                parts.append(flat[place].reshape(shape))
-        return pack(self.structure, parts)
+                parts.append(flat[place] if len(shape) == 1 else flat[place].reshape(shape))
+        return tuple(parts) if self.is_flat_tuple else pack(self.structure, parts)
 
     def at_points(self, rows: np.ndarray, batch: tuple[int, ...]) -> Any:
         """The outputs at a batch of points, from rows (total, points): one row for each element."""

@@ -31,6 +31,7 @@ from symad.numeric.scalars.compiled_batches import Batches
 from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.python_binding import Binder, python_function
 from symad.numeric.scalars.quick_calls import LONG_FUNCTION, MIN_LANES, MIN_LANES_IF_LONG, quick_call
+from symad.numeric.scalars.small_arrays import lower_small
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC
@@ -84,7 +85,8 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         LoweringError: the graph holds arrays, or the dtype is not float64.
     """
     if any(node.shape for node in graph.input_nodes):
-        return lower_arrays.lower(graph, dtype, report)
+        small = lower_small(graph, print_c, report) if dtype == "float64" else None
+        return lower_arrays.lower(graph, dtype, report) if small is None else raising(small, graph)
     scalars, prepared = graph, prepare(with_logistic(graph))
     if not is_scalar(prepared):
         if dtype != "float64" or compiler() is None or not _has_small_arrays(graph):
@@ -120,14 +122,17 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
     least = MIN_LANES if len(prepared.nodes) <= LONG_FUNCTION else MIN_LANES_IF_LONG
 
-    def quick(otherwise: Call) -> Call:
+    def quick(otherwise: Call, packed: bool = packed) -> Call:
         return quick_call(
             getattr(library, name), results, inputs, len(prepared.nodes), packed, otherwise,
             partial(lower_runs.lanes, lambda: batches.runs), least, batches.most,
         )  # fmt: skip
 
     title = identifier(graph.name)
-    made = Kernel(title, "", slow, {}, source, header, packed=packed, native=native, plain=plain, quick=quick)
+    made = Kernel(
+        title, "", slow, {}, source, header, packed=packed, native=native, plain=plain, quick=quick,
+        one_vector=partial(quick, packed=True),
+    )  # fmt: skip
     return made if scalars is graph else raising(made, graph)
 
 
@@ -158,7 +163,7 @@ def raising(kernel: Kernel, graph: Graph) -> Kernel:
 
         return call
 
-    return replace(kernel, function=function, quick=None if quick is None else wrapped)
+    return replace(kernel, function=function, quick=None if quick is None else wrapped, one_vector=None)
 
 
 def _has_nan(result: object) -> bool:

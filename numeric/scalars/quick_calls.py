@@ -123,6 +123,7 @@ def quick_call(
     lanes: Lanes | None,
     least: int = NEVER,
     most: int = NEVER,
+    shapes: Sequence[tuple[int, ...]] = (),
 ) -> Callable[..., Any]:
     """The Python function of a compiled one, with its arguments read in C where that is possible.
 
@@ -137,6 +138,7 @@ def quick_call(
         least: the points from which several are computed at a time. If that cannot be compiled, any number is
             computed one by one, in 0.1 to 0.4 of NumPy's time.
         most: batches of more points than this go to ``otherwise``.
+        shapes: the shapes of the arguments, if these are arrays whose elements are the inputs.
     """
     maker = _maker()
     if maker is None:
@@ -157,6 +159,8 @@ def quick_call(
     few = NEVER if lanes is not None and total else -1
     rest = [inputs, total, operations, packed, returns, batches, few, least, most]
     rest.append(MIN_BLOCK_BYTES // (8 * max(total, 1)))
+    table = np.array([number for shape in shapes for number in (len(shape), *shape)], np.int64)
+    rest += [len(shapes), table.ctypes.data if shapes else 0]
     numbers = np.array([*address, *rest], np.int64)
     kept: list[Framed] = []
 
@@ -168,8 +172,8 @@ def quick_call(
         return int(found.frame.ctypes.data)
 
     objects = (
-        np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise, plan, (function, kept),
-        new_block,
+        np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise, plan, 
+        (function, kept, table), new_block,
     )  # fmt: skip
     made: Callable[..., Any] = maker(numbers.ctypes.data, objects)
     return made

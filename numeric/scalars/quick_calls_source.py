@@ -17,7 +17,8 @@ typedef struct {
     double *frame_x, *frame_y;
     int64_t inputs, outputs, operations, packed, returns, layout, few, least, most, large, busy;
     int64_t *lanes;
-    int64_t planned, lanes_busy;
+    int64_t planned, lanes_busy, arguments;
+    const int64_t *shapes;  /* of each argument the number of axes, then their lengths; NULL: all are numbers */
     PyObject *array_type, *new_vector, *finish, *new_rows, *finish_rows, *fallback, *plan, *owner,
         *new_block;
 } Quick;
@@ -281,6 +282,30 @@ static PyObject *call_packed(Quick *q, PyObject *const *args, Py_ssize_t count)
     return good ? result : otherwise(q, args, count);
 }
 
+/* Arguments of given shapes: their values side by side are x. */
+static PyObject *call_shaped(Quick *q, PyObject *const *args, Py_ssize_t count)
+{
+    double some[SMALL], *x = some;
+    const int64_t *shape = q->shapes;
+    PyObject *result = NULL;
+    int good = count == q->arguments;
+    if (q->inputs > SMALL && (x = PyMem_Malloc((size_t)q->inputs*sizeof *x)) == NULL) return PyErr_NoMemory();
+    double *to = x;
+    for (Py_ssize_t k = 0; good && k < count; ++k) {
+        const int64_t axes = *shape++;
+        Py_buffer view;
+        if (!axes && PyFloat_Check(args[k])) *to = PyFloat_AS_DOUBLE(args[k]);
+        else good = (PyObject *)Py_TYPE(args[k]) == q->array_type && read_shaped(args[k], &view, axes, shape, to);
+        int64_t size = 1;
+        for (int64_t j = 0; j < axes; ++j) size *= *shape++;
+        to += size;
+    }
+    if (good) result = at_point(q, x);
+    else PyErr_Clear();
+    if (x != some) PyMem_Free(x);
+    return good ? result : otherwise(q, args, count);
+}
+
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     Quick *q = PyCapsule_GetPointer(self, NULL);
@@ -288,6 +313,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count, P
     if (is_named(names)) return PyObject_Vectorcall(q->fallback, args, (size_t)count, names);
     if (q->frame != NULL && q->busy) return otherwise(q, args, count);
     if (q->packed) return call_packed(q, args, count);
+    if (q->shapes != NULL) return call_shaped(q, args, count);
     if (count != q->inputs) return otherwise(q, args, count);
     struct {
         double x[SMALL];
@@ -362,7 +388,8 @@ static void release(PyObject *capsule)
 }
 
 /* numbers: the function, or the frame with its x and y; inputs, outputs, operations, packed, returns, layout,
-   few, least, most, large; then the objects, a tuple of 9 */
+   few, least, most, large, the number of arguments and the address of their shapes; then the objects, a tuple
+   of 9 */
 PyObject *symad_quick(const int64_t *numbers, PyObject *given)
 {
     Quick *q = PyMem_Malloc(sizeof *q);
@@ -382,6 +409,8 @@ PyObject *symad_quick(const int64_t *numbers, PyObject *given)
     q->least = numbers[11];
     q->most = numbers[12];
     q->large = numbers[13];
+    q->arguments = numbers[14];
+    q->shapes = (const int64_t *)(intptr_t)numbers[15];
     q->busy = q->planned = q->lanes_busy = 0;
     q->lanes = NULL;
     for (int k = 0; k < 9; ++k) *objects(q, k) = Py_NewRef(PyTuple_GET_ITEM(given, k));

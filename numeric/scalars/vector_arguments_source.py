@@ -1,4 +1,4 @@
-"""The C source that reads a float64 array with at most one axis, for `symad.numeric.scalars.quick_calls`.
+"""The C source that reads float64 arrays, of at most one axis or of a given shape, for `symad.numeric.scalars.quick_calls`.
 
 With NumPy's headers this takes a few nanoseconds. Without them, Python's buffer protocol gives the same
 information, but NumPy builds a new description of the array for each buffer, which takes 150 ns.
@@ -31,6 +31,22 @@ static int read_vector(PyObject *array, Py_buffer *views, Py_ssize_t *held, Vect
     v->stride = PyArray_NDIM(a) ? (Py_ssize_t)PyArray_STRIDE(a, 0) : 0;
     return 1;
 }
+
+static int read_shaped(PyObject *array, Py_buffer *view, int64_t axes, const int64_t *dims, double *x)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    const int flags = NPY_ARRAY_ALIGNED | NPY_ARRAY_C_CONTIGUOUS;
+    size_t size = sizeof *x;
+    (void)view;
+    if (PyArray_TYPE(a) != NPY_DOUBLE || PyArray_NDIM(a) != axes || !PyArray_CHKFLAGS(a, flags)) return 0;
+    if (PyArray_DESCR(a)->byteorder == NPY_OPPBYTE) return 0;
+    for (int k = 0; k < axes; ++k) {
+        if (PyArray_DIM(a, k) != dims[k]) return 0;
+        size *= (size_t)dims[k];
+    }
+    memcpy(x, PyArray_BYTES(a), size);
+    return 1;
+}
 """
 )
 
@@ -47,6 +63,16 @@ static int read_vector(PyObject *array, Py_buffer *views, Py_ssize_t *held, Vect
     v->length = view->ndim ? view->shape[0] : -1;
     v->stride = view->ndim ? view->strides[0] : 0;
     return 1;
+}
+
+static int read_shaped(PyObject *array, Py_buffer *view, int64_t axes, const int64_t *dims, double *x)
+{
+    if (PyObject_GetBuffer(array, view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)) return 0;
+    int good = view->format != NULL && view->format[0] == 'd' && view->format[1] == 0 && view->ndim == axes;
+    for (int k = 0; good && k < axes; ++k) good = view->shape[k] == dims[k];
+    if (good) memcpy(x, view->buf, (size_t)view->len);
+    PyBuffer_Release(view);
+    return good;
 }
 """
 )
