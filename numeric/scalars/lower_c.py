@@ -144,11 +144,12 @@ def raising(kernel: Kernel, graph: Graph) -> Kernel:
     if not any(isinstance(node.op, (Solve, Cholesky)) for node in graph.nodes):
         return kernel
     plain, quick, fast = kernel.plain, kernel.quick, kernel.function
+    batches = not kernel.packed and not any(node.shape for node in graph.input_nodes)
     assert plain is not None
 
     def function(*values: Any) -> object:
         found = fast(*values)
-        at_points = not kernel.packed and any(np.ndim(value) for value in values)
+        at_points = batches and any(np.ndim(value) for value in values)
         if not at_points and _has_nan(found):
             plain().function(*(values[0] if kernel.packed and not plain().packed else values))
         return found

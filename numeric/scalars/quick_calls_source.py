@@ -18,7 +18,7 @@ typedef struct {
     int64_t inputs, outputs, operations, packed, returns, layout, few, least, most, large, busy;
     int64_t *lanes;
     int64_t planned, lanes_busy, arguments;
-    const int64_t *shapes;  /* of each argument the number of axes, then their lengths; NULL: all are numbers */
+    const int64_t *shapes;  /* of each argument the number of axes, then their lengths; NULL: numbers */
     PyObject *array_type, *new_vector, *finish, *new_rows, *finish_rows, *fallback, *plan, *owner,
         *new_block;
 } Quick;
@@ -295,7 +295,8 @@ static PyObject *call_shaped(Quick *q, PyObject *const *args, Py_ssize_t count)
         const int64_t axes = *shape++;
         Py_buffer view;
         if (!axes && PyFloat_Check(args[k])) *to = PyFloat_AS_DOUBLE(args[k]);
-        else good = (PyObject *)Py_TYPE(args[k]) == q->array_type && read_shaped(args[k], &view, axes, shape, to);
+        else if ((PyObject *)Py_TYPE(args[k]) != q->array_type) good = 0;
+        else good = read_shaped(args[k], &view, axes, shape, to);
         int64_t size = 1;
         for (int64_t j = 0; j < axes; ++j) size *= *shape++;
         to += size;

@@ -1,8 +1,8 @@
 """Functions of few numbers in arrays, as compiled scalars: a call costs less than one NumPy function.
 
-The arrays are written out in scalars, and one C function computes all results. Its arguments are read in C where
-they are float64 arrays of the right shapes; others are converted in Python, or go to the NumPy form, whose errors
-name them.
+The arrays are written out in scalars, and one C function computes all results. Its arguments are read in C
+where they are float64 arrays of the right shapes; others are converted in Python, or go to the NumPy form,
+whose errors name them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from symad.core.contents import inner_graphs
 from symad.core.dims import is_concrete, size
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node
 from symad.core.questions import flops
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import bound
@@ -32,6 +32,8 @@ from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.quick_calls import quick_call
 from symad.numeric.targets.c_functions import NotInC
 from symad.numeric.targets.c_module import c_name
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.basic.sources import ArrayConstant
 from symad.stable import with_logistic
 from symad.transforms.seeding import total_size
 
@@ -49,12 +51,19 @@ Origin: gcc 12 compiles 4,000 operations a second at -O1, so that this bounds it
 
 
 def is_small(graph: Graph) -> bool:
-    """Whether a graph computes few numbers: few elements, few operations, no loops."""
+    """Whether a graph computes few numbers: few elements, few operations, no loops, and no index to check."""
     nodes = (*graph.input_nodes, *graph.output_nodes)
     if not all(is_concrete(node.shape) for node in graph.nodes) or total_size(nodes) > MAX_ENTRIES:
         return False
     work = sum(max(int(flops(node.op, node)), int(size(node.shape))) for node in graph.nodes)
-    return work <= MAX_OPERATIONS and not any(inner_graphs(node.op) for node in graph.nodes)
+    return work <= MAX_OPERATIONS and not any(inner_graphs(n.op) or _looks_up(n) for n in graph.nodes)
+
+
+def _looks_up(node: Node) -> bool:
+    """Whether an index is computed: NumPy raises an error if it is out of range."""
+    if not isinstance(node.op, (Gather, ScatterAdd)):
+        return False
+    return not isinstance(node.args[isinstance(node.op, Gather)].op, ArrayConstant)
 
 
 def lower_small(

@@ -1,4 +1,4 @@
-"""The C source that reads float64 arrays, of at most one axis or of a given shape, for `symad.numeric.scalars.quick_calls`.
+"""The C source that reads float64 arrays of at most one axis, or of a shape, for `quick_calls`.
 
 With NumPy's headers this takes a few nanoseconds. Without them, Python's buffer protocol gives the same
 information, but NumPy builds a new description of the array for each buffer, which takes 150 ns.
