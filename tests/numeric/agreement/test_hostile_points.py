@@ -64,13 +64,14 @@ LEFT_OUT = ("powm1",)
 TAKES_LONG = ("trigamma", "besselk", "k0", "k1", "elliptic_pi", "lowergamma", "gammainc", "chdtr")
 """mpmath takes seconds for one of their references."""
 
-SCIPYS = ("ive", "i1", "i1e", "j1", "bessely", "beta", "sc.beta", "betaln")
+SCIPYS = ("ive", "i1", "i1e", "j1", "bessely", "beta", "sc.beta", "betaln", "stdtr")
 """SciPy's values are some ten units off at tiny arguments, or at moderate ones of an order of 1/2."""
 
 SINGULAR_DEGREES = ("chebyshevt", "chebyshevu", "legendre")
 """Of degree 5/2, they have a branch point at −1; SciPy's are infinite on both sides of it."""
 
-CANCEL = ("harmonic", "harmonic of order 2", "i0e", "ndtri", "gammaincc", "chdtrc", "gdtr", "pdtr")
+CANCEL = ("harmonic", "harmonic of order 2", "i0e", "ndtri", "gammaincc", "chdtrc", "gdtr", "pdtr",
+          "binomial", "li", "Li")  # fmt: skip
 """Differences, or exponentials of logarithms or squares: a digit or two are lost."""
 
 
