@@ -6,47 +6,27 @@ Therefore the tangents of functions of r are kept as multiples of that of r,
 
     y_dot = (F'(r) / 2r) q_dot,    or (F'(r) sign u) u_dot,
 
-and before such a product v = F'(r) · slope is differentiated again, it gets its limit at r = 0, which is
-F''(0)/2, or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is F''(0) ⟨u_dot, u_dot'⟩.
-This holds for even functions (cosh r, exp(−r²/2)), which are functions of r², and for all others with
-F'(0) = 0, such as the Matérn kernel (1 + r) exp(−r). Where F' is known to vanish nowhere, as for exp(−r),
-nothing is changed.
+and before such a product v = F'(r) · slope is differentiated again, `radius_limits` gives it its limit at
+r = 0, which is F''(0)/2, or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is then
+F''(0) ⟨u_dot, u_dot'⟩. This holds for even functions (cosh r, exp(−r²/2)), which are functions of r², and for
+all others with F'(0) = 0, such as the Matérn kernel (1 + r) exp(−r).
 
 Transposed tangents are multiplied in the order that is needed anyway: that of r gets the cotangent F'(r).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
-import sympy
-
-from symad.core.graph import ZERO, Node, Tangent, rebuild, topological
-from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import (
-    Add,
-    ElementwiseOp,
-    Mul,
-    add_tangents,
-    div,
-    mul,
-    scale_tangent,
-    signed_product,
-)
+from symad.core.graph import ZERO, Node, Tangent
+from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, mul, scale_tangent
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, constant_value
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.radius import inside, is_zero, slope_of
-from symad.ops.elementwise.selection import Compare, Logic, Select, equal, logic, select
-from symad.transforms.branch_masks import upwards, use_conditions
+from symad.ops.basic.sources import constant
+from symad.ops.elementwise.radius import slope_of
 from symad.transforms.guards import mask
 
 Rule = Callable[["tuple[Tangent, ...]"], Tangent]
-
-
-# ---- tangents of functions of a radius --------------------------------------------------------------
 
 
 @dataclass
@@ -95,90 +75,3 @@ class Radial:
             through = scale_tangent(mul(multiple, slope_of(radius)), inner)
             self._whole[node] = add_tangents([own, through])
         return self._whole[node]
-
-
-# ---- their limits ------------------------------------------------------------------------------------
-
-Push = Callable[["Sequence[Node]", "Mapping[Node, Tangent]"], "list[Tangent]"]
-
-
-def with_limits(
-    outputs: Sequence[Node], order: Sequence[Node], roots: Collection[Node], push: Push
-) -> tuple[tuple[Node, ...], Sequence[Node]]:
-    """The outputs with the limits of products F'(r) · slope at r = 0, and the order of their nodes.
-
-    Args:
-        outputs: what is to be differentiated.
-        order: its nodes, arguments first.
-        roots: by what.
-        push: differentiates nodes by others.
-    """
-    radii = {slope_of(r): r for r in order if inside(r) is not None}
-    if not any(_factors(node, radii) for node in order):
-        return tuple(outputs), order
-    moving, uses = upwards(order, lambda node: node in roots), use_conditions(order, outputs)
-
-    def limited(node: Node, args: Nodes) -> Node:
-        made = node if args == node.args else Node.of(node.op, args)
-        if isinstance(node.op, Select):
-            made = select(*args)  # one limit of each product
-        found = _factors(node, radii) if node in moving else None
-        if found is None:
-            return made
-        radius, rest = found
-        if radius not in moving or rest not in moving or _excludes(uses.get(node), radius):
-            return made
-        (slope,) = push([rest], {radius: broadcast_to(constant(1), radius.shape)})
-        if not isinstance(slope, Node):  # F' is a function of r², or constant on pieces
-            if inside(radius) not in topological([rest]):
-                return made
-            return select(logic("and", is_zero(radius), equal(rest, constant(0))), constant(0), made)
-        limit = mul(slope, radius.args[0]) if isinstance(radius.op, Apply) else div(slope, constant(2))
-        return select(is_zero(radius), limit, made)
-
-    made = rebuild(outputs, {n: n for n in order if n in roots or not n.args}, limited)
-    return made, order if made == tuple(outputs) else topological(made)
-
-
-def _excludes(condition: Node | None, radius: Node) -> bool:
-    """True if a condition is, or contains, that r or its square is not 0."""
-    if condition is None:
-        return False
-    op, args = condition.op, condition.args
-    if isinstance(op, Logic):
-        if op.kind == "not":
-            return isinstance(args[0].op, Compare) and args[0].op.relation == "==" and _is_of(args[0], radius)
-        return op.kind == "and" and any(_excludes(part, radius) for part in args)
-    return isinstance(op, Compare) and op.relation in ("<", "!=") and _is_of(condition, radius)
-
-
-def _is_of(comparison: Node, radius: Node) -> bool:
-    values = {n for n in comparison.args if constant_value(n) != 0}
-    return len(values) == 1 and values <= {radius, inside(radius)}
-
-
-def _factors(node: Node, radii: Mapping[Node, Node]) -> tuple[Node, Node] | None:
-    """For F'(r) · slope of r the radius and F'(r), if that may vanish; None for other nodes."""
-    if not isinstance(node.op, Mul):
-        return None
-    for k, (power, factor) in enumerate(zip(node.op.powers, node.args, strict=True)):
-        radius = radii.get(factor) if power == 1 else None
-        if radius is not None and radius.shape == node.shape:
-            others = [
-                (p, a) for i, (p, a) in enumerate(zip(node.op.powers, node.args, strict=True)) if i != k
-            ]
-            if all(p == -1 or _never_zero(a) for p, a in others):
-                return None
-            return radius, signed_product(others)
-    return None
-
-
-def _never_zero(node: Node) -> bool:
-    value = constant_value(node)
-    if isinstance(value, (int, float, Fraction)):
-        return value != 0
-    if isinstance(node.op, Mul):
-        return all(p == -1 or _never_zero(a) for p, a in zip(node.op.powers, node.args, strict=True))
-    if isinstance(node.op, Add):
-        return len(node.args) == 1 and _never_zero(node.args[0])
-    return isinstance(node.op, Apply) and node.op.head in (sympy.exp, sympy.cosh, sympy.sech)

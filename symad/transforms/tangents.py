@@ -13,7 +13,8 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.radius import inside, slope_of
 from symad.stable import smooth
 from symad.transforms.guards import Guards, mask
-from symad.transforms.radii import Radial, with_limits
+from symad.transforms.radii import Radial
+from symad.transforms.radius_limits import with_limits
 
 
 def push(
@@ -39,7 +40,7 @@ def prepared(
 ) -> tuple[tuple[Node, ...], Sequence[Node]]:
     """The outputs in forms whose derivatives are right, and all their nodes, arguments first."""
     outputs, order = smooth(outputs, roots)
-    return with_limits(outputs, order, roots, push)
+    return with_limits(outputs, order, roots, push_along)
 
 
 def push_along(
