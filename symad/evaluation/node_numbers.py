@@ -7,6 +7,7 @@ reverse mode, and the result is a graph again: a reference that every method of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,7 +23,7 @@ from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
-from symad.ops.elementwise.selection import compare, logic, select
+from symad.ops.elementwise.selection import Select, compare, logic, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,11 @@ class NodeNumber:
         return NotImplemented if b is None else NodeNumber(mul(self.node, b))
 
     __rmul__ = __mul__
+
+    def masked_product(self, slope: Number, product: Callable[[Number, Number], Number]) -> Number:
+        """slope · tangent for the tangent ``self``: where a branch of one of them is 0, so is the product."""
+        b = _node(slope)
+        return product(slope, self) if b is None else NodeNumber(_masked_product(b, self.node))
 
     def __truediv__(self, other: NodeNumber | Fraction | int) -> NodeNumber:
         b = _node(other)
@@ -133,6 +139,18 @@ class NodeNumbers(Domain["NodeNumber | Fraction | int"]):
         if isinstance(condition, (bool, np.bool_)):
             return a if condition else b
         return NodeNumber(select(_as_node(condition), _as_node(a), _as_node(b)))
+
+
+def _masked_product(a: Node, b: Node) -> Node:
+    """a · b, with the selections of zeros outside."""
+    for x, y in ((b, a), (a, b)):
+        if isinstance(x.op, Select):
+            condition, *branches = x.args
+            if any(constant_value(branch) == 0 for branch in branches):
+                zeros = [constant_value(branch) == 0 for branch in branches]
+                products = [b if z else _masked_product(b, y) for b, z in zip(branches, zeros, strict=True)]
+                return select(condition, *products)
+    return mul(a, b)
 
 
 def _as_node(value: Number) -> Node:

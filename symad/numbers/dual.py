@@ -325,8 +325,14 @@ def is_known_zero(tangent: Number) -> bool:
 
 
 def scaled(slope: Number, tangent: Number, product: Rule = operator.mul) -> Number:
-    """slope · tangent; a structural zero absorbs everything."""
-    return 0 if is_known_zero(slope) or is_known_zero(tangent) else product(slope, tangent)
+    """slope · tangent; a structural zero absorbs everything, also where a tangent is 0 on one side."""
+    if is_known_zero(slope) or is_known_zero(tangent):
+        return 0
+    if product is operator.mul and isinstance(tangent, Dual) and depth(slope) == depth(tangent):
+        (x, u), (y, v) = _parts(slope), _parts(tangent)
+        return dual(scaled(x, y), total([scaled(x, v), scaled(u, y)]))
+    masked = getattr(tangent, "masked_product", None)
+    return product(slope, tangent) if masked is None else masked(slope, product)
 
 
 def total(terms: list[Number]) -> Number:
