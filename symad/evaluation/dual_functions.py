@@ -71,8 +71,8 @@ STEPS = {sympy.sign, sympy.floor, sympy.ceiling}
 
 def _extreme_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
     """1/k if argument i is one of k that attain the extreme, else 0."""
-    attained = compare("==", primals[i], result)
-    if attained is False or attained is np.False_:
+    attained: Any = compare("==", primals[i], result)
+    if isinstance(attained, (bool, np.bool_)) and not attained:
         return 0  # the structural zero: slopes that are infinite do no harm
     hits = [select(compare("==", p, result), 1, 0) for p in primals]
     return select(attained, divide(1, reduce(operator.add, hits)), 0)

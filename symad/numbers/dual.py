@@ -328,7 +328,7 @@ def scaled(slope: Number, tangent: Number, product: Rule = operator.mul) -> Numb
     """slope · tangent; a structural zero absorbs everything, also where a tangent is 0 on one side."""
     if is_known_zero(slope) or is_known_zero(tangent):
         return 0
-    if product is operator.mul and isinstance(tangent, Dual) and depth(slope) == depth(tangent):
+    if product is operator.mul and isinstance(tangent, Dual) and depth(slope) in (0, depth(tangent)):
         (x, u), (y, v) = _parts(slope), _parts(tangent)
         return dual(scaled(x, y), total([scaled(x, v), scaled(u, y)]))
     masked = getattr(tangent, "masked_product", None)
