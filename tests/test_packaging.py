@@ -119,6 +119,26 @@ def test_the_wheel_built_from_the_sdist_is_complete_and_works(tmp_path):
     assert (site / "bin" / "symad").exists() or (site / "Scripts" / "symad.exe").exists()
 
 
+@pytest.mark.slow
+def test_a_checkout_named_symad_does_not_hide_the_package(tmp_path):
+    """Beside the user's script, the folder of the checkout is an empty package if nothing better is found."""
+    ignored = shutil.ignore_patterns(".?*", "__pycache__", "build", "dist", "*.egg-info", "_build")
+    shutil.copytree(ROOT, tmp_path / "symad", symlinks=True, ignore=ignored)
+    (tmp_path / "model.py").write_text("import symad.numeric, symad.gpu\nprint(symad.__file__)\n")
+    run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--editable", "./symad", cwd=tmp_path)
+    dependencies = str(Path(pytest.__file__).parents[1])  # this environment's, whose .pth files are not read
+    for command in (["model.py"], ["-m", "model"], ["-c", "import model"]):
+        found = run(python, *command, cwd=tmp_path, PYTHONPATH=dependencies).strip()
+        assert Path(found) == tmp_path / "symad" / "symad" / "__init__.py"
+
+
+def test_an_editable_install_is_a_path():
+    """The finder that setuptools installs otherwise comes after the current folder."""
+    assert PROJECT["tool"]["distutils"]["editable_wheel"] == {"mode": "compat"}
+
+
 def test_the_top_level_holds_the_project_and_nothing_that_was_left_behind():
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         pytest.skip("this is no checkout")
@@ -126,5 +146,5 @@ def test_the_top_level_holds_the_project_and_nothing_that_was_left_behind():
     assert found == {
         ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile",
         "README.md", "benchmarks", "conftest.py", "docs", "examples", "gpu", "numeric", "pyproject.toml",
-        "pytest_symad.py", "symad", "tests",
+        "pytest_symad.py", "symad", "symad_command.py", "tests",
     }  # fmt: skip

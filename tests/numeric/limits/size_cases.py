@@ -216,7 +216,8 @@ def arrays(n: int) -> Case:
 
 def array_slopes(n: int) -> Case:
     """The gradient of Σ u_k · u_k: n vectors in, n vectors out."""
-    f = symad.gradient(symad.trace(lambda *u: sum((k + 1) * (v @ v) for k, v in enumerate(u)), [(3,)] * n))
+    f = symad.trace(lambda *u: sum((k + 1) * (v @ v) for k, v in enumerate(u)), [(3,)] * n)
+    f = symad.gradient(f, f.inputs)
     return Case(f, f.inputs, lambda *u: tuple(2 * (k + 1) * v for k, v in enumerate(u)), scalar=False)
 
 
