@@ -14,12 +14,13 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
@@ -279,10 +280,13 @@ def _compile(
 
 
 def _reported(command: list[str], surroundings: dict[str, str], lines: int) -> tuple[int, str]:
-    """Run a compiler: its exit code, and what it says. What takes long is told in a line."""
+    """Run a compiler: its exit code, and what it says. What takes long is told in a line.
+
+    A compiler is several processes. They are a group of their own, which an interrupt ends as a whole.
+    """
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     start = time.monotonic()
-    with subprocess.Popen(command, env=surroundings, **pipes) as running:
+    with subprocess.Popen(command, env=surroundings, start_new_session=True, **pipes) as running:
         try:
             try:
                 _, words = running.communicate(timeout=QUIET_SECONDS)
@@ -292,6 +296,9 @@ def _reported(command: list[str], surroundings: dict[str, str], lines: int) -> t
                 _, words = running.communicate()
                 _tell(f" {time.monotonic() - start:.0f} s\n")
         except BaseException:
+            if hasattr(os, "killpg"):
+                with suppress(ProcessLookupError):
+                    os.killpg(running.pid, signal.SIGKILL)
             running.kill()
             raise
         return running.returncode, words.decode(errors="replace")
