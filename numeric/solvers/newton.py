@@ -86,7 +86,8 @@ class Minimum:
         """
         if self.problem is None or self.point is None:
             raise EvaluationError("standard errors need the result of symad.numeric.minimize")
-        basis, curvature, free = np.eye(len(self.point)), self.problem.hessian(self.point), True
+        basis, curvature = np.eye(len(self.point)), self.problem.hessian(self.point)
+        free = np.ones(len(self.point), dtype=bool)
         if self.restrictions is not None:
             _, gradient = self.problem.value_and_gradient(self.point)
             found = self.restrictions.conditions(self.point, gradient)

@@ -34,13 +34,11 @@ def key_of(bridge: Bridge) -> str:
     return key
 
 
-@torch.library.custom_op("symad::call", mutates_args=())
-def call(key: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+def _values(key: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """The outputs of the function with a key."""
     return list(BRIDGES[key].run(tensors))
 
 
-@call.register_fake
 def _shapes(key: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Empty tensors in place of the outputs."""
     graph = BRIDGES[key].graph
@@ -68,4 +66,8 @@ def _pull(ctx: Any, bars: list[torch.Tensor]) -> tuple[None, list[torch.Tensor |
     return None, [next(found) if k in ctx.wrt else None for k in range(len(ctx.saved_tensors))]
 
 
+call: Any = torch.library.custom_op("symad::call", _values, mutates_args=())
+"""The operator."""
+
+call.register_fake(_shapes)
 call.register_autograd(_pull, setup_context=_keep)

@@ -304,10 +304,10 @@ SIGNS = {"add": 1, "subtract": -1}
 
 
 def _at(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
-    target, places, *values = inputs
+    target, places, value = inputs
     if not isinstance(target, Proxy):
-        written(0, (target,))
-    add_to_elements(target, places, *values, SIGNS[name])
+        written(np.zeros(()), (target,))
+    add_to_elements(target, places, value, SIGNS[name])
 
 
 def _reduceat(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Proxy:
@@ -327,6 +327,7 @@ def _reduceat(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict
         raise ShapeError(f"np.{name}.reduceat: {inputs[1]!r} are not places in 0..{length - 1}")
     ends = np.maximum(np.append(first[1:], length), first + 1)
     rows = moveaxis(Proxy(y), k, 0)
+    sums: Any
     if name == "add":
         places = np.concatenate([np.arange(a, b) for a, b in zip(first, ends, strict=True)])
         segments = np.repeat(np.arange(len(first)), ends - first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, lru_cache, singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import sympy
@@ -23,6 +23,9 @@ from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, con
 from symad.ops.elementwise.selection import Condition, compare, indicator
 from symad.tracing.proxies.sessions import SESSION, Session, seen
 from symad.tracing.users_line import users_line
+
+if TYPE_CHECKING:
+    from scipy.sparse import sparray
 
 
 class Wrapped:
@@ -64,7 +67,7 @@ def is_foreign_array(value: object) -> bool:
     return hasattr(type(value), "__array__") and hasattr(type(value), "shape")
 
 
-def is_sparse(value: object) -> bool:
+def is_sparse(value: object) -> TypeGuard[sparray]:
     """True for the sparse arrays and matrices of SciPy."""
     return type(value).__module__.startswith("scipy.sparse") and hasattr(value, "tocoo")
 
