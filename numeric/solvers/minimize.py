@@ -144,7 +144,7 @@ def _by_scipy(name: str, options: dict[str, Any], path: Path, iterations: int) -
             found = scipy_minimize(
                 both, path.x, jac=True, method=name, callback=follow,
                 options=options | {"maxiter": iterations},
-                hess=hessian if name.startswith("trust") else None, **given,
+                hess=hessian if name in ("trust-exact", "trust-constr") else None, **given,
             )  # fmt: skip
     except _Reached:
         return path.finish(True, SLOPE_IS_SMALL)

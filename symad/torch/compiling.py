@@ -8,16 +8,34 @@ code is kept on disk and may be read by another process.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import torch
 
 from symad.core.dims import solve_dims
+from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.saving.save_load import dumps
 
-if TYPE_CHECKING:
-    from symad.torch.bridge import Bridge
+
+class Bridge(Protocol):
+    """What the operator uses of `symad.torch.bridge.Bridge`."""
+
+    graph: Graph
+    backend: str
+    pointwise: bool
+
+    @property
+    def key(self) -> str:
+        """The key."""
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The outputs."""
+
+    def pullback(self, wrt: tuple[int, ...]) -> Bridge:
+        """The pullback by some inputs."""
+
 
 BRIDGES: dict[str, Bridge] = {}
 """The functions that were made, by key."""
