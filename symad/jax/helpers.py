@@ -13,13 +13,26 @@ import jax.numpy as np
 from jax import lax
 
 
-def _array(
-    name: str, value: jax.Array, dtype: Any, shape: tuple[Any, ...], declared: Any = None
-) -> jax.Array:
-    """The value as an array; None in the shape stands for any length. bfloat16 is a type of numbers here."""
+def _real(name: str, value: jax.Array) -> jax.Array:
+    """The value as an array of real numbers; for JAX bfloat16 is one of their types."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating) and array.dtype.kind not in "iub":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    return array
+
+
+def _points(values: dict[str, jax.Array], dtype: Any) -> jax.Array | list[jax.Array]:
+    """Numbers, or arrays of points that broadcast together."""
+    arrays = [_real(name, value) for name, value in values.items()]
+    points = [array.astype(dtype) for array in np.broadcast_arrays(*arrays)]
+    return points if len(points) > 1 else points[0]
+
+
+def _array(
+    name: str, value: jax.Array, dtype: Any, shape: tuple[Any, ...], declared: Any = None
+) -> jax.Array:
+    """The value as an array; None in the shape stands for any length."""
+    array = _real(name, value)
     fits = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))  # noqa: B905
     if not fits:
         raise ValueError(f"{name} must have shape {declared or shape}, not {array.shape}")
