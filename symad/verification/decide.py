@@ -31,7 +31,8 @@ from symad.ops.basic.sources import Dimension, constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.depending import depending
-from symad.verification.guard import LOOKED, Seen, accept, inspect, with_search
+from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, Verdict, certain
+from symad.verification.guard import LOOKED, Seen, inspect
 from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.with_proofs import (
@@ -44,10 +45,11 @@ from symad.verification.proof.with_proofs import (
 )
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.rewriting.restated.by_one_element import by_one_element
+from symad.verification.values.find_values import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
 from symad.verification.values.points import is_zero
 from symad.verification.values.scouting import visibly_different
-from symad.verification.verdicts import INDEXED, MAX_SINGLE_ENTRIES, Judge, Pair, Verdict, certain, entries_of
+from symad.verification.verdicts import INDEXED, Judge, entries_of
 from symad.verification.without_values import without_function
 from symad.version import __version__
 
@@ -106,6 +108,8 @@ def _decided(
     for k, verdict in large.items():
         (found if (verdict.status == "proved").all() else nothing)[k] = verdict
     same, lefts, indexed = list[Goal](), dict[tuple[int, int], Node](), dict[int, Verdict]()
+    direct = set(found)
+    """Pairs whose verdicts the judge has not seen."""
     for k, pair in rest.items():
         if k in nothing:
             continue
@@ -117,6 +121,7 @@ def _decided(
             indexed[k] = proof
         if proof is not None and k not in indexed:
             found[k] = proof
+            direct.add(k)
             same += goals_of(pair, proof)
         else:
             groups.setdefault(sizes_of(pair.comparison.left, pair.comparison.right), []).append(k)
@@ -127,6 +132,7 @@ def _decided(
             verdicts, primes = _at_sizes(chosen, sizes, seed, judge)
         else:
             proved = _proved_first(known, judge, same, chosen)
+            chosen = [replace(p, left=p.right) if _is_derived(p, known) else p for p in chosen]
             asked = beside_proved(chosen, proved)
             verdicts, primes = judge.decide(asked, seed, partial(_replayed, known, same), proved)
             verdicts = [told(p, a, v) for p, a, v in zip(chosen, asked, verdicts, strict=True)]
@@ -138,7 +144,8 @@ def _decided(
                 found[k], at[k] = verdict, sizes if verdict.sizes else ()
     lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
     looked = {k: replace(pairs[k], left=lefts.get(pairs[k].place, pairs[k].left)) for k in found}
-    found |= guarded(looked, found, seed, judge)
+    rest = {k: pair for k, pair in looked.items() if k in direct or has_symbolic_sizes(pair.comparison)}
+    found |= guarded(rest, {k: found[k] for k in rest}, seed, judge)  # the others have passed the guard
     found |= nothing
     return [entries_of(pair, found[k], _size_texts(at.get(k, ()))) for k, pair in enumerate(pairs)], primes
 
@@ -147,7 +154,13 @@ def guarded(
     pairs: Mapping[int, Pair], found: Mapping[int, Verdict], seed: int, judge: Judge
 ) -> dict[int, Verdict]:
     """The verdicts that stand after the guard has looked at them, at each choice of sizes."""
-    held = {k: v for k, v in found.items() if np.isin(v.status, LOOKED).any()}
+    lacking = depending((n for p in pairs.values() for n in (p.left, *p.function)), may_lack_values)
+    held = {
+        k: found[k]
+        for k, p in pairs.items()
+        if np.isin(found[k].status, LOOKED).any()
+        and (p.left is not p.right or not lacking.isdisjoint((p.left, *p.function)))
+    }
     groups: dict[Sizes, list[int]] = {}
     for k in held:
         groups.setdefault(sizes_of(pairs[k].comparison.left, pairs[k].comparison.right), []).append(k)
@@ -157,10 +170,9 @@ def guarded(
             watched = [_watched(p, held[k]) for p, k in zip(bound, group, strict=True)]
             nothing = [Seen.nothing(w.shape) for w in watched]
             seen = judge.within(partial(inspect, bound, watched, seed, judge.meter), nothing)
-            for k, pair, here, flags in zip(group, bound, seen, watched, strict=True):
-                whole = with_search(pair, here, flags)
-                at = f" at {', '.join(f'{s} = {v}' for s, v in chosen.items())}" if chosen else ""
-                held[k] = accept(pair, held[k], whole, at)
+            at = f" at {', '.join(f'{s} = {v}' for s, v in chosen.items())}" if chosen else ""
+            for k, pair, here in zip(group, bound, seen, strict=True):
+                held[k] = judge.accepted(pair, held[k], here, at)
     return held
 
 

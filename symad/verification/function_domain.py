@@ -7,21 +7,16 @@ or roots that is wrong outside of the domain is also wrong inside, so that point
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from symad.core.arrays import Number
-from symad.core.claims import Derivative
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input
 from symad.verification.fields.prime_fields import Array
-from symad.verification.points import PointSet
-from symad.verification.terms.discontinuities import is_jump
-from symad.verification.terms.positive_domains import is_partial
 from symad.verification.values.scouting import as_floats
 
 Holds: TypeAlias = Callable[[Mapping[Node, Any]], Array]
@@ -43,36 +38,3 @@ def have_values(function: Sequence[Node], point: Mapping[Node, Number]) -> Array
     except (SymadError, ArithmeticError, ValueError):
         return np.zeros(1, dtype=bool)
     return np.asarray(~np.isnan(np.concatenate([np.asarray(v, dtype=float).ravel() for v in values])))
-
-
-def where_claimed(
-    claim: Derivative | None, function: Sequence[Node], sides: Sequence[Node], domain: Node | None = None
-) -> Holds | None:
-    """A function from points to flags: the elements of a derivative claimed there; None for all, everywhere.
-
-    Args:
-        claim: the kind of derivative; None for claims about other things.
-        function: the differentiated nodes; their sizes are numbers.
-        sides: the nodes that are compared.
-        domain: positive where something is claimed.
-    """
-    if domain is not None:
-        return partial(_inside, domain, where_claimed(claim, function, sides))
-    if claim is None or claim.kind == "value":
-        return None
-    if not any(is_jump(n) or is_partial(n) for n in topological(tuple(sides))):
-        return None
-    by_rows = claim.kind == "jacobian"
-
-    def holds(point: Mapping[Node, Number]) -> Array:
-        found = have_values(function, point)
-        return found[:, None] if by_rows else np.asarray(found.all())
-
-    return holds
-
-
-def _inside(domain: Node, holds: Holds | None, point: Mapping[Node, Number]) -> Array:
-    """Where something is claimed at a point that may lie outside of a domain."""
-    if not PointSet((), 0, domain=domain).holds({n: as_floats(v) for n, v in point.items()}):
-        return np.zeros((), dtype=bool)
-    return np.ones((), dtype=bool) if holds is None else holds(point)

@@ -16,37 +16,59 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property, partial
 from itertools import chain, islice
 from math import prod
 from typing import Any
 
+import mpmath
 import numpy as np
+from flint import arb
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
+from symad.derivatives.root import Root
+from symad.numbers.function_values import implementation
+from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.basic.sources import symbol_of
+from symad.ops.elementwise.apply import Apply
+from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
+from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
 from symad.verification.certificate.blame import blame
-from symad.verification.certificate.witness import Search, Witness, digits_of, in_order
+from symad.verification.certificate.witness import Witness, digits_of, in_order
 from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
+from symad.verification.goals import Pair, Verdict
 from symad.verification.points import UNUSABLE, Columns, PointSet, as_plain, evaluated
 from symad.verification.quotients import Quotients
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.discontinuities import is_jump
-from symad.verification.values.balls import DISJOINT, OVERLAP, VALUE, as_balls, compared, in_balls
+from symad.verification.values.balls import (
+    DISJOINT,
+    OVERLAP,
+    UNKNOWN,
+    VALUE,
+    Ball,
+    as_balls,
+    compared,
+    in_balls,
+)  # fmt: skip
+from symad.verification.values.fifty_digits import settled_values
 from symad.verification.values.hostile_points import exactly, is_manageable
 from symad.verification.values.mpmath_balls import to_mpmath
-from symad.verification.values.points import describe, is_promised, is_zero
+from symad.verification.values.points import describe, is_promised, is_zero, points
 from symad.verification.values.steady_values import values_of
 from symad.verification.values.turning_points import watched_quantities
-from symad.verification.verdicts import Pair, Verdict
 from symad.verification.without_values import Claimed, claimed_of, why, with_values
 
 ROWS, ELEMENTS = 1024, 1 << 16
 """Rows evaluated in floats, and the elements of all inputs together in all rows."""
+
+FEW_ROWS = 24
+"""The same where a function is called point by point."""
 
 WORK, LEAST, MOST = 24_000, 3, 16
 """Scalar operations of strict values for all pairs of a certificate together; the least and the largest
@@ -60,6 +82,9 @@ BITS = (160, 640)
 
 SUSPICIOUS = 1e-10
 """Relative differences of floats beyond this are looked at; the largest ones first."""
+
+SIMPLE, MANY = 3, 8_000
+"""The number of simple points, and of scalar operations beyond which one difference is enough."""
 
 LOOKED_AT, TURNING = 4, 8
 """Suspicious points of each pair, and points beside turning places."""
@@ -92,6 +117,10 @@ class Seen:
     lacking: str = ""
     """The point at which a formula has no value, as text."""
     agreed: int = 0
+    """The number of points at which all elements agreed."""
+    looked: bool = False
+    """False if the graphs were too large, so that nothing was tried."""
+    stopped: str = ""
 
     @staticmethod
     def nothing(shape: tuple[int, ...]) -> Seen:
@@ -101,7 +130,9 @@ class Seen:
 
 
 @without_collecting
-def inspect(pairs: Sequence[Pair], watched: Sequence[Array], seed: int, meter: Meter) -> list[Seen]:
+def inspect(
+    pairs: Sequence[Pair], watched: Sequence[Array], seed: int, meter: Meter, large: bool = False
+) -> list[Seen]:
     """What is seen of some pairs whose sizes are numbers, as far as the budget goes.
 
     Args:
@@ -109,13 +140,17 @@ def inspect(pairs: Sequence[Pair], watched: Sequence[Array], seed: int, meter: M
         watched: which of their elements are called equal.
         seed: of the points.
         meter: stops the inspection.
+        large: whether graphs of any size are looked at, at a few points.
     """
     watch = _Watch(pairs, watched, seed, meter)
     try:
-        for point in watch.tried():
+        for point in watch.tried(large):
             watch.visit(point)
+            if watch.is_over:
+                break
     except OutOfBudget:  # what was seen until then counts
-        pass
+        for seen in watch.seen:
+            seen.stopped = meter.used_up
     return watch.seen
 
 
@@ -143,23 +178,40 @@ class _Watch:
 
     # ---- where to look --------------------------------------------------------------------------
 
-    def tried(self) -> Iterator[Point]:
-        """The points that are evaluated strictly."""
-        large = self.work > MAX_OPERATIONS or len(self.nodes) > MAX_NODES
-        if large or any(map(takes_seconds, self.nodes)):
+    def tried(self, large: bool) -> Iterator[Point]:
+        """The points that are evaluated strictly: simple ones, and others where these do not decide."""
+        if (self.is_large or any(map(takes_seconds, self.nodes))) and not large:
+            return
+        for seen in self.seen:
+            seen.looked = True
+        simple = points(self.points.arguments, self.points.integers, SIMPLE)
+        yield from (p for p in simple if self.points.holds(p))
+        if large:
             return
         count = min(MOST, max(WORK // self.work, LEAST))
         elements = sum(prod(n.shape) for n in self.points.arguments)
         rows = min(ROWS, max(ELEMENTS // max(elements, 1), 24), max(400_000 // len(self.nodes), 48))
+        rows = min(rows, FEW_ROWS) if any(map(_takes_points_alone, self.nodes)) else rows
         columns = self.points.drawn(rows)
-        chosen = self._chosen(columns, count) if columns else [{}]
-        yield from chosen
-        if depending(self.outputs, is_jump) and not all(map(self._is_over, range(len(self.pairs)))):
+        yield from self._chosen(columns, count) if columns else []
+        if depending(self.outputs, is_jump):
             self.meter.spend(NODE * len(self.nodes))
             yield from islice(self.points.turning(), min(TURNING, count))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the graphs take long in strict values."""
+        return self.work > MAX_OPERATIONS or len(self.nodes) > MAX_NODES
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all elements differ, at enough points to name the mistake."""
+        return all(map(self._is_over, range(len(self.pairs))))
+
     def _is_over(self, k: int) -> bool:
-        return bool((self.seen[k].differs | ~self.watched[k]).all())
+        enough = 1 if self.is_large or self.work > MANY else SIMPLE
+        seen = self.seen[k]
+        return bool((seen.differs | ~self.watched[k]).all()) and len(seen.places) >= min(enough, 3)
 
     def _chosen(self, columns: Columns, count: int) -> Iterator[Point]:
         """Of all rows: suspicious ones, and one of each region."""
@@ -226,14 +278,37 @@ class _Watch:
         if any(unclear):
             self.meter.spend(2 * operations(self.nodes))
             values = _strict(self.outputs, point, BITS[1])
-        return values
+        return self._by_digits(point, values) if self.has_spectra else values
+
+    @cached_property
+    def has_spectra(self) -> bool:
+        """Whether there are eigenvalues, of which balls have no rule."""
+        return any(isinstance(n.op, (EigenSystem, EigenValues, EigenVectors)) for n in self.nodes)
+
+    def _by_digits(self, point: Point, values: list[Array]) -> list[Array]:
+        """The values, with what two precisions agree upon where balls know nothing."""
+        if not any(np.any(_marked(v, UNKNOWN)) for v in values):
+            return values
+        try:
+            found = settled_values(self.outputs, point, meter=self.meter)
+        except OutOfBudget:
+            raise
+        except UNUSABLE:
+            return values
+        settled = np.frompyfunc(partial(_settled, found.floor), 2, 1)
+        with in_balls({}, BITS[1]):
+            return [np.asarray(settled(v, np.asarray(number, dtype=object).reshape(v.shape)), dtype=object)
+                    for v, number in zip(values, found.values, strict=True)]  # fmt: skip
 
     def _look(self, k: int, point: Point, values: Sequence[Array], generic: bool) -> None:
         pair, seen = self.pairs[k], self.seen[k]
         left, right, claimed = self._sides(k, values)
         codes = compared(left, right)
         both = _marked(left, VALUE) & _marked(right, VALUE) & claimed
-        apart = (codes == DISJOINT) & both & self.watched[k] & ~seen.differs
+        apart = (codes == DISJOINT) & both & self.watched[k]
+        if (apart & seen.differs).any() and _finite(left)[apart].all() and _finite(right)[apart].all():
+            seen.places.append(point)
+        apart &= ~seen.differs
         infinite = apart & ~(_finite(left) & _finite(right))
         seen.valued |= both & _finite(left) & _finite(right) & generic
         seen.agreed += bool((both & (codes != DISJOINT)).all())
@@ -268,11 +343,12 @@ class _Watch:
         if not new.any():
             return
         seen = self.seen[k]
-        for bits in SHORT:
+        for bits in SHORT if not _is_short(point) else SHORT[-1:]:
             here = point if bits is None else _rounded(point, bits)
             if bits is not None and not (self._is_usable(here) and self.points.holds(here)):
                 continue
             values = _strict(self.outputs, here, BITS[1])
+            values = self._by_digits(here, values) if self.has_spectra else values
             left, right, claimed = self._sides(k, values)
             apart = (compared(left, right) == DISJOINT) & claimed & _finite(left) & _finite(right)
             if apart[new].all():
@@ -313,6 +389,15 @@ class _Watch:
         seen.differs |= here
 
 
+def _takes_points_alone(n: Node) -> bool:
+    """Whether a node is solved for, differentiated numerically, or a SymPy function of a user's."""
+    if isinstance(n.op, Root) or is_numerical(n):
+        return True
+    head = n.op.head if isinstance(n.op, Apply) else None
+    known = head is None or head in NUMPY_NAMES or implementation(head) is not None
+    return not known and not head.__module__.startswith("sympy.")
+
+
 def _as_floats(value: Any) -> Any:
     return value.astype(float) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
 
@@ -322,6 +407,14 @@ def _strict(outputs: Sequence[Node], point: Point, bits: int) -> list[Array]:
     with in_balls(point, bits) as way:
         values = zip(values_of(outputs, way), outputs, strict=True)
         return [np.asarray(as_balls(v)).reshape(tuple(map(int, o.shape))) for v, o in values]
+
+
+def _settled(floor: Any, ball: Ball, number: Any) -> Ball:
+    """A ball around a number of many digits, in the place of one that is not known."""
+    if ball.mark != UNKNOWN or not mpmath.isfinite(number) or abs(number) <= floor:
+        return ball
+    with mpmath.workdps(60):
+        return Ball(arb(mpmath.nstr(number, 40), mpmath.nstr(abs(number) * mpmath.mpf(10) ** -33, 5)))
 
 
 def _marked(values: Array, mark: str) -> Array:
@@ -347,6 +440,12 @@ def _is_generic(point: Point, integers: Iterable[Node]) -> bool:
         if any(v.denominator == 1 for v in np.asarray(value, dtype=object).ravel().tolist()):
             return False
     return True
+
+
+def _is_short(point: Point) -> bool:
+    """Whether all numbers are those of simple points."""
+    numbers = (v for value in point.values() for v in np.asarray(value, dtype=object).ravel().tolist())
+    return all(v.denominator < 1000 for v in numbers if isinstance(v, Fraction))
 
 
 def _rounded(point: Point, bits: int) -> dict[Node, Any]:
@@ -384,6 +483,11 @@ def _around(point: Point, count: int, integers: Iterable[Node]) -> Iterator[dict
 # ---- verdicts -----------------------------------------------------------------------------------
 
 
+def all_differ(pair: Pair) -> Verdict:
+    """The verdict that every element differs; the guard has the witnesses."""
+    return Verdict(np.full(pair.left.shape, "refuted", dtype=object), "", 0.0)
+
+
 def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict:
     """The verdict that stands after all that was seen of a pair: never a stronger one.
 
@@ -393,13 +497,12 @@ def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict
     status = verdict.status.copy()
     held, wrong = np.isin(status, HELD), status == "refuted"
     differs, valued, lacks = (_fitted(v, status.shape) for v in (seen.differs, seen.valued, seen.lacks))
-    differs = differs & ~wrong
+    differs = differs & ~(wrong & bool(verdict.witnesses))
     if differs.any():
-        found = dict(verdict.search.witnesses) if verdict.search is not None else {}
-        tried = tuple(seen.places)
-        hunt = Search(seen.differs, {**found, **seen.witnesses}, tried, seen.agreed)
+        found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame
+        fault = fault or blame(pair.left, pair.right, seen.places)
         status[differs] = "refuted"
-        verdict = replace(verdict, search=hunt, blame=blame(pair.left, pair.right, tried), sizes=sizes)
+        verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or sizes)
     reason = verdict.reason
     if (missing := (held | wrong) & ~valued & ~differs).any():
         status[missing] = "undecided"

@@ -14,8 +14,8 @@ import numpy as np
 from symad.core.claims import Goal
 from symad.core.graph import Graph, Node, topological
 from symad.verification.certificate.certificate import Comparison
+from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, Verdict, certain
 from symad.verification.proof.with_proofs import ONE_GRAPH, Replayed, replayed_claim
-from symad.verification.verdicts import MAX_SINGLE_ENTRIES, Pair, Verdict, certain
 
 MAX_ELEMENTS = 1 << 18
 """The maximum number of elements of an array in a claim. With 100,000 the work allowed is used up in 25 s."""

@@ -16,7 +16,7 @@ from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
-from symad.verification.certificate.certificate import Certificate, Entry
+from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
 from symad.verification.function_domain import have_values
@@ -161,15 +161,13 @@ def _measured_at(
         caller, concrete, [n + at for n in program.names], _taken_apart(concrete),
         program.assumes, meter, hostile, **options,
     )  # fmt: skip
-    if caller.changes:
-        entries = [_changing(entry) for entry in entries]
     outputs = concrete.output_nodes
     claim = claimed_of((*outputs, *outputs), of, program.kind, None, here)
     entries = measured_with_values(claim, entries)
     name = getattr(program.function, "__name__", "the function")
     made = Certificate(
         f"{program.title}, as {name} computes it", tuple(entries), (), seed, (), versions(),
-        meter.seconds, int(meter.steps), meter.budget.notes, tuple(losses),
+        meter.seconds, int(meter.steps), (*meter.budget.notes, *[CHANGES] * caller.changes), tuple(losses),
     )  # fmt: skip
     if program.graph is None:
         return made
@@ -181,14 +179,9 @@ def _measured_at(
     )  # fmt: skip
 
 
-CHANGES = "the function changes an array that it is given: what its caller computes afterwards is wrong"
-
-
-def _changing(entry: Entry) -> Entry:
-    """An entry about a function that changes its arguments: its values may be right, the program is not."""
-    if entry.status != "measured":
-        return entry
-    return replace(entry, status="undecided", reason=CHANGES)
+CHANGES = (
+    "the function changes an array that it is given, in place: its caller computes with other numbers then"
+)
 
 
 def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:

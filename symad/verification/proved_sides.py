@@ -13,10 +13,10 @@ from functools import cache
 
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node
+from symad.verification.goals import Pair, Verdict
 from symad.verification.rewriting.identities.infinities import without_infinities
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.values.ranges import always_exist
-from symad.verification.verdicts import Pair, Verdict
 
 
 @without_collecting

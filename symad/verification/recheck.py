@@ -29,6 +29,7 @@ from symad.verification.certificate.certificate import METHODS, STATUSES, Certif
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide, guarded, pairs_of, versions
+from symad.verification.goals import certain
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.proof.checksum import is_damaged
@@ -38,7 +39,7 @@ from symad.verification.proof.with_proofs import (
     has_symbolic_sizes,
     replayed_claim,
 )
-from symad.verification.verdicts import Judge, certain
+from symad.verification.verdicts import Judge
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:

@@ -9,23 +9,15 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from symad.core.graph import Node
-from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Budget, Meter, OutOfBudget
-from symad.verification.certificate.blame import Blame, blame
-from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
-from symad.verification.certificate.witness import Search, search
-from symad.verification.claimed_domain import restricted
-from symad.verification.fields.integer_inputs import are_all_looked_at, integer_inputs
-from symad.verification.fields.prime_fields import Array
-from symad.verification.function_domain import Holds, where_claimed
+from symad.verification.certificate.certificate import Entry
+from symad.verification.fields.integer_inputs import are_all_looked_at
+from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, Verdict
+from symad.verification.guard import LOOKED, Seen, accept, all_differ, inspect, with_search
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.identity_testing import Result, compare_nodes
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.time_guard import Guard
-
-MAX_SINGLE_ENTRIES = 1024
-"""The maximum number of elements of an output with an entry for each; larger ones get one for the array."""
 
 PART_OF_TESTS = 0.8
 """The part of the steps that the identity test may take; with the rest a witness is searched for."""
@@ -33,87 +25,6 @@ PART_OF_TESTS = 0.8
 T = TypeVar("T")
 
 INDEXED = "equal by normal forms in index notation"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One output of a comparison."""
-
-    comparison: Comparison
-    name: str
-    left: Node
-    right: Node
-    place: tuple[int, int] = (0, 0)
-    """The position of the comparison, and of its output."""
-    function: tuple[Node, ...] = ()
-    """The function that the left side is a derivative of, if it is one."""
-
-    domain: Node | None = None
-    """Positive where the claim is made; None for everywhere."""
-    reading: tuple[Node, ...] = ()
-    """Both sides as the identity test reads them inside of the domain, if others than they are."""
-
-    @property
-    def kind(self) -> str:
-        """Which derivative of the function the left side is; "value" if it is none."""
-        derivative = self.comparison.derivative
-        return derivative.kind if derivative is not None and self.function else "value"
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The names of the inputs, in order."""
-        return tuple(str(symbol_of(node)) for node in self.comparison.left.input_nodes)
-
-    @property
-    def claimed(self) -> Holds | None:
-        """The condition under which something is claimed about the elements; None for everywhere."""
-        return where_claimed(self.comparison.derivative, self.function, (self.left, self.right), self.domain)
-
-    @property
-    def asked(self) -> tuple[Node, Node]:
-        """Both sides, as the identity test reads them: simpler ones if there are, 0 outside of the domain.
-
-        They are equal where both sides are and the domain holds; whether that is anywhere, is not said.
-        """
-        left, right = self.reading or (self.left, self.right)
-        if self.domain is not None:
-            left, right = restricted((left, right), self.domain)
-        return left, right
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The result for one pair at one choice of sizes."""
-
-    status: Array
-    """Object array of statuses, in the shape of the pair."""
-    claim: str
-    """The evidence for the tested elements."""
-    log2_bound: float
-    proof: str = ""
-    """The evidence for the proved elements."""
-    search: Search | None = None
-    blame: Blame | None = None
-    reason: str = ""
-    sizes: str = ""
-    """The sizes, as text."""
-    lacking: bool = False
-    """True if undecided elements agree at real points: the identity test may lack a relation."""
-
-    @property
-    def rank(self) -> int:
-        """The position of the worst status among all statuses."""
-        return min((STATUSES.index(s) for s in self.status.ravel()), default=len(STATUSES))
-
-    def worse(self, other: Verdict) -> Verdict:
-        """The worse of two instances."""
-        return min(self, other, key=lambda v: (v.rank, -v.log2_bound))
-
-
-def certain(pair: Pair, claim: str) -> Verdict:
-    """The verdict that every element is proved."""
-    shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
-    return Verdict(np.full(shape, "proved", dtype=object), "", -np.inf, claim)
 
 
 Prove: TypeAlias = "Callable[[Sequence[Pair], Sequence[Verdict]], list[Verdict]]"
@@ -139,26 +50,39 @@ class Judge:
         ``prove`` returns verdicts with the proofs that the checker accepts; without it there are only tests.
         ``known`` has verdicts on pairs that need no test.
         """
-        rest = [pair for k, pair in enumerate(pairs) if k not in known]
-        tested, primes = self._tested(rest, seed, prove)
-        todo = iter(tested)
-        return [known.get(k) or next(todo) for k in range(len(pairs))], primes
+        everything = [np.ones(p.left.shape, dtype=bool) for p in pairs]
+        nothing = [Seen.nothing(w.shape) for w in everything]
+        seen = self.within(partial(inspect, pairs, everything, seed, self.meter), nothing)
+        done = {k: all_differ(pairs[k]) for k, s in enumerate(seen) if s.differs.all() and s.differs.size}
+        done = {k: v for k, v in done.items() if k not in known} | dict(known)
+        rest = [k for k in range(len(pairs)) if k not in done]
+        tested, primes = self._tested([pairs[k] for k in rest], [seen[k] for k in rest], seed, prove)
+        done |= dict(zip(rest, tested, strict=True))
+        late = [k for k, s in enumerate(seen) if not s.looked and (done[k].status == "undecided").any()]
+        if late:  # large graphs are looked at where nothing else decides
+            again = partial(inspect, [pairs[k] for k in late], [done[k].status == "undecided" for k in late],
+                            seed, self.meter, True)  # fmt: skip
+            found = self.within(again, [seen[k] for k in late])
+            seen = [found[late.index(k)] if k in late else s for k, s in enumerate(seen)]
+        return [self.accepted(p, done[k], seen[k]) for k, p in enumerate(pairs)], primes
+
+    def accepted(self, pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict:
+        """The verdict that stands after all that was seen of a pair, and a search for values."""
+        held = np.isin(verdict.status, LOOKED)
+        held = held if held.shape == seen.valued.shape else np.full(seen.valued.shape, bool(held.any()))
+        whole = self.within(partial(with_search, pair, seen, held), seen)
+        return accept(pair, verdict, whole, sizes)
 
     def _tested(
-        self, pairs: Sequence[Pair], seed: int, prove: Prove | None
+        self, pairs: Sequence[Pair], seen: Sequence[Seen], seed: int, prove: Prove | None
     ) -> tuple[list[Verdict], tuple[int, ...]]:
         """Verdicts by the identity test and by proofs, and its primes."""
         nodes = [p.asked for p in pairs]
         nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.meter.used_up,))
         meter = self.meter.part(self.budget.steps * PART_OF_TESTS)
         result = self.within(lambda: compare_nodes(nodes, seed, self.budget, meter), nothing)
-        verdicts = []
-        for pair, found in zip(pairs, result.pairs, strict=True):
-            if found.certain.all():  # nothing is searched for
-                verdicts.append(self._verdict(pair, found, result))
-                continue
-            stopped = _undecided(pair, found, result)
-            verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
+        triples = zip(pairs, result.pairs, seen, strict=True)
+        verdicts = [_verdict(pair, found, result, s) for pair, found, s in triples]
         if prove is not None:
             verdicts = prove(pairs, verdicts)
         return verdicts, result.primes
@@ -176,32 +100,20 @@ class Judge:
                 return otherwise
             raise
 
-    def _verdict(self, pair: Pair, found: PairResult, result: Result) -> Verdict:
-        """The verdict of the identity test: equal elements are tested, the others refuted or undecided."""
-        status = np.full(pair.left.shape, "undecided", dtype=object)
-        equal = found.certain
-        status[equal] = "tested"
-        reason, hunt, fault = "", None, None
-        if result.draws and not are_all_looked_at([pair.left, pair.right]):
-            status[status == "tested"] = "measured"
-            reason = f"only for {_drawn(result)}: of other values nothing is known"
-        if not equal.all():
-            ranges = integer_inputs([pair.left, pair.right])
-            hunt = search(pair.left, pair.right, ranges, self.meter, ~equal, (), pair.claimed, pair.inputs)
-            status[hunt.differs] = "refuted"
-            reason = _why_undecided(found, result, hunt)
-            fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
-        lacking = hunt is not None and hunt.agreed > 0
-        claim, bound = _tested_claim(found, result), found.log2_bound
-        return Verdict(status, claim, bound, "", hunt, fault, reason, lacking=lacking)
 
-
-def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
-    """The verdict of the identity test alone, without a search for a witness or a proof."""
+def _verdict(pair: Pair, found: PairResult, result: Result, seen: Seen) -> Verdict:
+    """The verdict of the identity test: equal elements are tested, and what is known to differ is refuted."""
     status = np.full(pair.left.shape, "undecided", dtype=object)
     status[found.certain] = "tested"
-    reasons = result.reasons or ("the work allowed was used up",)
-    return Verdict(status, _tested_claim(found, result), found.log2_bound, reason="; ".join(reasons))
+    status[seen.differs] = "refuted"
+    reason = ""
+    if result.draws and not are_all_looked_at([pair.left, pair.right]):
+        status[status == "tested"] = "measured"
+        reason = f"only for {_drawn(result)}: of other values nothing is known"
+    if not found.certain.all():
+        reason = _why_undecided(found, result, seen)
+    lacking = bool(seen.agreed) and not found.certain.all()
+    return Verdict(status, _tested_claim(found, result), found.log2_bound, reason=reason, lacking=lacking)
 
 
 def _untested(pair: Pair) -> PairResult:
@@ -234,7 +146,7 @@ def _drawn(result: Result) -> str:
     return f"{told} and {more} more" if more > 0 else told
 
 
-def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
+def _why_undecided(found: PairResult, result: Result, seen: Seen) -> str:
     """The list of what was tried."""
     if found.equal.any() and found.log2_bound > TARGET:
         parts = [f"equal modulo primes, but with a bound of 2^{found.log2_bound:.0f} only"]
@@ -244,12 +156,12 @@ def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
         parts = ["undefined in some elements"]
     else:
         parts = ["not equal modulo primes by the relations that are known here"]
-    if hunt.agreed:
-        parts.append(f"equal to 30 digits at {hunt.agreed} rational points")
-    elif not hunt.points:
+    if seen.agreed:
+        parts.append(f"equal to 30 digits at {seen.agreed} rational points")
+    elif not seen.places:
         parts.append("no rational point was found at which both are defined")
-    if hunt.stopped:
-        parts.append(hunt.stopped)
+    if seen.stopped:
+        parts.append(seen.stopped)
     return "; ".join(dict.fromkeys([*parts, *result.reasons]))
 
 
@@ -294,8 +206,7 @@ def _entry(
     if status == "undecided":
         bound = power_of_two(verdict.log2_bound)
         return replace(made, claim="not decided" + sizes, bound=bound, reason=verdict.reason)
-    assert verdict.search is not None
-    known = verdict.search.witnesses
+    known = verdict.witnesses
     witness = known[at] if at is not None else next(iter(known.values()))
     claim = f"{pair.comparison.left_name} and {pair.comparison.right_name} differ{verdict.sizes}"
     return replace(made, claim=claim, witness=witness, blame=verdict.blame)

@@ -21,6 +21,7 @@ from symad.ops.elementwise.powers import sqrt
 from symad.verification.certificate.certificate import Entry
 from symad.verification.depending import depending
 from symad.verification.fields.prime_fields import Array
+from symad.verification.goals import Pair, Verdict
 from symad.verification.large_arrays import MAX_ELEMENTS, is_fixed, largest, nothing_known
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.values.boxes import domain_margins
@@ -35,7 +36,6 @@ from symad.verification.values.find_values import (
     places,
 )
 from symad.verification.values.ranges import promised
-from symad.verification.verdicts import Pair, Verdict
 
 NOT_INSIDE = (
     "no open set of points was found on which where= holds and the function has values, so that nothing is "

@@ -56,10 +56,10 @@ def _real(value: mpmath.mpf) -> mpmath.mpf:
 
 
 def to_mpmath(value: flint.arb) -> Number:
-    """The midpoint of a ball."""
+    """The midpoint of a ball, exactly."""
     value = value.mid()
     mantissa, exponent = value.man_exp()
-    return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
+    return mpmath.mp.make_mpf(mpmath.libmp.from_man_exp(int(mantissa), int(exponent)))
 
 
 def _from_mpmath(value: mpmath.mpf, exponent: int) -> flint.arb:

@@ -42,15 +42,6 @@ def points(
         yield {node: _value(node, integers.get(node), kind, rng, used) for node in inputs}
 
 
-NUMBERS = 40_000
-"""Coordinates drawn for points at which floats are compared: drawing takes longer than evaluation."""
-
-
-def affordable(inputs: Sequence[Node], count: int) -> int:
-    """``count``, or the number of points of large arrays that have this many coordinates; 2 at least."""
-    return min(count, max(NUMBERS // max(sum(prod(n.shape) for n in inputs), 1), 2))
-
-
 def is_zero(node: Node) -> bool:
     """Whether an input is a scalar that is promised to be 0."""
     return not node.shape and bool(getattr(symbol_of(node), "is_zero", False))
