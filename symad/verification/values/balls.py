@@ -33,10 +33,10 @@ from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Constant
 from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.scalar_definitions import definition_of
+from symad.verification.values.ball_functions import ENDS, FUNCTIONS, LIMITS, NAN, OUTSIDE, sign_of
 from symad.verification.values.mpmath_balls import ball_by_mpmath, named_ball
 from symad.verification.values.steady_values import Way
 
-NAN = arb("nan")
 VALUE, NONE, UNKNOWN = "value", "none", "unknown"
 """At a point there is a value, perhaps an infinite one; none, which is shown; or what is not known."""
 
@@ -158,15 +158,6 @@ def _worst(*values: Ball) -> Ball | None:
     return NOT_KNOWN if UNKNOWN in marks else None
 
 
-def _sign(a: flint.arb) -> int | None:
-    """The sign of a ball; None where it is not known."""
-    if a > 0:
-        return 1
-    if a < 0:
-        return -1
-    return 0 if a.is_exact() and a == 0 else None
-
-
 def _sum(a: Ball, b: Ball) -> Ball:
     found = a.value + b.value
     if found.is_finite():
@@ -187,7 +178,7 @@ def _product(a: Ball, b: Ball) -> Ball:
         return mark
     if a.value.is_finite() and b.value.is_finite():
         return NOT_KNOWN
-    signs = _sign(a.value), _sign(b.value)
+    signs = sign_of(a.value), sign_of(b.value)
     if 0 in signs:
         return NOTHING  # 0 · ∞
     return NOT_KNOWN if None in signs else INFINITE[(signs[0] or 1) * (signs[1] or 1)]
@@ -197,7 +188,7 @@ def _quotient(a: Ball, b: Ball) -> Ball:
     """a / b: none where b is exactly 0, not known where it may be."""
     if (mark := _worst(a, b)) is not None:
         return mark
-    sign = _sign(b.value)
+    sign = sign_of(b.value)
     if sign == 0:
         return NOTHING
     if sign is None:
@@ -277,15 +268,15 @@ class Balls(Domain["Ball | int"]):
             return _infinite_power(b, e)
         if e.is_exact() and e.is_integer():
             if e < 0 and b.contains(0):
-                return NOTHING if _sign(b) == 0 else NOT_KNOWN
+                return NOTHING if sign_of(b) == 0 else NOT_KNOWN
             return _known(b ** int(e.unique_fmpz())) if abs(e) < 1 << 40 else NOT_KNOWN
         if b > 0:
             return _known(b**e)
         if b < 0 and not e.contains_integer():
             return NOTHING
         if b >= 0 and e > 0:  # a ball that ends at 0
-            return Ball(arb(0)) if _sign(b) == 0 else _known((b.upper() ** e).union(arb(0)))
-        return NOTHING if _sign(b) == 0 and e < 0 else NOT_KNOWN
+            return Ball(arb(0)) if sign_of(b) == 0 else _known((b.upper() ** e).union(arb(0)))
+        return NOTHING if sign_of(b) == 0 and e < 0 else NOT_KNOWN
 
     def divide(self, a: Any, b: Any) -> Ball:
         """None where the divisor is 0, not known where it may be."""
@@ -341,81 +332,6 @@ def _smallest(a: Ball, b: Ball) -> Ball:
     return -_largest(-a, -b)
 
 
-def _step(a: flint.arb) -> flint.arb:
-    """The sign; NaN where it is not known."""
-    sign = _sign(a)
-    return NAN if sign is None else arb(sign)
-
-
-def _floor(a: flint.arb) -> flint.arb:
-    """The integer part; NaN where a ball holds an integer."""
-    whole = a.floor()
-    return whole if whole.is_exact() and not (a.contains_integer() and not a.is_exact()) else NAN
-
-
-FUNCTIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {
-    sympy.exp: arb.exp, sympy.sin: arb.sin, sympy.cos: arb.cos, sympy.tan: arb.tan, sympy.cot: arb.cot,
-    sympy.sec: arb.sec, sympy.csc: arb.csc, sympy.sinh: arb.sinh, sympy.cosh: arb.cosh, sympy.tanh: arb.tanh,
-    sympy.coth: arb.coth, sympy.sech: arb.sech, sympy.csch: arb.csch, sympy.asin: arb.asin,
-    sympy.acos: arb.acos, sympy.atan: arb.atan,
-    sympy.asinh: arb.asinh, sympy.acosh: arb.acosh, sympy.atanh: arb.atanh,
-    sympy.atan2: lambda y, x: arb.atan2(y, x),
-    sympy.log: lambda a, *b: a.log() / b[0].log() if b else a.log(),
-    cfunctions.log1p: arb.log1p, cfunctions.expm1: arb.expm1,
-    sympy.erf: arb.erf, sympy.erfc: arb.erfc, sympy.erfi: arb.erfi, sympy.gamma: arb.gamma,
-    sympy.loggamma: lambda a: a.lgamma() if a > 0 else NAN, sympy.digamma: arb.digamma, sympy.Abs: abs,
-    sympy.sign: _step, sympy.floor: _floor, sympy.ceiling: lambda a: -_floor(-a),
-    sympy.frac: lambda a: a - _floor(a), sympy.Mod: lambda a, b: a - b * _floor(a / b),
-    sympy.Heaviside: lambda a, at=None: (1 + _step(a)) / 2 if at is None or a != 0 else at,
-    sympy.sinc: arb.sinc, sympy.factorial: arb.fac,
-    sympy.besselj: lambda n, x: x.bessel_j(n), sympy.bessely: lambda n, x: x.bessel_y(n),
-    sympy.besseli: lambda n, x: x.bessel_i(n), sympy.besselk: lambda n, x: x.bessel_k(n),
-}  # fmt: skip
-"""The functions that Arb has."""
-
-
-def _is_pole(a: flint.arb) -> bool:
-    return bool(a.is_exact() and a.is_integer() and a <= 0)
-
-
-def _is_zero(a: flint.arb) -> bool:
-    return _sign(a) == 0
-
-
-OUTSIDE: dict[sympy.FunctionClass, Callable[..., bool]] = {
-    sympy.log: lambda a, *b: a < 0 or any(c <= 0 for c in b), cfunctions.log1p: lambda a: a < -1,
-    cfunctions.log2: lambda a: a < 0, cfunctions.log10: lambda a: a < 0, sympy.loggamma: lambda a: a < 0,
-    sympy.asin: lambda a: abs(a) > 1, sympy.acos: lambda a: abs(a) > 1, sympy.atanh: lambda a: abs(a) > 1,
-    sympy.acosh: lambda a: a < 1, sympy.acoth: lambda a: abs(a) < 1, sympy.asec: lambda a: abs(a) < 1,
-    sympy.acsc: lambda a: abs(a) < 1, sympy.asech: lambda a: a <= 0 or a > 1, sympy.acsch: _is_zero,
-    sympy.gamma: _is_pole, sympy.digamma: _is_pole, sympy.factorial: lambda a: _is_pole(a + 1),
-    sympy.cot: _is_zero, sympy.csc: _is_zero, sympy.coth: _is_zero, sympy.csch: _is_zero,
-    sympy.Mod: lambda a, b: _is_zero(b), sympy.erfinv: lambda a: abs(a) > 1,
-    sympy.erfcinv: lambda a: a < 0 or a > 2, sympy.bessely: lambda n, x: x <= 0,
-    sympy.besselk: lambda n, x: x <= 0,
-}  # fmt: skip
-"""Where functions are shown to have no real value."""
-
-ENDS: dict[sympy.FunctionClass, dict[int, int]] = {
-    sympy.log: {0: -1}, cfunctions.log1p: {-1: -1}, cfunctions.log2: {0: -1}, cfunctions.log10: {0: -1},
-    sympy.loggamma: {0: 1}, sympy.atanh: {1: 1, -1: -1}, sympy.erfinv: {1: 1, -1: -1},
-    sympy.erfcinv: {0: 1, 2: -1},
-}  # fmt: skip
-"""Where functions of one argument are +∞ or −∞: the point and the sign."""
-
-LIMITS: dict[sympy.FunctionClass, tuple[Any, Any]] = {
-    sympy.exp: (0, "+"), cfunctions.exp2: (0, "+"), cfunctions.expm1: (-1, "+"), sympy.log: (None, "+"),
-    cfunctions.log1p: (None, "+"), cfunctions.log2: (None, "+"), cfunctions.log10: (None, "+"),
-    sympy.sinh: ("-", "+"), sympy.cosh: ("+", "+"), sympy.tanh: (-1, 1), sympy.coth: (-1, 1),
-    sympy.sech: (0, 0), sympy.csch: (0, 0), sympy.asinh: ("-", "+"), sympy.acosh: (None, "+"),
-    sympy.erf: (-1, 1), sympy.erfc: (2, 0), sympy.erfi: ("-", "+"), sympy.Abs: ("+", "+"),
-    sympy.sign: (-1, 1), sympy.floor: ("-", "+"), sympy.ceiling: ("-", "+"), sympy.gamma: (None, "+"),
-    sympy.loggamma: (None, "+"), sympy.digamma: (None, "+"), sympy.Heaviside: (0, 1), sympy.sin: (None, None),
-    sympy.cos: (None, None), sympy.tan: (None, None), sympy.acoth: (0, 0), sympy.sinc: (0, 0),
-}  # fmt: skip
-"""The limits at −∞ and +∞: a number, the sign of an infinity, or None for no value."""
-
-
 def _at_infinity(head: type[sympy.Basic], values: Sequence[Ball]) -> Ball:
     """A function where an argument is infinite; not known where no rule says so."""
     if len(values) == 1 and head in LIMITS:
@@ -464,7 +380,7 @@ def _infinite_power(b: flint.arb, e: flint.arb) -> Ball:
         if b < 0 and not whole:
             return NOT_KNOWN
         odd = whole and int(e.unique_fmpz()) % 2 == 1
-        sign = _sign(e)
+        sign = sign_of(e)
         return {1: INFINITE[-1 if b < 0 and odd else 1], -1: Ball(arb(0)), 0: Ball(arb(1))}.get(
             sign if sign is not None else 2, NOT_KNOWN
         )
