@@ -46,6 +46,7 @@ from symad.verification.quotients import Quotients
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.discontinuities import is_jump
+from symad.verification.terms.positive_domains import is_partial
 from symad.verification.values.balls import (
     DISJOINT,
     OVERLAP,
@@ -111,6 +112,8 @@ class Seen:
     differs: Array
     lacks: Array
     """The function has a derivative at a point, and a formula has no value there."""
+    outside: Array
+    """Of those that differ: only where the function has no value, to which analytic sides continue."""
     witnesses: dict[tuple[int, ...], Witness] = field(default_factory=dict)
     places: list[Point] = field(default_factory=list)
     """Points with a difference, or at which a formula has no value."""
@@ -125,8 +128,13 @@ class Seen:
     @staticmethod
     def nothing(shape: tuple[int, ...]) -> Seen:
         """Before anything is tried."""
-        valued, differs, lacks = (np.zeros(shape, dtype=bool) for _ in range(3))
-        return Seen(valued, differs, lacks)
+        valued, differs, lacks, outside = (np.zeros(shape, dtype=bool) for _ in range(4))
+        return Seen(valued, differs, lacks, outside)
+
+    @property
+    def settled(self) -> Array:
+        """The elements that differ where something is claimed."""
+        return self.differs & ~self.outside
 
 
 @without_collecting
@@ -194,7 +202,7 @@ class _Watch:
         rows = min(rows, FEW_ROWS) if any(map(_takes_points_alone, self.nodes)) else rows
         columns = self.points.drawn(rows)
         yield from self._chosen(columns, count) if columns else []
-        if depending(self.outputs, is_jump):
+        if self.points.domain is not None or depending(self.outputs, is_jump):
             self.meter.spend(NODE * len(self.nodes))
             yield from islice(self.points.turning(), min(TURNING, count))
 
@@ -304,7 +312,10 @@ class _Watch:
         pair, seen = self.pairs[k], self.seen[k]
         left, right, claimed = self._sides(k, values)
         codes = compared(left, right)
-        both = _marked(left, VALUE) & _marked(right, VALUE) & claimed
+        exist = _marked(left, VALUE) & _marked(right, VALUE)
+        both = exist & claimed
+        if self._is_analytic(k):
+            self._look_outside(k, point, exist & ~claimed & (codes == DISJOINT))
         apart = (codes == DISJOINT) & both & self.watched[k]
         if (apart & seen.differs).any() and _finite(left)[apart].all() and _finite(right)[apart].all():
             seen.places.append(point)
@@ -322,6 +333,26 @@ class _Watch:
         for index in list(map(tuple, np.argwhere(without)))[:LOOKED_AT]:
             self._by_quotient(k, index, point, right)
 
+    def _is_analytic(self, k: int) -> bool:
+        """Whether the sides of a derivative have neither kinks nor roots, and so one formula everywhere."""
+        pair = self.pairs[k]
+        if pair.kind == "value" or self.points.domain is not None:
+            return False
+        return not any(is_jump(n) or is_partial(n) for n in topological([pair.left, pair.right]))
+
+    def _look_outside(self, k: int, point: Point, new: Array) -> None:
+        """Keep a difference where the function has no value: the sides are analytic and differ inside, too."""
+        seen = self.seen[k]
+        new = new & self.watched[k] & ~seen.differs
+        if not new.any():
+            return
+        kept = new.copy()
+        for near in _around(point, NEXT, self.points.integers):
+            left, right, _ = self._sides(k, self._values(near))
+            kept &= (compared(left, right) == DISJOINT) & _finite(left) & _finite(right)
+        seen.outside |= kept
+        self._differs(k, kept, point, True)
+
     def _sides(self, k: int, values: Sequence[Array]) -> tuple[Array, Array, Array]:
         """Both sides, and of which elements something is claimed: where the function has a value."""
         a, b, f = self.places[k]
@@ -338,7 +369,7 @@ class _Watch:
             kept &= (compared(left, right) == DISJOINT) & claimed
         return kept
 
-    def _differs(self, k: int, new: Array, point: Point) -> None:
+    def _differs(self, k: int, new: Array, point: Point, outside: bool = False) -> None:
         """Keep a difference, at a point of short numbers where one shows it as well."""
         if not new.any():
             return
@@ -350,8 +381,8 @@ class _Watch:
             values = _strict(self.outputs, here, BITS[1])
             values = self._by_digits(here, values) if self.has_spectra else values
             left, right, claimed = self._sides(k, values)
-            apart = (compared(left, right) == DISJOINT) & claimed & _finite(left) & _finite(right)
-            if apart[new].all():
+            finite = _finite(left) & _finite(right) & (claimed | outside)
+            if ((compared(left, right) == DISJOINT) & finite)[new].all():
                 break
         new = new & _finite(left) & _finite(right)
         seen.places.append(here)
@@ -504,7 +535,8 @@ def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict
         status[differs] = "refuted"
         verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or sizes)
     reason = verdict.reason
-    if (missing := (held | wrong) & ~valued & ~differs).any():
+    settled = _fitted(seen.settled, status.shape)
+    if (missing := (held | wrong | differs) & ~valued & ~settled).any():
         status[missing] = "undecided"
         reason = _because(reason, why(_claim(pair)), status, missing)
     if (lacking := held & lacks & ~differs & ~missing).any():
@@ -534,7 +566,7 @@ def _fitted(flags: Array, shape: tuple[int, ...]) -> Array:
 
 def with_search(pair: Pair, seen: Seen, watched: Array) -> Seen:
     """What was seen, with a search for values of the elements of which none was met."""
-    missing = watched & ~seen.valued & ~seen.differs
+    missing = watched & ~seen.valued & ~seen.settled
     if not missing.any():
         return seen
     (found,) = with_values([_claim(pair)])
