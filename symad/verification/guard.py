@@ -341,7 +341,7 @@ class _Watch:
         return not any(is_jump(n) or is_partial(n) for n in topological([pair.left, pair.right]))
 
     def _look_outside(self, k: int, point: Point, new: Array) -> None:
-        """Keep a difference where the function has no value: the sides are analytic and differ inside, too."""
+        """Keep a difference where the function has no value: analytic sides differ inside, too."""
         seen = self.seen[k]
         new = new & self.watched[k] & ~seen.differs
         if not new.any():
