@@ -284,9 +284,10 @@ def _reported(command: list[str], surroundings: dict[str, str], lines: int) -> t
 
     A compiler is several processes. They are a group of their own, which an interrupt ends as a whole.
     """
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    start = time.monotonic()
-    with subprocess.Popen(command, env=surroundings, start_new_session=True, **pipes) as running:
+    start, quiet, pipe = time.monotonic(), subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(
+        command, env=surroundings, start_new_session=True, stdin=quiet, stdout=quiet, stderr=pipe
+    ) as running:
         try:
             try:
                 _, words = running.communicate(timeout=QUIET_SECONDS)

@@ -91,9 +91,11 @@ def repeats_columns(node: Node, full: Shape) -> bool:
 @dataclass(eq=False)
 class _Region:
     full: Shape
+    bits: int
+    """Its number as a bit of a set of regions; also those of the regions that have become part of it."""
     members: dict[Node, None] = field(default_factory=dict)
-    before: set[int] = field(default_factory=set)
-    """The regions on which this one depends, through any path."""
+    before: int = 0
+    """The set of regions on which its members depend."""
 
 
 class _Regions:
@@ -113,13 +115,18 @@ class _Regions:
                 self.users[arg].add(node)
         self.regions: list[_Region] = []
         self.of: dict[Node, int] = {}
-        self.behind: dict[Node, frozenset[int]] = {}
-        """The regions that a node depends on without being a member."""
+        self.at: list[int] = []
+        """The present number of each region, which may have become part of another."""
+        self.reached: dict[Node, int] = {}
+        """The set of regions that a node depends on or belongs to."""
+        self.last = {node: k for k, node in enumerate(self.order)}
         for full in self._shapes():
+            self._find_dependencies()
+            self.fresh = True
             for node in self.order:
+                self._reach(node)
                 if node not in self.of:
                     self._place(node, full)
-        self._find_dependencies()
 
     def _is_sum(self, node: Node, full: Shape) -> bool:
         return is_row_sum(node, full) or (self.dots and is_row_dot(node, full))
@@ -139,16 +146,20 @@ class _Regions:
         """Put a node into the last region of this shape that can take it, or into a new one."""
         if not self._belongs(node, full) or self.alone(node):
             return
-        self._find_dependencies()
-        for number in reversed(range(len(self.regions))):
+        near = {self.of[a] for a in node.args if a in self.of}
+        for number in sorted(near, reverse=True):
             region = self.regions[number]
             if same_shape(region.full, full) and self._may_join(node, number):
                 region.members[node] = None
                 self.of[node] = number
                 self._absorb(node, number)
-                return
-        self.of[node] = len(self.regions)
-        self.regions.append(_Region(full, {node: None}))
+                break
+        else:
+            number = self.of[node] = len(self.regions)
+            self.at.append(number)
+            self.regions.append(_Region(full, 1 << number, {node: None}))
+        self.fresh = False
+        self._reach(node)
 
     def _absorb(self, node: Node, number: int) -> None:
         """Add nodes that only this region reads, after a node that reads them has joined."""
@@ -163,7 +174,10 @@ class _Regions:
             if alone and small and same_shape(self.regions[other].full, region.full):
                 region.members = both
                 self.of |= dict.fromkeys(members, number)
+                region.bits |= self.regions[other].bits
+                region.before |= self.regions[other].before
                 self.regions[other].members = {}
+                self.at = [number if k == other else k for k in self.at]
 
     def _belongs(self, node: Node, full: Shape) -> bool:
         if self._is_sum(node, full):
@@ -187,34 +201,45 @@ class _Regions:
             return False
         if any(a in region.members and _is_vector(a, node, region.full) for a in node.args):
             return False
-        depends = {k for a in node.args if self.of.get(a) != number for k in self._regions_of(a)}
-        return number not in depends and all(number not in self._closure(k) for k in depends)
+        arguments = [a for a in node.args if self.of.get(a) != number]
+        fine, late = self._is_apart(number, arguments, self.last[node])
+        if fine and late and not self.fresh:  # what later nodes depend on has changed since
+            self._find_dependencies()
+            self.fresh = True
+            fine, _ = self._is_apart(number, arguments, self.last[node])
+        return fine
 
-    def _regions_of(self, node: Node) -> frozenset[int]:
-        own = frozenset([self.of[node]]) if node in self.of else frozenset()
-        return own | self.behind.get(node, frozenset())
+    def _is_apart(self, number: int, nodes: Sequence[Node], position: int) -> tuple[bool, bool]:
+        """Whether nodes do not depend on a region, by no path through other regions.
 
-    def _closure(self, number: int) -> set[int]:
-        seen, stack = set(), [number]
-        while stack:
-            at = stack.pop()
-            if at not in seen:
-                seen.add(at)
-                stack.extend(self.regions[at].before)
-        return seen
+        Also whether one of these regions has members after a position in the order.
+        """
+        own, seen, late = self.regions[number].bits, 0, False
+        frontier = 0
+        for a in nodes:
+            frontier |= self.reached[a]
+        while frontier and not frontier & own:
+            region = self.regions[self.at[(frontier & -frontier).bit_length() - 1]]
+            seen |= region.bits
+            late = late or any(self.last[m] > position for m in region.members)
+            frontier = (frontier | region.before) & ~seen
+        return not frontier, late
+
+    def _reach(self, node: Node) -> None:
+        """Find the regions on which a node depends, once those of its arguments are known."""
+        found = 0
+        for a in node.args:
+            found |= self.reached[a]
+        if (own := self.of.get(node)) is not None:
+            region = self.regions[own]
+            region.before |= found & ~region.bits
+            found |= region.bits
+        self.reached[node] = found
 
     def _find_dependencies(self) -> None:
         """Find the regions on which every node and every region depends."""
-        for region in self.regions:
-            region.before = set()
         for node in self.order:
-            own = self.of.get(node)
-            found: set[int] = set()
-            for a in node.args:
-                found |= {k for k in self._regions_of(a) if k != own}
-            self.behind[node] = frozenset(found)
-            if own is not None:
-                self.regions[own].before |= found
+            self._reach(node)
 
     def kept(self) -> list[_Region]:
         """The regions within the limits that use a sum over their rows again."""
