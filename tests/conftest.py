@@ -38,6 +38,16 @@ def proved_is_replayed():
     deciding.with_proofs = made
 
 
+@pytest.fixture(autouse=True, scope="session")
+def compilers_are_not_reported():
+    """What tests print does not depend on how busy the machine is."""
+    from symad.numeric.compiler import c_compiler
+
+    before, c_compiler.QUIET_SECONDS = c_compiler.QUIET_SECONDS, 1e5
+    yield
+    c_compiler.QUIET_SECONDS = before
+
+
 def missing_for_gpu():
     """The reason why tests marked ``gpu`` cannot run on this machine; empty if they can."""
     if importlib.util.find_spec("cupy") is None:
