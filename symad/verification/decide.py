@@ -28,11 +28,12 @@ from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.sources import Dimension, constant
+from symad.verification.accept import LOOKED, Seen
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.depending import depending
 from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, Verdict, certain
-from symad.verification.guard import LOOKED, Seen, inspect
+from symad.verification.guard import inspect
 from symad.verification.large_arrays import one_by_one, without_elements
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.with_proofs import (

@@ -8,14 +8,11 @@ values at a point that was drawn, they have so on an open set; an element withou
 Where the formula of a derivative has no value although the function has one and its difference quotients are
 steady, the quotient takes the place of the formula.
 
-`accept` is what lets a verdict pass: it may only become weaker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice
 from math import prod
@@ -30,18 +27,28 @@ from symad.core.graph import Node, topological
 from symad.derivatives.root import Root
 from symad.numbers.function_values import implementation
 from symad.numbers.numpy_names import NUMPY_NAMES
-from symad.ops.basic.sources import symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
+from symad.verification.accept import Seen
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
-from symad.verification.certificate.blame import blame
 from symad.verification.certificate.witness import Witness, digits_of, in_order
 from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import Pair, Verdict
-from symad.verification.points import UNUSABLE, Columns, PointSet, as_plain, evaluated
+from symad.verification.goals import Pair
+from symad.verification.points import (
+    UNUSABLE,
+    Columns,
+    Point,
+    PointSet,
+    around,
+    as_plain,
+    evaluated,
+    is_generic,
+    is_short,
+    rounded,
+)  # fmt: skip
 from symad.verification.quotients import Quotients
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -60,10 +67,10 @@ from symad.verification.values.balls import (
 from symad.verification.values.fifty_digits import settled_values
 from symad.verification.values.hostile_points import exactly, is_manageable
 from symad.verification.values.mpmath_balls import to_mpmath
-from symad.verification.values.points import describe, is_promised, is_zero, points
+from symad.verification.values.points import describe, is_promised, points
 from symad.verification.values.steady_values import values_of
 from symad.verification.values.turning_points import watched_quantities
-from symad.verification.without_values import Claimed, claimed_of, why, with_values
+from symad.verification.without_values import Claimed
 
 ROWS, ELEMENTS = 1024, 1 << 16
 """Rows evaluated in floats, and the elements of all inputs together in all rows."""
@@ -95,46 +102,6 @@ SHORT = (3, 8, None)
 
 NEXT = 2
 """Points next to a difference that have to show it as well."""
-
-HELD = ("proved", "tested", "measured")
-LOOKED = (*HELD, "refuted", "undecided")
-"""The statuses of elements that are looked at: what is refuted needs values, what is undecided may differ."""
-
-Point = Mapping[Node, Any]
-
-
-@dataclass
-class Seen:
-    """What was seen of one pair."""
-
-    valued: Array
-    """Boolean: both sides, and the function, have values on an open set."""
-    differs: Array
-    lacks: Array
-    """The function has a derivative at a point, and a formula has no value there."""
-    outside: Array
-    """Of those that differ: only where the function has no value, to which analytic sides continue."""
-    witnesses: dict[tuple[int, ...], Witness] = field(default_factory=dict)
-    places: list[Point] = field(default_factory=list)
-    """Points with a difference, or at which a formula has no value."""
-    lacking: str = ""
-    """The point at which a formula has no value, as text."""
-    agreed: int = 0
-    """The number of points at which all elements agreed."""
-    looked: bool = False
-    """False if the graphs were too large, so that nothing was tried."""
-    stopped: str = ""
-
-    @staticmethod
-    def nothing(shape: tuple[int, ...]) -> Seen:
-        """Before anything is tried."""
-        valued, differs, lacks, outside = (np.zeros(shape, dtype=bool) for _ in range(4))
-        return Seen(valued, differs, lacks, outside)
-
-    @property
-    def settled(self) -> Array:
-        """The elements that differ where something is claimed."""
-        return self.differs & ~self.outside
 
 
 @without_collecting
@@ -270,7 +237,7 @@ class _Watch:
         exact = exactly({n: _as_floats(v) for n, v in point.items()})
         if not self._is_usable(exact):
             return
-        values, generic = self._values(exact), _is_generic(exact, self.points.integers)
+        values, generic = self._values(exact), is_generic(exact, self.points.integers)
         for k in range(len(self.pairs)):
             if not self._is_over(k):
                 self._look(k, exact, values, generic)
@@ -347,7 +314,7 @@ class _Watch:
         if not new.any():
             return
         kept = new.copy()
-        for near in _around(point, NEXT, self.points.integers):
+        for near in around(point, NEXT, self.points.integers):
             left, right, _ = self._sides(k, self._values(near))
             kept &= (compared(left, right) == DISJOINT) & _finite(left) & _finite(right)
         seen.outside |= kept
@@ -364,7 +331,7 @@ class _Watch:
     def _next_to(self, k: int, point: Point) -> Array:
         """Where both sides differ at all points next to a point as well."""
         kept = np.ones(self.watched[k].shape, dtype=bool)
-        for near in _around(point, NEXT, self.points.integers):
+        for near in around(point, NEXT, self.points.integers):
             left, right, claimed = self._sides(k, self._values(near))
             kept &= (compared(left, right) == DISJOINT) & claimed
         return kept
@@ -374,8 +341,8 @@ class _Watch:
         if not new.any():
             return
         seen = self.seen[k]
-        for bits in SHORT if not _is_short(point) else SHORT[-1:]:
-            here = point if bits is None else _rounded(point, bits)
+        for bits in SHORT if not is_short(point) else SHORT[-1:]:
+            here = point if bits is None else rounded(point, bits)
             if bits is not None and not (self._is_usable(here) and self.points.holds(here)):
                 continue
             values = _strict(self.outputs, here, BITS[1])
@@ -460,115 +427,3 @@ def _told(point: Mapping[str, Any]) -> str:
     from symad.verification.certificate.witness import place_of
 
     return place_of(point)
-
-
-def _is_generic(point: Point, integers: Iterable[Node]) -> bool:
-    """Whether no coordinate is whole: at whole exponents powers have values that they lack beside."""
-    for node, value in point.items():
-        symbol = symbol_of(node)
-        if node in integers or getattr(symbol, "is_integer", False) or is_zero(node):
-            continue
-        if any(v.denominator == 1 for v in np.asarray(value, dtype=object).ravel().tolist()):
-            return False
-    return True
-
-
-def _is_short(point: Point) -> bool:
-    """Whether all numbers are those of simple points."""
-    numbers = (v for value in point.values() for v in np.asarray(value, dtype=object).ravel().tolist())
-    return all(v.denominator < 1000 for v in numbers if isinstance(v, Fraction))
-
-
-def _rounded(point: Point, bits: int) -> dict[Node, Any]:
-    """A point with numbers of few bits."""
-
-    def short(value: Any) -> Any:
-        if not isinstance(value, Fraction):
-            return value
-        mantissa, exponent = np.frexp(float(value))
-        return Fraction(float(np.ldexp(np.round(mantissa * 2**bits) / 2**bits, exponent)))
-
-    return {
-        n: np.frompyfunc(short, 1, 1)(v) if isinstance(v, np.ndarray) else short(v) for n, v in point.items()
-    }
-
-
-STEP = 2.0**-31
-"""How far the points next to a point lie, relatively."""
-
-
-def _around(point: Point, count: int, integers: Iterable[Node]) -> Iterator[dict[Node, Any]]:
-    """Points next to a point, each coordinate moved by itself; integers stay."""
-    rng = np.random.default_rng(7)
-    kept = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
-
-    def moved(value: Any) -> Any:
-        part = Fraction(float(np.round(rng.uniform(-1, 1) * 2**12) / 2**12 * STEP))
-        return value + part * (abs(value) if value else 1)
-
-    for _ in range(count):
-        yield {n: v if n in kept else np.frompyfunc(moved, 1, 1)(v) if isinstance(v, np.ndarray) else moved(v)
-               for n, v in point.items()}  # fmt: skip
-
-
-# ---- verdicts -----------------------------------------------------------------------------------
-
-
-def all_differ(pair: Pair) -> Verdict:
-    """The verdict that every element differs; the guard has the witnesses."""
-    return Verdict(np.full(pair.left.shape, "refuted", dtype=object), "", 0.0)
-
-
-def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict:
-    """The verdict that stands after all that was seen of a pair: never a stronger one.
-
-    An element that differs is refuted. One that is called equal needs an open set on which both sides have
-    values, and none on which the function has a derivative and the formula has no value.
-    """
-    status = verdict.status.copy()
-    held, wrong = np.isin(status, HELD), status == "refuted"
-    differs, valued, lacks = (_fitted(v, status.shape) for v in (seen.differs, seen.valued, seen.lacks))
-    differs = differs & ~(wrong & bool(verdict.witnesses))
-    if differs.any():
-        found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame
-        fault = fault or blame(pair.left, pair.right, seen.places)
-        status[differs] = "refuted"
-        verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or sizes)
-    reason = verdict.reason
-    settled = _fitted(seen.settled, status.shape)
-    if (missing := (held | wrong | differs) & ~valued & ~settled).any():
-        status[missing] = "undecided"
-        reason = _because(reason, why(_claim(pair)), status, missing)
-    if (lacking := held & lacks & ~differs & ~missing).any():
-        status[lacking] = "undecided"
-        reason = f"at {seen.lacking}"
-    return replace(verdict, status=status, reason=reason)
-
-
-def _claim(pair: Pair) -> Claimed:
-    """What has to have values for a pair to say anything."""
-    return claimed_of((pair.left, pair.right), pair.function, pair.kind, pair.place[1], pair.domain)
-
-
-def _because(reason: str, more: str, status: Array, missing: Array) -> str:
-    """The reason for elements without values; others may be undecided for their own."""
-    if (status[~missing] == "undecided").any():
-        return f"{reason}; of {int(missing.sum())} elements {more}"
-    return more
-
-
-def _fitted(flags: Array, shape: tuple[int, ...]) -> Array:
-    """Flags in the shape of a verdict, which has one element for each axis of a symbolic size."""
-    if flags.shape == shape:
-        return flags
-    return np.broadcast_to(flags.any() if flags.size else np.asarray(True), shape)
-
-
-def with_search(pair: Pair, seen: Seen, watched: Array) -> Seen:
-    """What was seen, with a search for values of the elements of which none was met."""
-    missing = watched & ~seen.valued & ~seen.settled
-    if not missing.any():
-        return seen
-    (found,) = with_values([_claim(pair)])
-    flags = np.ones_like(missing) if found is None else found[0]
-    return replace(seen, valued=seen.valued | (flags & missing))

@@ -9,7 +9,7 @@ exact in binary: a tie on an open set, as |x| = x, is exact, and one in a single
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -27,9 +27,13 @@ from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.boxes import Bounds, bounds_of, box_within
+from symad.verification.values.points import is_zero
 from symad.verification.values.turning_points import turning_points
 
 FloatPoint = dict[Node, Any]
+Point = Mapping[Node, Any]
+"""A point in exact numbers."""
+
 Columns = Mapping[Node, Array]
 """For each input its values at all points, along a leading axis."""
 
@@ -237,3 +241,55 @@ SIZES: dict[str, Drawn] = {
     "close": _close, "whole": _whole, "definite": _ordinary,
 }  # fmt: skip
 """How the sizes of each kind are drawn."""
+
+
+# ---- points next to a point ------------------------------------------------------------------
+
+
+def is_generic(point: Point, integers: Iterable[Node]) -> bool:
+    """Whether no coordinate is whole: at whole exponents powers have values that they lack beside."""
+    for node, value in point.items():
+        symbol = symbol_of(node)
+        if node in integers or getattr(symbol, "is_integer", False) or is_zero(node):
+            continue
+        if any(v.denominator == 1 for v in np.asarray(value, dtype=object).ravel().tolist()):
+            return False
+    return True
+
+
+def is_short(point: Point) -> bool:
+    """Whether all numbers are those of simple points."""
+    numbers = (v for value in point.values() for v in np.asarray(value, dtype=object).ravel().tolist())
+    return all(v.denominator < 1000 for v in numbers if isinstance(v, Fraction))
+
+
+def rounded(point: Point, bits: int) -> dict[Node, Any]:
+    """A point with numbers of few bits."""
+
+    def short(value: Any) -> Any:
+        if not isinstance(value, Fraction):
+            return value
+        mantissa, exponent = np.frexp(float(value))
+        return Fraction(float(np.ldexp(np.round(mantissa * 2**bits) / 2**bits, exponent)))
+
+    return {
+        n: np.frompyfunc(short, 1, 1)(v) if isinstance(v, np.ndarray) else short(v) for n, v in point.items()
+    }
+
+
+STEP = 2.0**-31
+"""How far the points next to a point lie, relatively."""
+
+
+def around(point: Point, count: int, integers: Iterable[Node]) -> Iterator[dict[Node, Any]]:
+    """Points next to a point, each coordinate moved by itself; integers stay."""
+    rng = np.random.default_rng(7)
+    kept = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
+
+    def moved(value: Any) -> Any:
+        part = Fraction(float(np.round(rng.uniform(-1, 1) * 2**12) / 2**12 * STEP))
+        return value + part * (abs(value) if value else 1)
+
+    for _ in range(count):
+        yield {n: v if n in kept else np.frompyfunc(moved, 1, 1)(v) if isinstance(v, np.ndarray) else moved(v)
+               for n, v in point.items()}  # fmt: skip

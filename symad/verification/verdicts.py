@@ -9,11 +9,12 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from symad.verification.accept import LOOKED, Seen, accept, all_differ, with_search
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.certificate import Entry
 from symad.verification.fields.integer_inputs import are_all_looked_at
 from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, Verdict
-from symad.verification.guard import LOOKED, Seen, accept, all_differ, inspect, with_search
+from symad.verification.guard import inspect
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.identity_testing import Result, compare_nodes
 from symad.verification.random_fields.runs import PairResult
