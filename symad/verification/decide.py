@@ -172,6 +172,8 @@ def guarded(
             nothing = [Seen.nothing(w.shape) for w in watched]
             seen = judge.within(partial(inspect, bound, watched, seed, judge.meter), nothing)
             at = f" at {', '.join(f'{s} = {v}' for s, v in chosen.items())}" if chosen else ""
+            if any(chosen[s] not in v for s, v in sizes):  # at the least sizes there may be no value
+                seen = [replace(here, valued=np.ones_like(here.valued)) for here in seen]
             for k, pair, here in zip(group, bound, seen, strict=True):
                 held[k] = judge.accepted(pair, held[k], here, at)
     return held
