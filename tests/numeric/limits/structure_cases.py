@@ -105,6 +105,8 @@ def case(number: int) -> Case:
         form = "numbers"
     packed = bool(rng.integers(2))
     mode = str(rng.choice(HESSIANS if hessian else JACOBIANS))
+    if way == "runs" and mode == "forward-over-forward":  # refused by name
+        mode = "reverse-over-reverse"
     # arrays of points are for graphs of numbers; colored products are arrays
     batched = bool(rng.integers(2)) and form == "numbers" and not packed and way != "plain"
     if batched:
