@@ -34,8 +34,8 @@ from symad.numeric.targets.c_functions import NotInC
 from symad.numeric.targets.c_module import c_name
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.basic.sources import ArrayConstant
+from symad.ops.sparse.csr import CompressedRows
 from symad.stable import with_logistic
-from symad.transforms.seeding import total_size
 
 MAX_ENTRIES = 64
 """The most elements of all arguments and results together.
@@ -52,11 +52,17 @@ Origin: gcc 12 compiles 4,000 operations a second at -O1, so that this bounds it
 
 def is_small(graph: Graph) -> bool:
     """Whether a graph computes few numbers: few elements, few operations, no loops, and no index to check."""
-    nodes = (*graph.input_nodes, *graph.output_nodes)
-    if not all(is_concrete(node.shape) for node in graph.nodes) or total_size(nodes) > MAX_ENTRIES:
+    if not all(is_concrete(node.shape) for node in graph.nodes):
         return False
-    work = sum(max(int(flops(node.op, node)), int(size(node.shape))) for node in graph.nodes)
+    if sum(map(_stored, (*graph.input_nodes, *graph.output_nodes))) > MAX_ENTRIES:
+        return False
+    work = sum(max(int(flops(node.op, node)), _stored(node)) for node in graph.nodes)
     return work <= MAX_OPERATIONS and not any(inner_graphs(n.op) or _looks_up(n) for n in graph.nodes)
+
+
+def _stored(node: Node) -> int:
+    """The number of elements of an array; of a sparse matrix, of those that it stores."""
+    return len(node.op.columns) if isinstance(node.op, CompressedRows) else int(size(node.shape))
 
 
 def _looks_up(node: Node) -> bool:

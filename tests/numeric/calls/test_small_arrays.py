@@ -104,6 +104,16 @@ def test_arrays_are_read_without_python(packed) -> None:
     assert len(calls) <= 1, calls  # the function that makes the array of the result
 
 
+def test_sparse_results_have_the_structure_of_the_graph() -> None:
+    ring = np.eye(9) - np.roll(np.eye(9), 1, 1)
+    graph = symad.jacobian(symad.trace(lambda x: ring @ np.sin(x), [(9,)]), sparse=True)
+    kernel, x = lower(graph, "c"), np.linspace(-1, 1, 9)
+    first, second = kernel(x), kernel(2 * x)
+    assert first.nnz == 18 and not np.shares_memory(first.data, second.data)
+    np.testing.assert_allclose(first.toarray(), ring * np.cos(x), rtol=1e-15)
+    np.testing.assert_allclose(second.toarray(), ring * np.cos(2 * x), rtol=1e-15)
+
+
 def test_wrong_arguments_are_named() -> None:
     kernel = lower(symad.trace(lambda alpha, beta: alpha @ beta, [(2, 3), (3,)]), "c")
     with pytest.raises(ValueError, match=r"beta must have shape \(3,\), not \(4,\)"):
