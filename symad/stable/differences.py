@@ -20,7 +20,7 @@ from sympy.codegen.cfunctions import log1p
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
@@ -240,7 +240,7 @@ class Differences:
             return None
         if abs(k) > 1:
             d = mul(d, powers_between(a, b, abs(k)))
-        return d if k > 0 else neg(signed_product([(1, d), (-1, _power(a, -k)), (-1, _power(b, -k))]))
+        return d if k > 0 else neg(div(div(d, _power(a, -k)), _power(b, -k)))
 
     def _of_factors(self, a: Node, b: Node, depth: int) -> Node | None:
         """a − b for two factors that are no products."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 import sympy
 
 from symad.core.graph import Node
-from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
+from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_sum
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
@@ -154,10 +154,12 @@ def collected(*parts: Iterable[Term]) -> tuple[Terms, bool]:
 
 
 def product(coefficient: Number, factors: Monomial) -> Node:
-    """A term as a node; numerators first."""
-    ordered = sorted(factors, key=lambda pair: -pair[1])
-    parts = [(1 if k > 0 else -1, power(b, constant(abs(k)))) for b, k in ordered]
-    return signed_product([(1, constant(coefficient)), *parts])
+    """A term as a node. It is divided by one factor after the other, whose product may overflow."""
+    made = mul(constant(coefficient), *(power(b, constant(k)) for b, k in factors if k > 0))
+    for base, k in factors:
+        if k < 0:
+            made = div(made, power(base, constant(-k)))
+    return made
 
 
 def total(terms: Terms) -> Node:

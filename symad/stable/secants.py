@@ -17,7 +17,7 @@ import sympy
 from sympy.codegen.cfunctions import Cbrt, expm1, log1p
 
 from symad.core.graph import Node
-from symad.ops.basic.arithmetic import add, div, mul, neg, signed_product
+from symad.ops.basic.arithmetic import add, div, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
@@ -114,7 +114,7 @@ def softplus_form(u: Node, v: Node, d: Node) -> Node:
 
 
 def small(u: Node, v: Node, d: Node) -> Node:
-    """|d| < 1: exponentials of d are far from the ends of the range."""
+    """|d| < 1: v + d/2 is not rounded coarsely beside u and v, and exponentials of d do not overflow."""
     return compare("<", magnitude(d), ONE)
 
 
@@ -122,10 +122,10 @@ SECANTS: dict[Hashable, Secant] = {
     sympy.exp: Secant(exp_form),
     expm1: Secant(exp_form),
     sympy.log: Secant(log_form, log_condition),
-    sympy.sin: Secant(lambda u, v, d: mul(TWO, cos(add(v, half(d))), sin(half(d)))),
-    sympy.cos: Secant(lambda u, v, d: neg(mul(TWO, sin(add(v, half(d))), sin(half(d))))),
-    sympy.tan: Secant(lambda u, v, d: signed_product([(1, sin(d)), (-1, cos(u)), (-1, cos(v))])),
-    sympy.cot: Secant(lambda u, v, d: neg(signed_product([(1, sin(d)), (-1, sin(u)), (-1, sin(v))]))),
+    sympy.sin: Secant(lambda u, v, d: mul(TWO, cos(add(v, half(d))), sin(half(d))), small),
+    sympy.cos: Secant(lambda u, v, d: neg(mul(TWO, sin(add(v, half(d))), sin(half(d)))), small),
+    sympy.tan: Secant(lambda u, v, d: div(div(sin(d), cos(u)), cos(v))),
+    sympy.cot: Secant(lambda u, v, d: neg(div(div(sin(d), sin(u)), sin(v)))),
     sympy.atan: Secant(lambda u, v, d: apply(sympy.atan, div(d, add(ONE, mul(u, v)))), atan_condition),
     sympy.sinh: Secant(
         lambda u, v, d: mul(TWO, apply(sympy.cosh, add(v, half(d))), apply(sympy.sinh, half(d))), small
