@@ -118,8 +118,8 @@ class Differences:
     def _difference(self, u: Node, v: Node, depth: int) -> Node | None:
         mine, other = self.forms.terms(u), self.forms.terms(v)
         terms, met = collected(mine, [(-c, m) for c, m in other])
-        if not terms or len(terms) > MAX_TERMS or not (met or len(terms) <= 2):
-            return None
+        if not terms or (len(terms) > 2 and not (met and len(terms) < max(len(mine), len(other)))):
+            return None  # what is not shorter would be computed twice
         made, changed = self._combined(terms, depth - 1) if depth else (terms, False)
         return total(made) if (met or changed or len(made) == 1) and made else None
 
