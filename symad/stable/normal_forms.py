@@ -69,23 +69,23 @@ class Forms:
         self.products: dict[Node, Term] = {}
         self.sums: dict[Node, tuple[Term, ...]] = {}
 
-    def monomial(self, node: Node) -> Term:
+    def monomial(self, node: Node, depth: int = MAX_FACTORS) -> Term:
         """The coefficient and the monomial of a product; a product of many factors is one factor."""
         found = self.products.get(node)
         if found is None:
-            found = self._monomial(plain(node))
+            found = self._monomial(plain(node), depth) if depth else (1, frozenset([(node, 1)]))
             if len(found[1]) > MAX_FACTORS:
                 found = 1, frozenset([(node, 1)])
             self.products[node] = found
         return found
 
-    def _monomial(self, node: Node) -> Term:
+    def _monomial(self, node: Node, depth: int) -> Term:
         op = node.op
         if type(op) is Mul:
             coefficient: Number = 1
             powers: dict[Node, int] = {}
             for p, factor in zip(op.powers, node.args, strict=True):
-                c, m = self.monomial(factor)
+                c, m = self.monomial(factor, depth - 1)
                 if p < 0 and not c:
                     return 1, frozenset([(node, 1)])
                 if c != 1:
@@ -94,12 +94,12 @@ class Forms:
                     powers[base] = powers.get(base, 0) + p * k
             return coefficient, frozenset([pair for pair in powers.items() if pair[1]])
         if type(op) is Add and len(node.args) == 1:
-            c, m = self.monomial(node.args[0])
+            c, m = self.monomial(node.args[0], depth - 1)
             return c * op.signs[0], m
         if type(op) is Pow:
             exponent = constant_value(node.args[1])
             if type(exponent) is int and 2 <= exponent <= MAX_POWER:
-                c, m = self.monomial(node.args[0])
+                c, m = self.monomial(node.args[0], depth - 1)
                 return c**exponent, frozenset([(base, k * exponent) for base, k in m])
         if type(op) is Apply and op.head in PARITY:
             return self._of_parity(op.head, node)

@@ -6,9 +6,11 @@ import sympy
 
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, Mul, signed_sum
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.normal_forms import head_of
-from symad.stable.products import better_product
+from symad.stable.products import PRODUCTS, better_product
 
 
 class Rows:
@@ -17,6 +19,7 @@ class Rows:
     def __init__(self, last: bool) -> None:
         """Nothing is known."""
         self.last, self.differences = last, Differences(last)
+        self.held: dict[Node, bool] = {}
 
     def better(self, node: Node) -> Node:
         """The sum, product or logarithm in its stable form; other nodes unchanged."""
@@ -30,9 +33,22 @@ class Rows:
                 made = difference_of_squares(node.op, node.args)
         elif self.last and head_of(node) is sympy.log:
             made = self.differences.logarithm(node.args[0])
-        elif type(node.op) is Mul:
+        elif type(node.op) is Mul and self._holds(node):
             made = better_product(node, self.differences.forms, self.last)
         return node if made is None else made
+
+    def _holds(self, node: Node) -> bool:
+        """Whether a function that has rows is a factor; listing the factors costs more."""
+        found = self.held.get(node)
+        if found is None:
+            op = node.op
+            if type(op) is Apply:
+                found = op.head in PRODUCTS
+            else:
+                inside = type(op) in (Mul, Pow) or (type(op) is Add and len(node.args) == 1)
+                found = inside and any([self._holds(a) for a in node.args])
+            self.held[node] = found
+        return found
 
 
 def complement(node: Node) -> Node | None:

@@ -22,6 +22,7 @@ from symad.stable.secants import COMPLEMENTS, REFLECTIONS, SECANTS, guarded, pow
 A, U, V = (input_node(sp.Symbol(name, real=True)) for name in "auv")
 TESTED = {
     "log": "logarithms of products",
+    "sin": "half angles",
     "cos": "half angles",
     "sec": "half angles",
     "7/5": "logarithms of products",
