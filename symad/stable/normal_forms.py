@@ -117,7 +117,12 @@ class Forms:
         """The terms of a sum, of sums in it, and of multiples of sums."""
         found = self.sums.get(node)
         if found is None:
-            found = self.sums[node] = tuple(self._terms(plain(node), depth))
+            found = tuple(self._terms(plain(node), depth))
+            if (
+                len(found) > MAX_TERMS
+            ):  # terms of terms are kept: chains of sums would be listed again and again
+                found = (self.monomial(node),)
+            self.sums[node] = found
         return found
 
     def _terms(self, node: Node, depth: int) -> Iterable[Term]:
