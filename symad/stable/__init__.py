@@ -3,8 +3,9 @@
 `stabilize` rewrites a graph before it is evaluated in floating point. `smooth` rewrites a graph before
 differentiation: the derivative of log Σ exp(x) contains a softmax, that of its operands a quotient ∞/∞.
 
-The tables are `secants` (differences and sums of functions), `products`, and the logarithms in `exponentials`.
-`differences` is the engine of sums on the normal forms of `normal_forms`, `removable` adds Taylor pieces.
+The tables are `secants` (differences and sums of functions), `products`, and the logarithms in
+`exponentials`. `differences` is the engine of sums on the normal forms of `normal_forms`, `removable` adds
+Taylor pieces.
 """
 
 from __future__ import annotations
