@@ -119,7 +119,13 @@ heavy = sum(sp.sin(a * b) * sp.exp(b * c) for a, b, c in zip(xs, xs[1:], xs[2:])
 
 READY_THEN_RUN = """
 import sys, symad_command
-print("ready", flush=True)
+
+class Ready:  # said when the import of symad begins
+    def find_spec(self, name, *others):
+        if name == "symad":
+            print("ready", flush=True)
+
+sys.meta_path.insert(0, Ready())
 sys.exit(symad_command.main(sys.argv[1:]))
 """
 
