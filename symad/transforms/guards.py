@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -18,7 +19,7 @@ import sympy
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import chosen, jvp
 from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add_tangents
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add_tangents, mul
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
@@ -221,8 +222,11 @@ def _linear(node: Node, factor: Any) -> Counter[Node]:
         for sign, term in zip(node.op.signs, node.args, strict=True):
             total.update(_linear(term, factor * sign))
         return total
-    value = constant_value(node.args[0]) if isinstance(node.op, Mul) and node.op.powers == (1, 1) else None
-    return Counter({node: factor}) if value is None else _linear(node.args[1], factor * value)
+    if isinstance(node.op, Mul) and set(node.op.powers) == {1} and len(node.args) > 1:
+        value = constant_value(node.args[0])
+        if isinstance(value, (int, float, Fraction)):
+            return _linear(mul(*node.args[1:]), factor * value)
+    return Counter({node: factor})
 
 
 def _alive_moved(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
