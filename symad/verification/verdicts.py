@@ -113,7 +113,7 @@ def _verdict(pair: Pair, found: PairResult, result: Result, seen: Seen) -> Verdi
         reason = f"only for {_drawn(result)}: of other values nothing is known"
     if not found.certain.all():
         reason = _why_undecided(found, result, seen)
-    lacking = bool(seen.agreed) and not found.certain.all()
+    lacking = not found.certain.all() and (bool(seen.agreed) or not seen.looked)
     return Verdict(status, _tested_claim(found, result), found.log2_bound, reason=reason, lacking=lacking)
 
 
