@@ -183,9 +183,9 @@ def _sparse_or_dense(entries: Sequence[Array], structure: csr_array) -> csr_arra
         matrix = copy.copy(structure)
         matrix.data = values
         return matrix
-    places = structure.tocoo().coords
+    places = structure.tocoo()
     dense = np.zeros((*values.shape[:-1], *structure.shape), dtype=values.dtype)
-    dense[(..., *places)] = values
+    dense[..., places.row, places.col] = values
     return dense
 
 

@@ -47,11 +47,11 @@ def sparse_product(a: sparray, x: Node) -> Node:
         )
     entries = a.tocoo()
     entries.sum_duplicates()
-    terms = gather(x, array_constant(entries.coords[-1].astype(np.int64)))
+    terms = gather(x, array_constant(entries.col.astype(np.int64)))
     factors = array_constant(np.asarray(entries.data))
     if len(x.shape) == 2:
         factors = broadcast_axes(factors, terms.shape, (0,))
-    rows = entries.coords[0] if len(a.shape) == 2 else np.zeros(entries.nnz)
+    rows = entries.row if len(a.shape) == 2 else np.zeros(entries.nnz)
     length = int(a.shape[0]) if len(a.shape) == 2 else 1
     y = Node.of(ScatterAdd(length), (array_constant(rows.astype(np.int64)), mul(factors, terms)))
     return y if len(a.shape) == 2 else reshape(y, y.shape[1:])
