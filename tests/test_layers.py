@@ -358,7 +358,6 @@ OTHER_TEXT = {
     "numeric/scale/engines.py": "names of files",
     "numeric/scheduling/roles.py": "names that users give",
     "numeric/listing.py": "cells of a table in Markdown",
-    "numeric/solvers/minimize.py": "names of methods",
     "numeric/targets/pasting.py": "names of modules",
     "numeric/targets/target.py": "names of modules",
     "gpu/device_formulas.py": "SymPy's replace",

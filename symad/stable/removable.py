@@ -92,12 +92,14 @@ def variable_of(total: Node) -> Node | None:
 
 def _cancels_at(total: Node, t: Node, value: float) -> bool:
     """Whether the sum is much smaller than one of its terms."""
+    assert isinstance(total.op, Add)
     known: dict[Node, Any] = {t: value}
     with np.errstate(all="ignore"):
         parts = [_value(a, known) for a in total.args]
-    if not all(part is not None and isfinite(part) for part in parts):
+    finite = [part for part in parts if part is not None and isfinite(part)]
+    if len(finite) < len(parts):
         return False
-    signed = [sign * part for sign, part in zip(total.op.signs, parts, strict=True)]  # type: ignore[attr-defined]
+    signed = [sign * part for sign, part in zip(total.op.signs, finite, strict=True)]
     return abs(sum(signed)) < max(map(abs, signed)) / 16
 
 

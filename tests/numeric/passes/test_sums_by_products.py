@@ -35,7 +35,7 @@ def test_sums(shape, axes, product, backend, dtype):
     summed = x.size / max(np.size(wanted), 1)
     bound = summed * np.finfo(dtype).eps / 2 * sizes  # of the rounding of additions in any order
     for given in (x, np.asfortranarray(x)):
-        assert kernel(given).shape == np.shape(wanted)
+        assert np.shape(kernel(given)) == np.shape(wanted)
         assert (np.abs(kernel(given) - wanted) <= bound).all()
     assert ("ones_1" in kernel.source) is product
     assert (".sum(" in kernel.source) is not product
