@@ -4,7 +4,8 @@ A pytest plugin. With ``--costs=FILE`` each process of a run counts the CPU seco
 included. The run ends with a table and writes ``FILE``: a JSON object with the number of tests of each
 outcome, all CPU seconds, and those of each test (whole, and without fixtures). With ``--budget=SECONDS`` the
 run fails if it takes more than one and a half times as much, collection included, or if one test takes over
-`MOST` seconds. Fixtures are not counted for the second limit: they prepare what several tests use.
+`MOST` seconds. Fixtures do not count for the second limit: they prepare what several tests use. Nor does what
+symad loads on first use: each process of such a run uses it once before its tests.
 """
 
 from __future__ import annotations
@@ -37,6 +38,21 @@ def pytest_configure(config):
         config.pluginmanager.register(Costs(config), "symad-costs")
 
 
+def use_once():
+    """Differentiates, certifies and lowers one function, so that rules and libraries are loaded."""
+    import sympy
+
+    import symad
+    from symad.numeric import lower
+
+    x, y = sympy.symbols("x y", real=True)
+    f = sympy.exp(-(x**2)) * sympy.sin(y) + sympy.gamma(2 + y**2) + sympy.besselj(1, x)
+    symad.check(sympy.exp(x) * y)
+    for backend in ("numpy", "c", "runs"):
+        lower(symad.hessian(f), backend)(0.5, 0.5)
+    lower(symad.gradient(symad.trace(lambda a: (a @ a).sum(), [(3, 3)])), "numpy")
+
+
 class Costs:
     """The counter of one process; the process that a person started adds up."""
 
@@ -45,6 +61,10 @@ class Costs:
         self.began = cpu()
         self.tests = {}
         self.workers = 0.0
+
+    def pytest_collection_finish(self, session):
+        if getattr(session, "items", ()) and not self.config.getoption("numprocesses", None):
+            use_once()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid, location):

@@ -3,7 +3,8 @@
 A pytest plugin. Three rules say which tests are thorough:
 
 - a test or a file is marked ``thorough``;
-- ``@pytest.mark.sample(k)`` on a parametrized test: k of its cases, evenly spaced, are in the first tier;
+- ``@pytest.mark.sample(k)`` on a parametrized test: k cases, evenly spaced, are in the first tier; with
+  ``without=("word", ...)`` none of those whose names contain such a word;
 - a test with several axes of parameters: the first tier has a cover, in which each value of each axis occurs.
 
 So the first tier meets each op, backend and model, and the second tier all combinations. A file that is
@@ -21,7 +22,7 @@ WHOLE_FILE = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.thorough\b", re.MU
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "sample(count): cases of a parametrized test that `make test` runs")
+    config.addinivalue_line("markers", "sample(count, without=()): cases that `make test` runs")
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -49,10 +50,12 @@ def pytest_collection_modifyitems(items):
 def representative(group):
     """Positions of the cases of one parametrized test that the first tier runs."""
     sample = group[0].get_closest_marker("sample")
-    if sample is not None:
-        (count,) = sample.args
-        return spread(len(group), count)
-    return cover([axes(item) for item in group])
+    if sample is None:
+        return cover([axes(item) for item in group])
+    words = sample.kwargs.get("without", ())
+    quick = [k for k, item in enumerate(group) if not any(word in item.name for word in words)]
+    (count,) = sample.args or (len(quick),)
+    return [quick[k] for k in spread(len(quick), count)]
 
 
 def axes(item):

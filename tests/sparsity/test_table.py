@@ -52,7 +52,7 @@ OPTIMAL_COLUMNS = [
 ]
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(16, without=("5-point 20",))
 @pytest.mark.parametrize(
     ("matrix", "optimum"), [c[1:] for c in OPTIMAL_COLUMNS], ids=[c[0] for c in OPTIMAL_COLUMNS]
 )

@@ -129,7 +129,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6, without=("transformer", "state space"))
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 1e-3)])
 @pytest.mark.parametrize("name", CASES)

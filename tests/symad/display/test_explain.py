@@ -322,7 +322,7 @@ def scalar_examples():
                 yield pytest.param(Graph(inputs, (total,)), id=f"{cls.__name__} {k}", marks=marks)
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(16, without=("AttentionSecond",))
 @pytest.mark.parametrize("graph", list(scalar_examples()))
 def test_every_op_in_every_table(graph):
     """Gradients and Hessian-vector products of the tables are those of the transformations."""

@@ -111,6 +111,7 @@ def test_products(head: Any) -> None:
         assert status(made, written) in {*expected(str(head)), *expected(str(row.other))}, row
 
 
+@pytest.mark.sample(without=("logs",))
 @pytest.mark.parametrize("name", FORMULAS)
 def test_formulas_are_equal_to_their_stable_forms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine as a whole: pairs, common factors, conditions; without Taylor pieces, which are rounded."""

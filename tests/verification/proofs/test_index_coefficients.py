@@ -51,7 +51,7 @@ TERMS = {
 }
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(9, without=("factorial", "Hermite"))
 @pytest.mark.parametrize("name", TERMS)
 def test_values_and_slopes(name):
     term = TERMS[name]

@@ -305,6 +305,7 @@ def lying(pairs, seed, budget, meter):
     return Result(tuple(PairResult(o, o, -100.0, "free", (7,)) for o in ones), seed, (7,), ())
 
 
+@pytest.mark.thorough
 def test_an_identity_test_that_calls_all_equal_is_not_believed(monkeypatch):
     monkeypatch.setattr("symad.verification.verdicts.compare_nodes", lying)
     assert symad.equal(sp.sin(x) * y, sp.sin(x) * y + Rational(1, 10**9)).status == "refuted"

@@ -97,6 +97,7 @@ def test_as_code(name: str, backend: str) -> None:
         np.testing.assert_allclose(found, curvature(name) * np.eye(2), rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["Gauss", "Matérn 5/2"])
 def test_of_all_distances(name: str) -> None:
     """A Gram matrix K_ij = F(‖x_i − x_j‖), whose diagonal is at 0: against differences of 50 digits."""
