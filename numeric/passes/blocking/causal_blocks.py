@@ -24,7 +24,7 @@ from symad.numeric.passes.blocking.aligned_axes import (
     resized,
     result_axis,
 )
-from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
+from symad.ops.arrays.softmax import LogSoftmaxCotangent, LogSoftmaxTangent, Softmax, SoftmaxTangent
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
@@ -143,6 +143,15 @@ def _keeps_zero(node: Node, columns: dict[Node, int], zero: set[Node]) -> bool:
     return isinstance(op, Add) and all(a in zero for a in node.args)
 
 
+def _sums_inside(node: Node, hidden: set[Node], zero: set[Node]) -> bool:
+    """Whether the sums of a softmax, or of its derivatives, have no term outside of the triangle."""
+    if isinstance(node.op, Softmax):
+        return node.args[0] in hidden
+    if isinstance(node.op, (SoftmaxTangent, LogSoftmaxTangent)):  # Σ p t
+        return node.args[0] in zero
+    return isinstance(node.op, LogSoftmaxCotangent) and node.args[1] in zero  # Σ t
+
+
 def _right(order: Sequence[Node], columns: dict[Node, int], masks: set[Node], outputs: Nodes) -> bool:
     """Whether every array that is summed over the columns or leaves the loop is 0 outside of the triangle."""
     hidden: set[Node] = set()
@@ -164,10 +173,10 @@ def _right(order: Sequence[Node], columns: dict[Node, int], masks: set[Node], ou
             elif other == 0:
                 zero.add(node)
         elif isinstance(op, ALONG) and columns[node] in op.axes:
-            known = hidden if isinstance(op, Softmax) else zero
-            if not isinstance(op, (Softmax, SoftmaxTangent)) or args[0] not in known:
+            if not _sums_inside(node, hidden, zero):
                 return False
-            zero.add(node)
+            if isinstance(op, (Softmax, SoftmaxTangent)) or all(a in zero for a in args):
+                zero.add(node)
         elif _keeps_zero(node, columns, zero):
             zero.add(node)
     return all(n in zero for n in outputs if n in columns)
