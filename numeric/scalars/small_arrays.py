@@ -52,7 +52,7 @@ Origin: gcc 12 compiles 4,000 operations a second at -O1, so that this bounds it
 
 def is_small(graph: Graph) -> bool:
     """Whether a graph computes few numbers: few elements, few operations, no loops, and no index to check."""
-    if not all(is_concrete(node.shape) for node in graph.nodes):
+    if not all(is_concrete(node.shape) for node in (*graph.input_nodes, *graph.nodes)):
         return False
     if sum(map(_stored, (*graph.input_nodes, *graph.output_nodes))) > MAX_ENTRIES:
         return False

@@ -31,7 +31,6 @@ from symad.ops.basic.sources import Dimension, constant
 from symad.verification.accept import LOOKED, Seen
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
-from symad.verification.depending import depending
 from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, Verdict, certain
 from symad.verification.guard import inspect
 from symad.verification.large_arrays import one_by_one, without_elements
@@ -46,6 +45,7 @@ from symad.verification.proof.with_proofs import (
 )
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.rewriting.restated.by_one_element import by_one_element
+from symad.verification.terms.depending import depending
 from symad.verification.values.find_values import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
 from symad.verification.values.points import is_zero
@@ -328,11 +328,11 @@ def _at_sizes(
 
 def _by_one_element(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict:
     """The verdict for all sizes where one element stands for all, and the identity test calls it equal."""
-    sides = by_one_element((pair.left, pair.right)) if (verdict.status == "measured").all() else None
+    sides = by_one_element(pair.asked) if (verdict.status == "measured").all() else None
     if sides is None or any(isinstance(n.op, Dimension) for n in topological(sides)):
         return verdict
     comparison = replace(pair.comparison, derivative=None)
-    alone = replace(pair, comparison=comparison, left=sides[0], right=sides[1], function=())
+    alone = Pair(comparison, pair.name, *sides, place=pair.place)  # the domain is a condition in both sides
     (one,), _ = judge.decide([alone], seed)
     if one.status != "tested":
         return verdict

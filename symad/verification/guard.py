@@ -33,7 +33,6 @@ from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.accept import Seen
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
 from symad.verification.certificate.witness import Witness, digits_of, in_order
-from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.goals import Pair
@@ -52,6 +51,7 @@ from symad.verification.points import (
 from symad.verification.quotients import Quotients
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.positive_domains import is_partial
 from symad.verification.values.balls import (

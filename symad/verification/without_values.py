@@ -19,11 +19,11 @@ from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import sqrt
 from symad.verification.certificate.certificate import Entry
-from symad.verification.depending import depending
 from symad.verification.fields.prime_fields import Array
 from symad.verification.goals import Pair, Verdict
 from symad.verification.large_arrays import MAX_ELEMENTS, is_fixed, largest, nothing_known
 from symad.verification.measuring.user_rules import is_users
+from symad.verification.terms.depending import depending
 from symad.verification.values.boxes import domain_margins
 from symad.verification.values.find_values import (
     MOST_ELEMENTS,

@@ -28,8 +28,8 @@ from symad.ops.elementwise.selection import Compare, Logic
 from symad.transforms.cotangents import fresh_seed, transpose_linear
 from symad.transforms.tangents import dense, push
 from symad.verification.checker.proofs import DAMAGE
-from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.terms.depending import depending
 from symad.verification.values.find_values import large_points
 from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.values.points import points

@@ -17,12 +17,12 @@ from symad.verification.certificate.certificate import STATUSES, Certificate, Co
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.checker.writing_out import RULES
-from symad.verification.depending import depending
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.readings import read
 from symad.verification.proof.whole_proofs import Found, find
+from symad.verification.terms.depending import depending
 
 REPLAYED = "equal by a proof that the checker replays"
 

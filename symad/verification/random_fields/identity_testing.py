@@ -28,7 +28,6 @@ from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Budget, Meter, OutOfBudget, Unsupported
-from symad.verification.depending import depending
 from symad.verification.fields.integer_inputs import all_choices, integer_inputs, reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.random_fields.cut_radicands import has_roots_of_sums
@@ -53,6 +52,7 @@ from symad.verification.rewriting.restated.by_regions import with_known_signs
 from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.restated.by_substitution import cases_of
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
+from symad.verification.terms.depending import depending
 from symad.verification.terms.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.values.scouting import have_values, visibly_different
 

@@ -497,7 +497,7 @@ def test_an_undefined_function_can_be_registered():
     assert symad.hessian(graph)(0.3, 2.0)[0] == pytest.approx([-np.sin(0.3) * 2, np.cos(0.3)])
     assert "fdiff" not in vars(f)  # the class stays as it was given
     assert f(x, y).diff(y) == sympy.Derivative(f(x, y), y)
-    assert symad.check(f(x, y) * y, [x, y]).status in ("tested", "proved")
+    assert symad.check(f(x, y) * y, [x, y]).status == "measured"  # the rules were sampled, not proved
     with mpmath.workdps(30):
         assert abs(graph(mpmath.mpf("0.3"), mpmath.mpf(2)) - 2 * mpmath.sin(mpmath.mpf("0.3"))) < 1e-28
 

@@ -10,9 +10,9 @@ from symad.core.graph import Graph
 from symad.models.layers.parameters import trace_model
 from symad.models.transformers.transformer import Transformer
 from symad.verification.certificate.certificate import Comparison
+from symad.verification.goals import Pair, certain
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.values.ranges import always_exist
-from symad.verification.verdicts import Pair, certain
 
 x, y = Symbol("x", real=True), Symbol("y", real=True)
 p = Symbol("p", positive=True)
