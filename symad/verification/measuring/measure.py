@@ -170,10 +170,11 @@ def measure(
         return entries, [loss for w in found for loss in w.losses if w.wrong is None]
     far = [*far_points(nodes, task.integers, outputs), *each_far(nodes, task.integers, directions)]
     special = special_directions(directions, [p for _, p in ordinary if task.inside(p)][:FEW])
-    turning = (("turning", point) for point in turning_points(outputs, task.integers))
-    found = _visited(task, [*ordinary, *special, *far, *turning], False)
+    turning = [("turning", point) for point in turning_points(outputs, task.integers)]
+    tried = [*ordinary, *special, *far, *turning]
+    found = _visited(task, tried, False)
     if not any(w.wrong or w.stopped or w.stuck or w.unsteady for w in found):
-        _sampled(task, seed, found)
+        _sampled(task, seed, found, tried)
     entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
     if hostile and not any(e.status == "refuted" for e in entries):
@@ -182,15 +183,16 @@ def measure(
     return entries, losses
 
 
-def _sampled(task: Task, seed: int, found: Sequence[Found]) -> None:
-    """Measure at the points of a seed at which floats differ."""
-    tried = rows(task.outputs, task.reference.input_nodes, seed)
+def _sampled(task: Task, seed: int, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]]) -> None:
+    """Measure at the points of a seed at which floats differ; ``before`` are those that were measured."""
+    drawn = rows(task.outputs, task.reference.input_nodes, seed)
     outputs = task.reference.output_nodes
-    points, count = suspicious(outputs, partial(_called, task), tried, task.inside)
+    points, count = suspicious(outputs, partial(_called, task), drawn, task.inside)
     known = [(w.best, w.alive, w.largest, dict(w.regions)) for w in found]
     for w in found:
         w.sampled = count
-    _visited(task, [(SAMPLED if is_moderate(p) else "far", p) for p in points], False, found)
+    named = [(SAMPLED if is_moderate(p) else "far", p) for p in points]
+    _visited(task, named, False, found, [p for _, p in before])
     for w, (best, alive, largest, regions) in zip(found, known, strict=True):
         w.best, w.alive, w.largest, w.regions = best, alive, largest, regions  # suspicious points show less
 
@@ -200,12 +202,19 @@ def _visited(
     tried: Iterable[tuple[str, FloatPoint]],
     extreme: bool,
     known: Sequence[Found] | None = None,
+    usual: Sequence[FloatPoint] = (),
 ) -> Sequence[Found]:
-    """What is found at some points, as far as the budget goes."""
+    """What is found at some points, as far as the budget goes.
+
+    The first of the usual points, by default of those that are visited, tell what turns at every point;
+    points at which floats differ may all lie on one kink.
+    """
     found = [Found() for _ in task.outputs] if known is None else known
     try:
         with Guard(task.meter):
-            _visit(task, [(kind, p) for kind, p in tried if task.inside(p)], found, extreme)
+            inside = [(kind, p) for kind, p in tried if task.inside(p)]
+            usual = [p for p in usual if task.inside(p)] or [p for _, p in inside]
+            _visit(task, inside, found, extreme, usual[:3])
     except OutOfBudget:
         for w in found:
             w.stopped = task.meter.used_up
@@ -213,11 +222,15 @@ def _visited(
 
 
 def _visit(
-    task: Task, tried: Sequence[tuple[str, FloatPoint]], found: Sequence[Found], extreme: bool
+    task: Task,
+    tried: Sequence[tuple[str, FloatPoint]],
+    found: Sequence[Found],
+    extreme: bool,
+    usual: Sequence[FloatPoint],
 ) -> None:
     """Compare at the points at which an exact value exists and no kink is close."""
     nodes = all_nodes(*task.outputs)
-    always = close_everywhere(nodes, [exactly(p) for _, p in tried[:3]])
+    always = close_everywhere(nodes, [exactly(p) for p in usual])
     later = []
     for kind, point in tried:
         if all(w.wrong is not None for w in found):

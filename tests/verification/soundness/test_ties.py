@@ -185,3 +185,21 @@ def test_what_may_be_zero_on_an_open_set(expression):
 )
 def test_what_is_zero_on_no_open_set(expression):
     assert not may_vanish(expression)
+
+
+TAKEN_AT_TIES = {
+    "first of the largest": (np.max, [(2,)], lambda v: np.eye(2)[np.argmax(v)]),
+    "ramp": (lambda v: np.sum(np.maximum(v, 0)), [(2,)], lambda v: (v >= 0) * 1.0),
+    "larger of two": (
+        lambda v, w: np.sum(np.maximum(v, w)), [(2,), (2,)], lambda v, w: ((v >= w) * 1.0, (v < w) * 1.0)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKEN_AT_TIES)
+def test_any_slope_may_be_taken_at_ties(name):
+    """The only points at which floats differ are ties, where the function has no derivative."""
+    f, shapes, slope = TAKEN_AT_TIES[name]
+    graph = symad.trace(f, inputs=shapes)
+    for seed in range(3):
+        assert symad.verify(graph, gradient=slope, hostile=False, seed=seed).status == "measured"
