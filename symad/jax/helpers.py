@@ -49,6 +49,20 @@ def _softmax(x: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     return made / made.sum(axis=axes, keepdims=True)
 
 
+def _log_softmax_tangent(p: jax.Array, t: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    t = t - np.where(p > 0.9, t, 0).sum(axis=axes, keepdims=True)
+    return t - (p * t).sum(axis=axes, keepdims=True)
+
+
+def _softmax_tangent(p: jax.Array, t: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    return p * _log_softmax_tangent(p, t, axes)
+
+
+def _log_softmax_cotangent(p: jax.Array, t: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    bar = np.where(p > 0.9, 0, t - p * t.sum(axis=axes, keepdims=True))
+    return np.where(p > 0.9, -bar.sum(axis=axes, keepdims=True), bar)
+
+
 def _indices(values: jax.Array, length: int) -> jax.Array:
     """Integral numbers in 0 … length − 1 as integers; ``length`` for all other values."""
     values = np.asarray(values)
