@@ -151,7 +151,7 @@ def test_truth_values_are_true_or_false(backend):
     larger, product, positive = kernel(*points)
     assert larger.dtype == positive.dtype == bool and product.dtype == float
     assert larger.tolist() == [True, False, True] and positive.tolist() == [False, True, True]
-    assert isinstance(lower(symad.trace(lambda x: x > 0, inputs=[x]), backend=backend)(0.0), (bool, np.bool))
+    assert isinstance(lower(symad.trace(lambda x: x > 0, inputs=[x]), backend=backend)(0.0), (bool, np.bool_))
 
 
 @pytest.mark.parametrize("given", [2.0, np.array(2.0), np.float32(2), 2])
