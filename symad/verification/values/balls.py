@@ -198,6 +198,17 @@ def _quotient(a: Ball, b: Ball) -> Ball:
     return _known(a.value / b.value) if a.value.is_finite() else _product(a, Ball(arb(sign)))
 
 
+def _whole_power(b: flint.arb, n: int) -> flint.arb:
+    """bⁿ of an integer; Arb's own power of a ball around 0 is NaN."""
+    if n < 0 or not b.contains(0):
+        return b**n
+    if n == 0:
+        return arb(1)
+    largest = b.abs_upper()
+    bound = largest**n if largest > 0 else arb(0)
+    return bound.union(arb(0) if n % 2 == 0 else -bound)
+
+
 def _compare(relation: str, a: Any, b: Any) -> Any:
     """The truth of a relation; a `NoTruth` where there is none, or the balls overlap."""
     a, b = strict(a), strict(b)
@@ -269,7 +280,7 @@ class Balls(Domain["Ball | int"]):
         if e.is_exact() and e.is_integer():
             if e < 0 and b.contains(0):
                 return NOTHING if sign_of(b) == 0 else NOT_KNOWN
-            return _known(b ** int(e.unique_fmpz())) if abs(e) < 1 << 40 else NOT_KNOWN
+            return _known(_whole_power(b, int(e.unique_fmpz()))) if abs(e) < 1 << 40 else NOT_KNOWN
         if b > 0:
             return _known(b**e)
         if b < 0 and not e.contains_integer():

@@ -1,11 +1,13 @@
 """What stands before every verdict: strict values at points that no engine chose; claims that are data."""
 
 from fractions import Fraction
+from math import prod
 
 import mpmath
 import numpy as np
 import pytest
 import sympy as sp
+from flint import arb
 from sympy import Abs, Max, Min, Piecewise, Rational, log, sqrt
 
 import symad
@@ -14,7 +16,7 @@ from symad.errors import ShapeError
 from symad.verification.points import PointSet
 from symad.verification.random_fields.identity_testing import Result
 from symad.verification.random_fields.runs import PairResult
-from symad.verification.values.balls import NONE, UNKNOWN, VALUE, ball_values
+from symad.verification.values.balls import NONE, UNKNOWN, VALUE, Ball, Balls, ball_values
 from tests.pairs.generate import Tally, pairs
 
 x, y = sp.symbols("x y", real=True)
@@ -66,6 +68,15 @@ def test_what_is_0_by_an_identity_alone_is_not_known():
     assert strict(sqrt(hidden), x=Fraction(5, 8))[0] == UNKNOWN
     assert strict(Piecewise((1, hidden > 0), (2, True)), x=Fraction(5, 8))[0] == UNKNOWN
     assert strict(Piecewise((1, hidden > 0), (1, True)), x=Fraction(5, 8)) == (VALUE, 1)
+
+
+@pytest.mark.parametrize("n", range(5))
+def test_powers_of_balls_around_0_hold_the_powers_of_their_numbers(n):
+    for ball in (arb(0, 1), arb(1, 3), arb("0", "1e-200")):
+        found = Balls().power(Ball(ball), Ball(arb(n)))
+        assert found.mark == VALUE
+        for number in (ball.lower(), ball.upper(), arb(0)):
+            assert found.value.contains(prod([number] * n, start=arb(1)))
 
 
 @pytest.mark.parametrize("head", [
@@ -162,7 +173,9 @@ def test_what_is_wrong_on_an_open_set_is_not_certified(name):
 
 
 def test_a_difference_is_told_at_a_point_of_short_numbers():
-    made = WRONG["a mask"]()
+    left = symad.trace(lambda z, c: np.logaddexp(np.where(c > 0, z, -np.inf), 0.0), [(), ()])
+    right = symad.trace(lambda z, c: np.where(c > 0, np.logaddexp(z, 0.0), 7.0), [(), ()])
+    made = symad.equal(left, right, seed=1)
     assert made.status == "refuted"
     assert all(len(text) < 10 for text in made.witness.point.values())
 
