@@ -21,7 +21,7 @@ from symad.core.questions import chosen, transpose
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum, sum_axes
-from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.shaping import Broadcast, ShapingOp
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.radius import inside
@@ -195,6 +195,8 @@ def carried(condition: Node | None, node: Node, k: int) -> Node | None:
     arg = node.args[k]
     if isinstance(node.op, ElementwiseOp):
         return condition if len(arg.shape) == len(condition.shape) else somewhere(condition)
+    if isinstance(node.op, Broadcast) and condition.op == node.op and condition.args[0].shape == arg.shape:
+        return condition.args[0]  # the same for all elements that one of the argument becomes
     if moves_elements(node) and condition.shape == node.shape:
         flags = tuple(i == k for i in range(len(node.args)))
         count = transpose(node.op, node, indicator(condition), flags)[k]

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import sympy
@@ -120,7 +121,22 @@ class Guards:
 
 def masks_entering(condition: Node, node: Node) -> bool:
     """True if a condition on the elements of a node is also one on the elements of its arguments."""
-    return not node.op.linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
+    linear = node.op.linear or _is_multiple(node)
+    return not linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
+
+
+def _is_multiple(node: Node) -> bool:
+    """Whether a node is a number times another, which is not divided by."""
+    if not isinstance(node.op, Mul):
+        return False
+    rest = [p for p, a in zip(node.op.powers, node.args, strict=True) if not _is_finite_number(a)]
+    zero = any(p < 0 and constant_value(a) == 0 for p, a in zip(node.op.powers, node.args, strict=True))
+    return rest == [1] and not zero
+
+
+def _is_finite_number(node: Node) -> bool:
+    value = constant_value(node)
+    return isinstance(value, (int, Fraction)) or (isinstance(value, float) and isfinite(value))
 
 
 def _steep(order: Sequence[Node], infinite: Collection[Node]) -> set[Node]:

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from symad.core.graph import ZERO, Node, Tangent
 from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, mul, scale_tangent
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.radius import slope_of
+from symad.ops.elementwise.selection import Select
 from symad.transforms.guards import mask
 
 Rule = Callable[["tuple[Tangent, ...]"], Tangent]
@@ -72,6 +73,19 @@ class Radial:
             inner, used = self._inner[radius], self.uses.get(node)
             if used is not None and len(used.shape) in (0, len(radius.shape)):
                 inner = mask(used, inner)
-            through = scale_tangent(mul(multiple, slope_of(radius)), inner)
+            through = scale_tangent(mul(_without_mask_of(inner, multiple), slope_of(radius)), inner)
             self._whole[node] = add_tangents([own, through])
         return self._whole[node]
+
+
+def _without_mask_of(inner: Tangent, multiple: Node) -> Node:
+    """A number that is masked by a condition, without the mask where the tangent has the same one."""
+    if not (isinstance(inner, Node) and isinstance(inner.op, Select) and isinstance(multiple.op, Select)):
+        return multiple
+    (condition, *ours), (other, *theirs) = multiple.args, inner.args
+    if condition is not other:
+        return multiple
+    for here, there, kept in zip(ours, theirs, reversed(ours), strict=True):
+        if constant_value(here) == constant_value(there) == 0 and constant_value(kept) is not None:
+            return broadcast_to(kept, multiple.shape)
+    return multiple

@@ -105,22 +105,25 @@ class Limits:
         zero = vanishes(rest)
         if zero is None or not self._depends(rest, radius):
             return made
-        return select(logic("and", is_zero(radius), zero), self._limit(radius, rest), made)
+        limit = self._limit(radius, rest)
+        if limit is None:
+            return made
+        return select(logic("and", is_zero(radius), zero), limit, made)
 
     def _depends(self, rest: Node, radius: Node) -> bool:
         known = [rest] if rest in self.above else rest.args  # a product with one factor less is a new node
         return any(self.above.get(node, 0) & self.bits[radius] for node in known)
 
-    def _limit(self, radius: Node, rest: Node) -> Node:
-        """F''(0)/2, or F''(0) u."""
+    def _limit(self, radius: Node, rest: Node) -> Node | None:
+        """F''(0)/2, or F''(0) u; None if the product is 0 at 0 anyway, as sign u is, with all its slopes."""
         (slope,) = self.push_along(
             self._between(radius, rest),
             {radius: broadcast_to(constant(1), radius.shape)},
             self.guards,
             [rest],
         )
-        if not isinstance(slope, Node):
-            return constant(0)
+        if not isinstance(slope, Node):  # F' is a step
+            return None if isinstance(radius.op, Apply) else constant(0)
         return mul(slope, radius.args[0]) if isinstance(radius.op, Apply) else div(slope, constant(2))
 
     def _between(self, radius: Node, rest: Node) -> list[Node]:

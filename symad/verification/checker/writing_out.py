@@ -156,7 +156,7 @@ def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 
 
 def reduced(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
-    """exp(x)/Σ exp(x), its logarithm, log Σ exp(x); the tangent p (t − Σ p t) of p and t; an extreme."""
+    """exp(x)/Σ exp(x), its logarithm, log Σ exp(x); p (t − Σ p t), t − Σ p t, t − p Σ t; an extreme."""
     call, d, axes = w.terms.call, node.args[0].shape, node.op.axes
     rest = list(at) if len(at) < len(d) else [i for k, i in enumerate(at) if k not in axes]
     keys = [*(k for k in range(len(d)) if k not in axes), *axes]
@@ -164,8 +164,11 @@ def reduced(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     inner: list[Any] = [lambda *i, a=a: a(tuple([(*rest, *i)[k] for k in order])) for a in x]
     if isinstance(node.op, reduction.Extreme):
         return extreme(node.op.kind, [inner[0](*i) for i in product(*map(range, sizes))])
-    if isinstance(node.op, softmax.SoftmaxTangent):
-        return x[0](at) * (x[1](at) - w.total(sizes, lambda *i: inner[0](*i) * inner[1](*i)))
+    if isinstance(node.op, softmax.LogSoftmaxCotangent):
+        return x[1](at) - x[0](at) * w.total(sizes, inner[1])
+    if isinstance(node.op, softmax.TangentOp):
+        centred = x[1](at) - w.total(sizes, lambda *i: inner[0](*i) * inner[1](*i))
+        return x[0](at) * centred if isinstance(node.op, softmax.SoftmaxTangent) else centred
     total = w.total(sizes, lambda *i: call("exp", inner[0](*i)))
     if isinstance(node.op, softmax.Softmax):
         return call("exp", x[0](at)) / total
@@ -251,7 +254,8 @@ def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 
 
 STRICT = {arithmetic.Add, arithmetic.Mul, contraction.Einsum, shaping.Broadcast, shaping.Reshape}  # use all
-WHOLE = STRICT | {softmax.Softmax, softmax.LogSumExp, softmax.SoftmaxTangent, selection.Compare,
+TANGENTS = {softmax.SoftmaxTangent, softmax.LogSoftmaxTangent, softmax.LogSoftmaxCotangent}
+WHOLE = STRICT | TANGENTS | {softmax.Softmax, softmax.LogSumExp, selection.Compare,
     selection.Select, sources.Input, sources.Constant, sources.Dimension, sources.Iota}  # fmt: skip
 FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
     sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
@@ -270,7 +274,7 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {  # what each op computes
     shaping.Broadcast: lambda w, node, x, at: x[0](tuple([at[k] for k in node.op.axes])),
     shaping.Reshape: reshaped, contraction.Einsum: contracted, solve_det.Solve: matrix,
     solve_det.Determinant: matrix, solve_det.LogDeterminant: matrix, softmax.Softmax: reduced,
-    **dict.fromkeys([softmax.LogSoftmax, softmax.LogSumExp, softmax.SoftmaxTangent], reduced),
+    **dict.fromkeys([softmax.LogSoftmax, softmax.LogSumExp, *TANGENTS], reduced),
 }  # fmt: skip
 RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     sources.ArrayConstant: lambda w, node, x, at: exact(node.op.array[at], w.terms),
