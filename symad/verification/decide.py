@@ -332,7 +332,8 @@ def _by_one_element(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Ve
     if sides is None or any(isinstance(n.op, Dimension) for n in topological(sides)):
         return verdict
     comparison = replace(pair.comparison, derivative=None)
-    alone = Pair(comparison, pair.name, *sides, place=pair.place)  # the domain is a condition in both sides
+    left, right = sides  # the domain is a condition in both
+    alone = Pair(comparison, pair.name, left, right, pair.place)
     (one,), _ = judge.decide([alone], seed)
     if one.status != "tested":
         return verdict

@@ -53,6 +53,7 @@ from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import is_jump
+from symad.verification.terms.exact_steps import with_exact_steps
 from symad.verification.terms.positive_domains import is_partial
 from symad.verification.values.balls import (
     DISJOINT,
@@ -137,7 +138,7 @@ class _Watch:
         self.pairs, self.watched, self.meter = pairs, watched, meter
         given = [n for p in pairs for n in (p.left, p.right, *p.function)]
         self.inside = reads_inside(given)
-        self.outputs = expand_definitions(given)
+        self.outputs = with_exact_steps(expand_definitions(given))
         self.nodes = topological(self.outputs)
         domain = next((p.domain for p in pairs), None)
         self.points = PointSet(self.outputs, seed, domain=domain)
