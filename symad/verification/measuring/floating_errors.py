@@ -84,11 +84,15 @@ class Error:
 
 
 def nudged(value: Array | float, step: int) -> Array | float:
-    """A neighbouring float, some units in the last place away; integers stay."""
+    """A neighbouring float, some units in the last place away; integers stay.
+
+    A small x moves by parts of itself: floats of exp(x) or 1 + x² hardly change with its last digits, so that
+    the error of a cancellation would look steady.
+    """
     array = np.asarray(value)
     if array.dtype.kind != "f":
         return value
-    moved = array * (1 + step * 3 * np.finfo(np.float64).eps)
+    moved = array * (1 + step * np.where(np.abs(array) < 2.0**-4, 2.0**-14, 3 * np.finfo(np.float64).eps))
     return moved if isinstance(value, np.ndarray) else float(moved)
 
 

@@ -367,7 +367,7 @@ def _compare_arrays(
     w.largest = sizes if w.largest is None else np.maximum(w.largest, sizes)
 
 
-NEIGHBOURS = 6
+NEIGHBOURS = 24
 
 
 def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int, ...], error: Error) -> bool:

@@ -144,6 +144,17 @@ def test_the_stable_form_is_told_from_the_naive_one(formula, naive, stable):
     )
 
 
+def test_naive_derivatives_are_no_wrong_formulas_where_their_errors_look_steady():
+    """Beside a small x the error of a cancellation is the same at all floats close by."""
+    claims = (
+        ((exp(x) - 1) / x, lambda x: (x * np.exp(x) - np.exp(x) + 1) / x**2),
+        (sin(x) / x, lambda x: np.cos(x) / x - np.sin(x) / x**2),
+    )
+    for formula, slope in claims:
+        for seed in range(2):
+            assert symad.verify(formula, x, gradient=slope, hostile=False, seed=seed).status == "measured"
+
+
 def test_an_error_of_a_few_roundings_is_accepted_and_one_of_many_is_told():
     def off_by(factor):
         return lambda x: np.arctan(x) * (1 + factor * np.finfo(float).eps)
