@@ -135,19 +135,24 @@ def neighbourhood_components() -> Iterator[Claim]:
 
 @group("scikit-learn")
 def embedding() -> Iterator[Claim]:
-    """The Kullback–Leibler divergence Σ_ij p_ij log(p_ij/q_ij), q_ij ∝ 1/(1 + |y_i − y_j|²)."""
+    """The Kullback–Leibler divergence Σ_ij p_ij log(p_ij/q_ij), q_ij ∝ 1/(1 + |y_i − y_j|²).
+
+    The value that the library returns has q_ij of at least 2⁻⁵²; its gradient is that without this bound.
+    """
     from sklearn.manifold._t_sne import _kl_divergence as library
 
     first, second = np.triu_indices(4, k=1)
     joint = np.array([1.0, 2.0, 4.0, 3.0, 1.0, 5.0])
     joint = joint / (2 * joint.sum())
 
-    def objective(y: Array) -> Array:
+    def objective(y: Array, least: float = 0.0) -> Array:
         points = y.reshape(4, 2)
         weights = 1 / (1 + np.sum((points[first] - points[second]) ** 2, axis=1))
-        return 2 * np.sum(joint * np.log(joint / (weights / (2 * np.sum(weights)))))
+        shares = weights / (2 * np.sum(weights))
+        return 2 * np.sum(joint * np.log(joint / (np.maximum(shares, least) if least else shares)))
 
     def call(k: int) -> Callable[..., ArrayLike]:
         return lambda y: library(np.asarray(y, dtype=float), joint, 1, 4, 2)[k]
 
-    yield from _claims("TSNE", objective, 8, {"value": call(0), "gradient": call(1)})
+    yield from _claims("TSNE", lambda y: objective(y, 2.0**-52), 8, {"value": call(0)})
+    yield from _claims("TSNE", objective, 8, {"gradient": call(1)})
