@@ -174,7 +174,7 @@ def measure(
     tried = [*ordinary, *special, *far, *turning]
     found = _visited(task, tried, False)
     if not any(w.wrong or w.stopped or w.stuck or w.unsteady for w in found):
-        _sampled(task, seed, found, tried)
+        _sampled(task, seed, found, tried, hostile)
     entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
     if hostile and not any(e.status == "refuted" for e in entries):
@@ -183,9 +183,15 @@ def measure(
     return entries, losses
 
 
-def _sampled(task: Task, seed: int, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]]) -> None:
-    """Measure at the points of a seed at which floats differ; ``before`` are those that were measured."""
-    drawn = rows(task.outputs, task.reference.input_nodes, seed)
+def _sampled(
+    task: Task, seed: int, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]], far: bool
+) -> None:
+    """Measure at the points of a seed at which floats differ, of ordinary size alone if `far` is not asked.
+
+    ``before`` are the points that were measured.
+    """
+    every = rows(task.outputs, task.reference.input_nodes, seed)
+    drawn = every if far else filter(is_moderate, every)
     outputs = task.reference.output_nodes
     points, count = suspicious(outputs, partial(_called, task), drawn, task.inside)
     known = [(w.best, w.alive, w.largest, dict(w.regions)) for w in found]
