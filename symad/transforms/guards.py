@@ -9,7 +9,7 @@ tangent that enters it: transposed, that mask is the one on the product.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
@@ -19,13 +19,16 @@ import sympy
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import chosen, jvp
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.arrays.softmax import Softmax
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add_tangents, mul
+from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.radius import inside
-from symad.ops.elementwise.selection import Logic, Select, compare, indicator, logic, select
+from symad.ops.elementwise.selection import Condition, Logic, Select, compare, indicator, logic, select
 from symad.transforms.branch_masks import (
     both,
     has_branches,
@@ -34,7 +37,7 @@ from symad.transforms.branch_masks import (
     upwards,
     use_conditions,
 )
-from symad.transforms.finite_slopes import flat_nodes, has_finite_slopes, may_overflow
+from symad.transforms.finite_slopes import FINITE, OVERFLOWING, flat_nodes, has_finite_slopes, may_overflow
 
 Conditions = tuple["Node | None", ...]
 
@@ -77,6 +80,8 @@ class Guards:
     """Nodes whose tangents may be multiplied by an infinite slope."""
     infinite: Collection[Node] = ()
     """Nodes with slopes that may be infinite."""
+    grown: Set[Node] = frozenset()
+    """Nodes with values that may overflow although the inputs are finite."""
 
     @staticmethod
     def of(order: Sequence[Node], outputs: Sequence[Node]) -> Guards:
@@ -86,7 +91,7 @@ class Guards:
         flat = flat_nodes(order)
         infinite = {node for node in order if not has_finite_slopes(node, flat)}
         rough = upwards(order, lambda node: may_overflow(node, flat))
-        return Guards(use_conditions(order, outputs), rough, _steep(order, infinite), infinite)
+        return Guards(use_conditions(order, outputs), rough, _steep(order, infinite), infinite, _grown(order))
 
     def along(self, order: Sequence[Node], roots: Collection[Node]) -> dict[Node, Guard]:
         """The guards of the nodes of an order that depend on some nodes; nodes without masks have none."""
@@ -103,7 +108,7 @@ class Guards:
 
     def _guard(self, node: Node, alive: Mapping[Node, Node | None]) -> Guard:
         used = self.uses.get(node)
-        whole = used if used is not None and masks_entering(used, node) else None
+        whole = used if used is not None and masks_entering(used, node) and not self._is_tame(node) else None
         entering, leaving = [], []
         for k, arg in enumerate(node.args):
             outer = alive.get(arg) if node in self.infinite else None
@@ -112,11 +117,35 @@ class Guards:
             leaving.append(outer)
         return Guard(tuple(entering), tuple(leaving))
 
+    def _is_tame(self, node: Node) -> bool:
+        """Whether a node is a product of two values that do not overflow, with tangents that are finite."""
+        two = isinstance(node.op, Mul) and node.op.powers == (1, 1)
+        return two and node not in self.rough and self.grown.isdisjoint(node.args)
+
     def _attained(self, node: Node, k: int) -> Node | None:
         """The condition under which an extreme attains argument k, if it may have to remove 0 · inf."""
         if not node.op.branches or isinstance(node.op, Select):
             return None
         return chosen(node.op, node, k) if node.args[k] in self.rough or node in self.steep else None
+
+
+def _grown(order: Sequence[Node]) -> set[Node]:
+    """The nodes of which the values may be larger than a multiple of the inputs; probabilities are not."""
+    found: set[Node] = set()
+    for node in order:
+        if not isinstance(node.op, Softmax) and (_grows(node) or not found.isdisjoint(node.args)):
+            found.add(node)
+    return found
+
+
+def _grows(node: Node) -> bool:
+    op = node.op
+    if isinstance(op, Einsum):
+        return sum(not isinstance(a.op, Softmax) for a in node.args) > 1
+    if isinstance(op, Apply):
+        return op.head not in FINITE - OVERFLOWING
+    known = op.linear or isinstance(op, (Source, Select, Condition, Extreme))
+    return not known and not _is_multiple(node)
 
 
 def masks_entering(condition: Node, node: Node) -> bool:
