@@ -72,7 +72,7 @@ def _results(part: Results, rest: Iterator[Node]) -> tuple[list[Node], Structure
     if part.kind == "matrix":
         return nodes, None
     if part.kind == "value" and len(nodes) == 1 and same_dim(size(nodes[0].shape), 1):
-        return [reshape(nodes[0], ())], None
+        return [*(entries_of(nodes[0]) or (reshape(nodes[0], ()),))], None
     return [flat(nodes)], None
 
 
