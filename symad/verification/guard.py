@@ -375,6 +375,8 @@ class _Watch:
         here = np.zeros(right.shape, dtype=bool)
         here[index] = True
         side = right[index]
+        if side.mark == UNKNOWN:  # it may have a value there
+            return
         if side.mark != VALUE or not side.is_finite:
             how = "the function has a value and its difference quotients are steady, and the formula has none"
             self._lacks(k, here, point, how)

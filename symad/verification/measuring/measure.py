@@ -190,8 +190,7 @@ def _sampled(
 
     ``before`` are the points that were measured.
     """
-    every = rows(task.outputs, task.reference.input_nodes, seed)
-    drawn = every if far else filter(is_moderate, every)
+    drawn = rows(task.outputs, task.reference.input_nodes, seed, far)
     outputs = task.reference.output_nodes
     points, count = suspicious(outputs, partial(_called, task), drawn, task.inside)
     known = [(w.best, w.alive, w.largest, dict(w.regions)) for w in found]

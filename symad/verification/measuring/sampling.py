@@ -28,12 +28,17 @@ KIND = "sampled"
 """What these points are called."""
 
 
-def rows(outputs: Sequence[Node], inputs: Sequence[Node], seed: int) -> Iterator[FloatPoint]:
-    """Points of all strata, points beside what turns, and points of which one element of an array is 0."""
+def rows(outputs: Sequence[Node], inputs: Sequence[Node], seed: int, far: bool) -> Iterator[FloatPoint]:
+    """Points of all strata, or of ordinary size alone, beside what turns, and with one element that is 0."""
+    every = _rows(outputs, inputs, seed, SAMPLED if far else 4 * SAMPLED)
+    return every if far else islice(filter(is_moderate, every), SAMPLED)
+
+
+def _rows(outputs: Sequence[Node], inputs: Sequence[Node], seed: int, count: int) -> Iterator[FloatPoint]:
     points = PointSet(tuple(outputs), seed, tuple(inputs))
-    columns = points.drawn(SAMPLED)
+    columns = points.drawn(count)
     rng = np.random.default_rng(seed % 2**63)
-    drawn: Iterator[FloatPoint] = ({n: as_plain(c[k]) for n, c in columns.items()} for k in range(SAMPLED))
+    drawn: Iterator[FloatPoint] = ({n: as_plain(c[k]) for n, c in columns.items()} for k in range(count))
     for k, point in enumerate(chain(islice(points.turning(), LOOKED_AT), drawn)):
         arrays = [n for n, v in point.items() if np.size(v) > 1 and n not in points.integers]
         if k % 8 == 7 and arrays:

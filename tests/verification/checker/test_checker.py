@@ -269,7 +269,7 @@ def test_relations_are_used_only_where_they_hold(pair, true):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("family", sorted({*FAMILIES} - {"users", "mechanisms"}))  # those are no pairs of values
+@pytest.mark.parametrize("family", sorted({*FAMILIES} - {"users", "mechanisms"}))
 def test_no_pair_that_differs_has_a_proof(family):
     """The finder alone, without any evaluation at points behind it."""
     different = 0
