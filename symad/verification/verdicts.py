@@ -71,7 +71,8 @@ class Judge:
         """The verdict that stands after all that was seen of a pair, and a search for values."""
         held = np.isin(verdict.status, LOOKED)
         held = held if held.shape == seen.valued.shape else np.full(seen.valued.shape, bool(held.any()))
-        whole = self.within(partial(with_search, pair, seen, held), seen)
+        ended = replace(seen, stopped=seen.stopped or self.meter.used_up)
+        whole = self.within(partial(with_search, pair, seen, held), ended)
         return accept(pair, verdict, whole, sizes)
 
     def _tested(

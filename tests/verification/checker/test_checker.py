@@ -427,7 +427,7 @@ ALLOWED = (
 def test_the_checker_is_small():
     """All lines count: code, docstrings, comments and blank ones."""
     lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in FOLDER.glob("*.py")}
-    assert sum(lines.values()) <= 1500, lines
+    assert sum(lines.values()) <= 1900, lines
     assert max(lines.values()) <= 400
     told = (FOLDER.parents[2] / "docs" / "certificates.md").read_text("utf-8")
     table = {f"{name}.py": int(n) for name, n in re.findall(r"^\| `(\w+)` \| (\d+) \|", told, re.MULTILINE)}
