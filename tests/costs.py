@@ -4,7 +4,7 @@ A pytest plugin. With ``--costs=FILE`` each process of a run counts the CPU seco
 included. The run ends with a table and writes ``FILE``: a JSON object with the number of tests of each
 outcome, all CPU seconds, and those of each test (whole, and without fixtures). With ``--budget=SECONDS`` the
 run fails if it takes one and a half times as much, collection included, or if a test takes over
-`FAR` seconds; those over `MOST` are named. Fixtures do not count for a test: they prepare what several use. Nor
+`FAR` seconds; those over `MOST` are named. Fixtures do not count: they prepare what several tests use. Nor
 does what symad loads on first use: each process of such a run uses it once before its tests.
 """
 
