@@ -391,7 +391,8 @@ def test_parities_and_signs_of_the_table_hold():
         assert all(f(mpmath.mpf(k) / 3) > 0 for k in range(-20, 20))
 
 
-WRITTEN = [(op, k) for op in RULES if op in EXAMPLES for k in range(len(EXAMPLES[op]()))]
+NAMED = sorted((op for op in RULES if op in EXAMPLES), key=lambda op: op.__name__)
+WRITTEN = [(op, k) for op in NAMED for k in range(len(EXAMPLES[op]()))]
 
 
 @pytest.mark.parametrize(("op", "k"), WRITTEN, ids=[f"{op.__name__} {k}" for op, k in WRITTEN])
