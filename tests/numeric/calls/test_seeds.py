@@ -203,6 +203,7 @@ def test_hessians_are_those_of_torch(name):
         assert np.allclose(kernel(*weights, *data), expected, rtol=1e-10, atol=1e-11), mode
 
 
+@pytest.mark.thorough
 def test_hessians_through_loops():
     """Tangents that run through a loop are written out before it."""
     torch = pytest.importorskip("torch")

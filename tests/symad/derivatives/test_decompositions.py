@@ -299,6 +299,7 @@ def test_the_derivatives_of_the_quotient_are_certified():
     assert symad.check(symad.trace(lambda a: pade(a)[0, 1], [(2, 2)])).status in ("proved", "tested")
 
 
+@pytest.mark.thorough
 def test_the_derivatives_of_singular_values_are_certified():
     assert symad.check(symad.trace(lambda a: F.svd(a)[1].sum(), [(2, 2)])).status in ("proved", "tested")
 

@@ -150,6 +150,7 @@ def test_only_certificates_of_check_hold_a_model(tmp_path):
         certificate.to_coq(tmp_path / LIBRARY[0])
 
 
+@pytest.mark.thorough
 def test_a_certificate_that_was_read_can_be_written_for_coq(tmp_path):
     certificate = symad.check((1 - x) ** 2 + 100 * (y - x**2) ** 2)
     again = type(certificate).from_json(certificate.to_json())
