@@ -173,7 +173,7 @@ _said: set[str] = set()
 
 
 def warn_once(what: str, reason: str = "") -> None:
-    """Warn once per process of what is slower than it could be, however many kernels are affected."""
+    """Warn once per process about a cause of slow calls, whatever the number of kernels."""
     if what not in _said:
         _said.add(what)
         warnings.warn(f"{what} ({reason})" if reason else what, stacklevel=4)

@@ -300,7 +300,7 @@ def _with_vector(name: str, a: ArrayLike, b: ArrayLike) -> Proxy:
 
 
 SIGNS = {"add": 1, "subtract": -1}
-"""The ufuncs whose method ``at`` is traced, and the sign of what they add."""
+"""The ufuncs whose method ``at`` is traced, and the sign with which they add."""
 
 
 def _at(ufunc: np.ufunc, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
 
 GIVEN = "given the rule of "
-"""How the reason begins of what rests on a rule of a user that was sampled: nothing establishes it."""
+"""The reason begins so where a claim rests on a user's rule, which was only sampled."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """What stands above certificates answers for them: reports, storage and rechecking, registered there."""

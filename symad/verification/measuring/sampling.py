@@ -19,7 +19,7 @@ from symad.verification.points import UNUSABLE, FloatPoint, PointSet, as_plain
 from symad.verification.values.turning_points import watched_quantities
 
 SAMPLED, LEAST, SECONDS = 160, 32, 2.0
-"""The number of points, and that after which a function that takes so many seconds is called no more."""
+"""The number of points; after LEAST of them, a function that has taken SECONDS is called no more."""
 
 LOOKED_AT, SUSPICIOUS = 12, 1e-8
 """The number of points that are measured, and the relative difference of floats from which on they are."""
