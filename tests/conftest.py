@@ -1,6 +1,9 @@
 """Fixtures of all tests: reproducible random numbers, and a skip of GPU tests on machines without a GPU."""
 
 import importlib.util
+import os
+from random import Random
+from types import SimpleNamespace
 from zlib import crc32
 
 import numpy as np
@@ -19,6 +22,28 @@ def numbers_of_its_own(request):
         if isinstance(generator, np.random.Generator):
             seed = crc32(request.node.name.encode())
             generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+
+
+DRAWN = SimpleNamespace(randbits=None)
+"""Seeds of certificates that are given none, the same in each run of a test, so that a failure comes again.
+
+With ``SYMAD_FRESH_SEEDS=1`` in the environment they are drawn as users' are.
+"""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Fixtures of a file draw the same seeds whichever of its tests comes first."""
+    from symad.verification import decide, outside
+
+    DRAWN.randbits = Random(crc32(item.path.name.encode())).getrandbits
+    if not os.environ.get("SYMAD_FRESH_SEEDS"):
+        decide.secrets = outside.secrets = DRAWN
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    DRAWN.randbits = Random(crc32(item.nodeid.encode())).getrandbits
 
 
 @pytest.fixture(autouse=True, scope="session")

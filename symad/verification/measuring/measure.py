@@ -372,6 +372,32 @@ def _compare_arrays(
     w.largest = sizes if w.largest is None else np.maximum(w.largest, sizes)
 
 
+SHRUNK = 2.0**-10
+"""Far from ordinary points a value is compared with those where an input is this much closer to 0."""
+
+
+def _is_small_beside(task: Task, k: int, here: _Here, at: tuple[int, ...], error: Error) -> bool:
+    """Whether an error at a far point is a rounding of a value that the result has closer to 0.
+
+    The scale of ordinary points says nothing there: x² (1 - tanh²(x y)) is 4e-12 at (300, 0.065), and
+    rounding tanh there moves it by 300² ε.
+    """
+    if is_moderate(here.point):
+        return False
+    changes = [[n] for n, v in here.point.items() if np.asarray(v).dtype.kind == "f"]
+    for nodes in [*changes, [n for change in changes for n in change]]:
+        near = {n: v * SHRUNK if n in nodes else v for n, v in here.point.items()}
+        try:
+            size = abs(settled_values(task.outputs, exactly(near), meter=task.meter).values[k][at])
+        except OutOfBudget:
+            raise
+        except (SymadError, ArithmeticError, ValueError):
+            continue
+        if mpmath.isfinite(size) and error.absolute <= FACTOR * np.finfo(np.float64).eps * size:
+            return True
+    return False
+
+
 NEIGHBOURS = 24
 
 
@@ -382,6 +408,8 @@ def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int,
     """
     seen = w.seen
     if seen < error.resolution < np.inf or error.relative < seen / 2:
+        return False
+    if here.kind in ("far", SAMPLED) and _is_small_beside(task, k, here, at, error):
         return False
     if np.isnan(error.got):  # where other directions give values, a product has one for these
         return here.kind == KIND and not w.stuck

@@ -114,3 +114,17 @@ def test_backward_of_one_input(name):
     f = symad.trace(cross_entropy, [(4, 3)])
     for program in (backward, plain):
         assert symad.verify(f, vjp=program).status == ("measured" if name == "right" else "refuted")
+
+
+@pytest.mark.parametrize("seed", [38, 138, 155])
+def test_saturation_far_away_is_a_loss_of_digits(seed):
+    """1 - t² is 0 where tanh is 1 to rounding, and x² (1 - t²) is not: no error of the formula."""
+    x, y = sp.symbols("x y", real=True)
+
+    def by_hand(x, y):
+        t = np.tanh(x * y)
+        return t + x * (1 - t * t) * y, x * x * (1 - t * t)
+
+    found = symad.verify(sp.tanh(x * y) * x, (x, y), gradient=by_hand, seed=seed)
+    assert found.status == "measured", found
+    assert any(loss.word == "digits lost" for loss in found.losses)
