@@ -35,7 +35,7 @@ class Budget:
 
     Args:
         steps: the steps of one certificate.
-        proof_steps: the part of these for normal forms of all sizes, and for proofs.
+        proof_steps: the part of these for proofs.
         residues: the largest number of residues of one node in all lanes.
         terms: the largest number of terms of a polynomial in a proof.
         points: the number of points that the search for a witness tries.

@@ -1,9 +1,8 @@
 """Deciding comparisons: by structure, identity test, witness and proof, the cheapest first.
 
-The levels do not depend on the order. Two sides are proved equal only if the checker accepts a proof. They
-are tested if the identity test calls them equal, or if they are equal in index notation for all sizes and do
-not differ at the sizes chosen. If the identity test does not call them equal, they are refuted if a witness
-is found, and undecided otherwise.
+The levels do not depend on the order. Two sides are proved equal only if the checker accepts a proof, and
+tested if the identity test calls them equal. If it does not, they are refuted if a witness is found, and
+undecided otherwise. Where sizes are symbols, what the checker does not prove is compared at chosen sizes.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ from symad.verification.certificate.certificate import Certificate, Comparison, 
 from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, Verdict, certain
 from symad.verification.guard import inspect
 from symad.verification.large_arrays import one_by_one, without_elements
-from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.with_proofs import (
-    NOT_REPLAYED,
     ONE_GRAPH,
     Replayed,
     has_symbolic_sizes,
@@ -50,7 +47,7 @@ from symad.verification.values.find_values import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
 from symad.verification.values.points import is_zero
 from symad.verification.values.scouting import visibly_different
-from symad.verification.verdicts import INDEXED, Judge, entries_of
+from symad.verification.verdicts import Judge, entries_of
 from symad.verification.without_values import without_function
 from symad.version import __version__
 
@@ -108,7 +105,7 @@ def _decided(
     nothing = judge.within(partial(without_function, rest), dict[int, Verdict]())
     for k, verdict in large.items():
         (found if (verdict.status == "proved").all() else nothing)[k] = verdict
-    same, lefts, indexed = list[Goal](), dict[tuple[int, int], Node](), dict[int, Verdict]()
+    same, lefts = list[Goal](), dict[tuple[int, int], Node]()
     direct = set(found)
     """Pairs whose verdicts the judge has not seen."""
     for k, pair in rest.items():
@@ -116,11 +113,8 @@ def _decided(
             continue
         proof = certain(pair, ONE_GRAPH) if pair.left is pair.right else None
         if proof is None and has_symbolic_sizes(pair.comparison):
-            meter = judge.meter.part(judge.budget.proof_steps)
-            proof = judge.within(partial(_for_all_sizes, pair, known, meter), None)
-        if proof is not None and proof.proof != ONE_GRAPH and not known.proves_for_all_sizes(pair.place):
-            indexed[k] = proof
-        if proof is not None and k not in indexed:
+            proof = judge.within(partial(_for_all_sizes, pair, known), None)
+        if proof is not None:
             found[k] = proof
             direct.add(k)
             same += goals_of(pair, proof)
@@ -139,10 +133,7 @@ def _decided(
             verdicts = [told(p, a, v) for p, a, v in zip(chosen, asked, verdicts, strict=True)]
             lefts = {p.place: a.left for p, a in zip(chosen, asked, strict=True) if a is not p}
         for k, verdict in zip(group, verdicts, strict=True):
-            if k in indexed:
-                found[k] = _by_normal_forms(indexed[k], verdict, _size_texts(sizes))
-            else:
-                found[k], at[k] = verdict, sizes if verdict.sizes else ()
+            found[k], at[k] = verdict, sizes if verdict.sizes else ()
     lefts |= {p.place: p.right for p in pairs if _is_derived(p, known)}
     looked = {k: replace(pairs[k], left=lefts.get(pairs[k].place, pairs[k].left)) for k in found}
     rest = {k: pair for k, pair in looked.items() if k in direct or has_symbolic_sizes(pair.comparison)}
@@ -281,25 +272,11 @@ def pairs_of(number: int, comparison: Comparison) -> list[Pair]:
     return made
 
 
-def _for_all_sizes(pair: Pair, known: Replayed, meter: Meter) -> Verdict | None:
-    """A proof that holds for all sizes, by the checker if it has one; None if there is none."""
-    if known.proves_for_all_sizes(pair.place):
-        return certain(pair, replayed_claim(pair.comparison))
-    if prove_for_all_sizes(pair.left, pair.right, meter)[0]:
-        dims = pair.comparison.left.dims | pair.comparison.right.dims
-        return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")
-    return None
-
-
-def _by_normal_forms(indexed: Verdict, verdict: Verdict, sizes: Sequence[str]) -> Verdict:
-    """The verdict on what is equal in index notation: tested, if nothing differs at the sizes chosen."""
-    if (verdict.status == "refuted").any():
-        return verdict
-    agrees, at = (verdict.status == "measured").all(), " and at ".join(sizes)
-    status = np.full(indexed.status.shape, "tested", dtype=object)
-    reason = f"{NOT_REPLAYED}; {verdict.claim} at {at}" if agrees else NOT_REPLAYED
-    bound = verdict.log2_bound if agrees else -np.inf
-    return replace(indexed, status=status, claim=indexed.proof, log2_bound=bound, proof="", reason=reason)
+def _for_all_sizes(pair: Pair, known: Replayed) -> Verdict | None:
+    """A proof by the checker that holds for all sizes; None if there is none."""
+    if not known.proves_for_all_sizes(pair.place):
+        return None
+    return certain(pair, replayed_claim(pair.comparison))
 
 
 def _size_texts(sizes: Sizes) -> tuple[str, ...]:

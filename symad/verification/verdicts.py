@@ -25,9 +25,6 @@ PART_OF_TESTS = 0.8
 
 T = TypeVar("T")
 
-INDEXED = "equal by normal forms in index notation"
-
-
 Prove: TypeAlias = "Callable[[Sequence[Pair], Sequence[Verdict]], list[Verdict]]"
 NOTHING: Mapping[int, Verdict] = {}
 

@@ -15,7 +15,7 @@ from tests.known.matrix_identities import number
 
 
 class Equality(NamedTuple):
-    """``left = right``; with ``any_size``, decided for all sizes by a proof or by normal forms."""
+    """``left = right``; with ``any_size``, meant for all sizes, and proved where the checker has rules."""
 
     name: str
     left: Any

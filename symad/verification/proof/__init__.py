@@ -1,5 +1,4 @@
-"""Proofs for the checker, and normal forms in index notation for all sizes.
+"""Finders of proofs: they write down the steps that the checker replays.
 
-`find_proof` and `find_isomorphism` write down the steps that the checker replays, and `with_proofs` puts them
-into a certificate. `all_sizes` is the start for symbolic dimensions (`index_notation`, `index_networks`).
+`find_proof`, `find_isomorphism` and `node_proofs` find steps, and `with_proofs` puts them into a certificate.
 """

@@ -17,8 +17,6 @@ from symad.ops.basic.arithmetic import Mul, add, mul
 from symad.ops.basic.contraction import sum_axes
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Dimension, constant, input_node
-from symad.verification.budget import Budget, Meter
-from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from tests.verification.checker.random_claims import n, variable
 
@@ -88,7 +86,6 @@ def test_what_is_proved_holds_for_empty_arrays(seed):
         place = rng.choice([a for a in topological([f]) if not a.shape])
         g = rebuild((f,), {place: rng.choice(CHANGES)(place)})[0]
         found = bool(find_for_all_sizes([Claim(Derivative("value", (f,)), (g,))], [(0, 0, 0)]).proofs)
-        alike = prove_for_all_sizes(f, g, Meter(Budget()))[0]  # by normal forms, which make it tested
         proved += found
         point = {
             "x": rng.uniform(1, 2),
@@ -99,6 +96,6 @@ def test_what_is_proved_holds_for_empty_arrays(seed):
             a, b = (values(side, count, point) for side in (f, g))
             if math.isfinite(a) and math.isfinite(b):
                 same = abs(a - b) <= 1e-9 * max(1, abs(a), abs(b))
-                assert same or (count == 1 and not found and not alike), (f, g, count, a, b)
+                assert same or (count == 1 and not found), (f, g, count, a, b)
                 differ += not same
     assert proved > 18 and differ > 1

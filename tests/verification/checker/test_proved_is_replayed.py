@@ -8,7 +8,6 @@ import sympy as sp
 
 import symad
 from symad.core.claims import Claim, Derivative, Proof
-from symad.verification import decide as deciding
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.proof import node_proofs, with_proofs
@@ -29,14 +28,6 @@ def without_proofs(monkeypatch):
     node_proofs.proofs_of.cache_clear()  # what the checker has accepted before
 
 
-def test_normal_forms_that_err_prove_nothing(monkeypatch):
-    monkeypatch.setattr(deciding, "prove_for_all_sizes", lambda *_: (True, ""))
-    assert symad.equal(A.T, A).status == "refuted"
-    assert symad.equal(A * A.T, A.T * A).status == "refuted"
-    right = symad.equal((A.T).I, (A.I).T + 0 * A)
-    assert right.status in ("proved", "tested")
-
-
 CLAIMS = {
     "an expression": lambda: symad.equal(sp.sin(x) ** 2 + sp.cos(x) ** 2, 1),
     "a gradient": lambda: symad.verify(x**2 * y, x, gradient=2 * x * y),
@@ -51,7 +42,8 @@ def test_without_the_checker_nothing_is_proved(name, monkeypatch):
     assert CLAIMS[name]().checked
     without_proofs(monkeypatch)
     certificate = CLAIMS[name]()
-    assert certificate.status == "tested" and not certificate.entries_of("proved")
+    expected = "measured" if name == "all sizes" else "tested"
+    assert certificate.status == expected and not certificate.entries_of("proved")
     assert not certificate.proofs
 
 
