@@ -7,16 +7,18 @@ of the op's family::
     @jvp.dispatch
     def einsum_jvp(op: Einsum, y: Node, tangents: Tangents) -> Tangent: ...
 
-Signatures use plain classes only, so that plum can cache every lookup. An answer that was looked up once is
-called directly afterwards, because the questions are asked for every node.
+Only classes decide: of an annotation that names none, plum sees Any, so that it can cache every lookup. An
+answer that was looked up once is called directly afterwards, because the questions are asked for every node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from inspect import signature
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, get_origin
 
 from plum import Dispatcher, Function
 
@@ -69,6 +71,7 @@ def question(declared: Callable[..., object]) -> Question:
 
     def dispatch(rule: Rule) -> Rule:
         nonlocal known
+        rule.__annotations__ = dict(_deciding(rule)) | {"return": Any}  # plum converts no answer
         generic.dispatch(rule)
         known = {}
         return rule
@@ -77,6 +80,19 @@ def question(declared: Callable[..., object]) -> Question:
     asked.generic, asked.dispatch = generic, dispatch
     made: Question = asked
     return made
+
+
+def _deciding(rule: Callable[..., object]) -> Iterator[tuple[str, Any]]:
+    """For each argument of a rule the class, or union of classes, that it is for; Any where that is open."""
+    for name, parameter in signature(rule).parameters.items():
+        found = parameter.annotation
+        try:
+            found = eval(found, rule.__globals__) if isinstance(found, str) else found  # text of this code
+        except NameError:  # known to the type checker only
+            found = Any
+        parts = found.__args__ if isinstance(found, UnionType) else (found,)
+        plain = all(isinstance(part, type) and get_origin(part) is None for part in parts)
+        yield name, found if plain else Any
 
 
 @dataclass(frozen=True)
