@@ -43,15 +43,16 @@ def ive(order: Number, x: Number) -> Number:
 def spherical_jn(n: Number, x: Number) -> Number:
     """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; for integer n on all reals.
 
-    Small x use the power series, since SciPy's function loses digits there.
+    j_n(−x) = (−1)^n j_n(x) (DLMF 10.47.14). Small x use the power series, since SciPy's function loses digits
+    there.
     """
     from scipy.special import jv, spherical_jn
 
     n, x = np.asarray(n, dtype=float), np.asarray(x, dtype=float)
     if not np.all((n == np.floor(n)) & (n >= 0)):
         return np.sqrt(np.pi / (2 * x)) * jv(n + 0.5, x)
-    small, order = np.abs(x) < 1.0, n.astype(int)
-    far = spherical_jn(order, np.where(small, 1.0, x))
+    small, parity = np.abs(x) < 1.0, np.where((x < 0) & (n % 2 == 1), -1.0, 1.0)
+    far = parity * spherical_jn(n.astype(int), np.where(small, 1.0, np.abs(x)))
     return np.where(small, _spherical_series(n, x, -0.5), far)[()]
 
 

@@ -215,10 +215,18 @@ def test_divergences_outside_of_their_domain():
 
 
 def test_python_functions_of_scipy_are_refused_by_name():
-    calls = {"factorial2": lambda a: scipy.special.factorial2(a), "logsumexp": scipy.special.logsumexp}
-    for name, call in calls.items():
-        with pytest.raises(TraceError, match=rf"scipy\.special\.{name}\b.* is not made for traced values"):
-            symad.trace(call, [(3,)])
+    with pytest.raises(TraceError, match=r"scipy\.special\.factorial2\b.* is not made for traced values"):
+        symad.trace(lambda a: scipy.special.factorial2(a), [(3,)])
+
+
+def test_logsumexp_of_scipy_is_refused_by_name_or_right():
+    """Before SciPy 1.15 it calls functions of NumPy alone."""
+    try:
+        traced = symad.trace(scipy.special.logsumexp, [(3,)])
+    except TraceError as problem:
+        assert "scipy.special.logsumexp" in str(problem) and "is not made for traced values" in str(problem)
+    else:
+        np.testing.assert_allclose(traced([1.0, 2.0, 1000.0]), 1000.0, rtol=1e-15)
 
 
 def test_polygamma_far_below_zero():
