@@ -79,7 +79,7 @@ def taken_branch(node: Node, k: int, rough: Collection[Node]) -> Node | None:
 
     An argument of an extreme whose tangents are finite is multiplied by 0 where it is not attained.
     """
-    if not node.op.branches or inside(node) is not None:
+    if not node.op.branches or inside(node):
         return None
     taken = chosen(node.op, node, k)
     matters = isinstance(node.op, Select) or node.args[k] in rough

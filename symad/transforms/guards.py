@@ -193,9 +193,9 @@ def _alive(
             continue
         active = [k for k, arg in enumerate(node.args) if arg in alive]
         below = inside(node)
-        if below is not None:
-            if below in alive:
-                alive[node] = alive[below]
+        if len(below) == 1:
+            if below[0] in alive:
+                alive[node] = alive[below[0]]
             continue
         if active and node.op.branches:
             active = [k for k in active if not _never(node, k)]

@@ -4,7 +4,8 @@ Let r = √q for a sum of squares q, or r = |u|. At r = 0 a radius has no deriva
 F'(0) = 0. The chain rule by way of r would multiply F'(r) = 0 by the slope of r, which does not exist.
 Therefore the tangents of functions of r are kept as multiples of that of r,
 
-    y_dot = (F'(r) / 2r) q_dot,    or (F'(r) sign u) u_dot,
+    y_dot = (F'(r) / 2r) q_dot,    or (F'(r) sign u) u_dot,    or for r = hypot(u, v)
+    y_dot = (F'(r) u/r) u_dot + (F'(r) v/r) v_dot,
 
 and before such a product v = F'(r) · slope is differentiated again, `radius_limits` gives it its limit at
 r = 0, which is F''(0)/2, or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is then
@@ -16,14 +17,14 @@ Transposed tangents are multiplied in the order that is needed anyway: that of r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, mul, scale_tangent
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
-from symad.ops.elementwise.radius import slope_of
+from symad.ops.elementwise.radius import slopes_of
 from symad.ops.elementwise.selection import Select
 from symad.transforms.guards import mask
 
@@ -40,11 +41,11 @@ class Radial:
     """The conditions under which nodes are used."""
     multiples: dict[Node, tuple[Node, Node]] = field(default_factory=dict)
     """For y = F(r) the radius r and F'(r)."""
-    _inner: dict[Node, Tangent] = field(default_factory=dict)
-    """The tangent of q or of u, for each radius."""
+    _inner: dict[Node, Sequence[Tangent]] = field(default_factory=dict)
+    """The tangent of q or of u, for each radius, or those of u and v."""
     _whole: dict[Node, Tangent] = field(default_factory=dict)
 
-    def start(self, radius: Node, inner: Tangent) -> None:
+    def start(self, radius: Node, inner: Sequence[Tangent]) -> None:
         """r is 1 times itself."""
         self.multiples[radius] = radius, broadcast_to(constant(1), radius.shape)
         self._inner[radius] = inner
@@ -70,11 +71,14 @@ class Radial:
             return own
         if node not in self._whole:
             radius, multiple = self.multiples[node]
-            inner, used = self._inner[radius], self.uses.get(node)
-            if used is not None and len(used.shape) in (0, len(radius.shape)):
-                inner = mask(used, inner)
-            through = scale_tangent(mul(_without_mask_of(inner, multiple), slope_of(radius)), inner)
-            self._whole[node] = add_tangents([own, through])
+            used = self.uses.get(node)
+            if used is not None and len(used.shape) not in (0, len(radius.shape)):
+                used = None
+            terms = [own]
+            for slope, dot in zip(slopes_of(radius), self._inner[radius], strict=True):
+                inner = mask(used, dot)
+                terms.append(scale_tangent(mul(_without_mask_of(inner, multiple), slope), inner))
+            self._whole[node] = add_tangents(terms)
         return self._whole[node]
 
 

@@ -18,7 +18,7 @@ from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, signed_product
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.radius import inside, is_zero, slope_of
+from symad.ops.elementwise.radius import inside, is_zero, slopes_of
 from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, logic, select
 from symad.transforms.branch_masks import upwards
 from symad.transforms.guards import Guards
@@ -42,13 +42,13 @@ def with_limits(
         roots: by what.
         push_along: differentiates nodes along an order.
     """
-    radii = {slope_of(r): r for r in order if inside(r) is not None}
+    radii = {slope: (r, k) for r in order if inside(r) for k, slope in enumerate(slopes_of(r))}
     products = (
         {node: found for node in order if (found := _factors(node, radii)) is not None} if radii else {}
     )
     if not products:
         return tuple(outputs), order
-    limits = Limits.of(order, outputs, roots, {radius for radius, _ in products.values()}, push_along)
+    limits = Limits.of(order, outputs, roots, {radius for radius, *_ in products.values()}, push_along)
 
     def limited(node: Node, args: Nodes) -> Node:
         if isinstance(node.op, Select):
@@ -85,8 +85,7 @@ class Limits:
         bits = {radius: 1 << k for k, radius in enumerate(radii)}
         inner: dict[Node, int] = {}
         for radius, bit in bits.items():
-            below = inside(radius)
-            if below is not None:
+            for below in inside(radius):
                 inner[below] = inner.get(below, 0) | bit
         above: dict[Node, int] = {}
         for node in order:
@@ -98,14 +97,14 @@ class Limits:
         rank = {node: k for k, node in enumerate(order)}
         return Limits(rank, moving, above, bits, Guards.of(order, outputs), push_along)
 
-    def selected(self, node: Node, made: Node, radius: Node, rest: Node) -> Node:
-        """A product F'(r) · slope, with its limit where that is needed."""
+    def selected(self, node: Node, made: Node, radius: Node, k: int, rest: Node) -> Node:
+        """A product F'(r) · slope by the k-th value inside of r, with its limit where that is needed."""
         if radius not in self.moving or _excludes(self.guards.uses.get(node), radius):
             return made
         zero = vanishes(rest)
         if zero is None or not self._depends(rest, radius):
             return made
-        limit = self._limit(radius, rest)
+        limit = self._limit(radius, k, rest)
         if limit is None:
             return made
         return select(logic("and", is_zero(radius), zero), limit, made)
@@ -114,7 +113,7 @@ class Limits:
         known = [rest] if rest in self.above else rest.args  # a product with one factor less is a new node
         return any(self.above.get(node, 0) & self.bits[radius] for node in known)
 
-    def _limit(self, radius: Node, rest: Node) -> Node | None:
+    def _limit(self, radius: Node, k: int, rest: Node) -> Node | None:
         """F''(0)/2, or F''(0) u; None if the product is 0 at 0 anyway, as sign u is, with all its slopes."""
         (slope,) = self.push_along(
             self._between(radius, rest),
@@ -124,7 +123,8 @@ class Limits:
         )
         if not isinstance(slope, Node):  # F' is a step
             return None if isinstance(radius.op, Apply) else constant(0)
-        return mul(slope, radius.args[0]) if isinstance(radius.op, Apply) else div(slope, constant(2))
+        (at_zero,) = rebuild([slope], {radius: broadcast_to(constant(0), radius.shape)}, _remade)
+        return mul(at_zero, inside(radius)[k]) if isinstance(radius.op, Apply) else div(at_zero, constant(2))
 
     def _between(self, radius: Node, rest: Node) -> list[Node]:
         """The nodes between a radius and a function of it, arguments first."""
@@ -155,6 +155,16 @@ def vanishes(node: Node) -> Node | None:
     return equal(node, constant(0))
 
 
+def _remade(node: Node, args: Nodes) -> Node:
+    """A node of other arguments, where conditions on numbers are decided."""
+    op = node.op
+    if isinstance(op, Compare):
+        return compare(op.relation, *args)
+    if isinstance(op, Logic):
+        return logic(op.kind, *args)
+    return select(*args) if isinstance(op, Select) else Node.of(op, args)
+
+
 def _is_never_zero(node: Node) -> bool:
     value = constant_value(node)
     if isinstance(value, (int, float, Fraction)):
@@ -176,16 +186,16 @@ def _excludes(condition: Node | None, radius: Node) -> bool:
 
 def _is_of(comparison: Node, radius: Node) -> bool:
     values = {n for n in comparison.args if constant_value(n) != 0}
-    return len(values) == 1 and values <= {radius, inside(radius)}
+    return len(values) == 1 and values <= {radius, *(inside(radius) if len(inside(radius)) == 1 else ())}
 
 
-def _factors(node: Node, radii: Mapping[Node, Node]) -> tuple[Node, Node] | None:
-    """For F'(r) · slope of r the radius and F'(r); None for other nodes."""
+def _factors(node: Node, radii: Mapping[Node, tuple[Node, int]]) -> tuple[Node, int, Node] | None:
+    """For F'(r) · slope of r the radius, by which value inside, and F'(r); None for other nodes."""
     if not isinstance(node.op, Mul):
         return None
     for k, (power, factor) in enumerate(zip(node.op.powers, node.args, strict=True)):
-        radius = radii.get(factor) if power == 1 else None
-        if radius is not None and radius.shape == node.shape:
+        found = radii.get(factor) if power == 1 else None
+        if found is not None and factor.shape == node.shape:
             pairs = enumerate(zip(node.op.powers, node.args, strict=True))
-            return radius, signed_product([pair for i, pair in pairs if i != k])
+            return *found, signed_product([pair for i, pair in pairs if i != k])
     return None

@@ -7,14 +7,15 @@ from functools import partial
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import jvp
-from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.arithmetic import add_tangents, mul
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.radius import inside, slope_of
+from symad.ops.elementwise.radius import inside, slopes_of
 from symad.stable import smooth
 from symad.transforms.guards import Guards, mask
 from symad.transforms.radii import Radial
 from symad.transforms.radius_limits import with_limits
+from symad.transforms.radius_powers import with_joined_powers
 
 
 def push(
@@ -39,7 +40,7 @@ def prepared(
     outputs: Sequence[Node], roots: Mapping[Node, Tangent]
 ) -> tuple[tuple[Node, ...], Sequence[Node]]:
     """The outputs in forms whose derivatives are right, and all their nodes, arguments first."""
-    outputs, order = smooth(outputs, roots)
+    outputs, order = with_joined_powers(*smooth(outputs, roots), roots)
     return with_limits(outputs, order, roots, push_along)
 
 
@@ -60,12 +61,16 @@ def push_along(
             continue
         guard = found.get(node)
         below = inside(node)
-        if below is not None:
-            inner = mask(None if guard is None else guard.entering[-1], radial.whole(below))
+        if below:
+            used = guard.entering[-1] if guard and len(below) == 1 else guards.uses.get(node)
+            inner = [mask(used, radial.whole(u)) for u in below]
             if by_radii:
                 radial.start(node, inner)
-            elif isinstance(inner, Node):
-                dots[node] = mul(slope_of(node), inner)
+                continue
+            pairs = zip(slopes_of(node), inner, strict=True)
+            y_dot = add_tangents([mul(slope, dot) for slope, dot in pairs if isinstance(dot, Node)])
+            if isinstance(y_dot, Node):
+                dots[node] = y_dot
             continue
         rule = partial(jvp, node.op, node) if guard is None else partial(guard.push, node)
         if radial.push(node, rule):  # what remains are tangents by other ways

@@ -1,4 +1,4 @@
-"""Radii: absolute values, and roots of sums of squares; they have no derivative at 0.
+"""Radii: absolute values, roots of sums of squares, and hypot(u, v); they have no derivative at 0.
 
 As selections between 0 and √q they are no branches: the slope at 0 is defined, and need not be masked.
 """
@@ -6,35 +6,45 @@ As selections between 0 and √q they are no branches: the slope at 0 is defined
 from __future__ import annotations
 
 import sympy
+from sympy.codegen.cfunctions import hypot
 
 from symad.core.graph import Node
+from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import div, mul
 from symad.ops.basic.sources import constant, constant_value
-from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.apply import SLOPES, Apply
 from symad.ops.elementwise.powers import HALF, Pow, distance_slope, is_sum_of_squares
 from symad.ops.elementwise.selection import Select, equal, select
 
 
-def inside(node: Node) -> Node | None:
-    """For a radius |u| the node u, for √q of a sum of squares, with its value at 0 or not, q; else None."""
+def inside(node: Node) -> Nodes:
+    """For a radius |u| the node u, for √q of a sum of squares, with its value at 0 or not, q; else ().
+
+    For hypot(u, v) both, or what is inside of these; hypot(1, v) is never 0, and no radius.
+    """
     op, args = node.op, node.args
     if isinstance(op, Apply):
-        return args[0] if op.head is sympy.Abs else None
+        if op.head is hypot and all(constant_value(a) is None for a in args):
+            parts = [inside(a) if isinstance(a.op, Apply) else () for a in args]
+            return tuple([n for a, part in zip(args, parts, strict=True) for n in part or (a,)])
+        return args if op.head is sympy.Abs else ()
     if isinstance(op, Pow):
-        return args[0] if constant_value(args[1]) == HALF and is_sum_of_squares(args[0]) else None
+        return args[:1] if constant_value(args[1]) == HALF and is_sum_of_squares(args[0]) else ()
     if isinstance(op, Select) and isinstance(args[2].op, Pow) and constant_value(args[1]) == 0:
-        q = inside(args[2])
-        return q if q is not None and args[0] is equal(q, constant(0)) else None
-    return None
+        below = inside(args[2])
+        return below if below and args[0] is equal(below[0], constant(0)) else ()
+    return ()
 
 
-def slope_of(radius: Node) -> Node:
-    """1/(2r), by q, or sign u; 0 at 0."""
+def slopes_of(radius: Node) -> Nodes:
+    """1/(2r), by q; sign u; u/r and v/r of hypot(u, v). All are 0 at 0."""
     if isinstance(radius.op, Apply):
-        return apply(sympy.sign, radius.args[0])
+        rule, below = SLOPES[radius.op.head], inside(radius)
+        slopes = [rule(radius, below, k) for k in range(len(below))]
+        return tuple([slope for slope in slopes if isinstance(slope, Node)])
     if isinstance(radius.op, Select):
-        return select(radius.args[0], constant(0), div(constant(1), mul(constant(2), radius.args[2])))
-    return distance_slope(radius)
+        return (select(radius.args[0], constant(0), div(constant(1), mul(constant(2), radius.args[2]))),)
+    return (distance_slope(radius),)
 
 
 def is_zero(radius: Node) -> Node:

@@ -31,6 +31,7 @@ FUNCTIONS = {
     "Huber": sp.Piecewise((t**2 / 2, t < 1), (t - sp.Rational(1, 2), True)),
     "Wendland": sp.Piecewise(((1 - t) ** 4 * (4 * t + 1), t < 1), (0, True)),
     "smooth step": t**2 * (3 - 2 * t),
+    "power 5/2": t ** sp.Rational(5, 2),
 }
 """Functions F with F'(0) = 0; the right side is SymPy's derivative of F."""
 
@@ -57,6 +58,7 @@ NORMS = {
     "a root of squares": lambda u: np.sqrt(np.sum(u**2)),
     "a root of a product": lambda u: np.sqrt(u @ u),
     "np.abs": np.abs,
+    "np.hypot": lambda u: np.hypot(u[0], u[1]),
 }
 
 
@@ -75,6 +77,41 @@ def test_of_an_absolute_value(name: str) -> None:
         np.testing.assert_allclose(
             found, curvature(name) * np.array([[1, -1], [-1, 1]]), rtol=1e-14, atol=1e-15
         )
+
+
+SPELLINGS = {
+    "root of a square": (lambda u: np.sqrt(np.sum(u**2) ** 2), 2),
+    "roots of fourth powers": (lambda u: np.sum(np.sqrt(u**4)), 2),
+    "root of a product": (lambda u: np.sqrt((u @ u) * (u @ u)), 2),
+    "size of a square": (lambda u: np.abs(np.sum(u**2)), 2),
+    "size of a norm": (lambda u: np.abs(np.linalg.norm(u)) ** 2, 2),
+    "power of a power of a size": (lambda u: np.sum((np.abs(u) ** 5) ** 0.8), 0),
+    "power of a power": (lambda u: np.sum(u**2) ** 1.25, 0),
+    "root of a fifth power": (lambda u: np.sqrt(np.linalg.norm(u) ** 5), 0),
+    "norm of order 4": (lambda u: np.sum((np.sum(u**4) ** 0.25) ** 4), 0),
+    "hypot of a norm": (lambda u: np.hypot(u[0], np.hypot(u[1], 0.0 * u[0])) ** 2, 2),
+    "hypot of roots": (lambda u: np.cos(np.hypot(np.sqrt(u[0] ** 2), np.abs(u[1]))), -1),
+    "power of 3": (lambda u: (np.sum(u**2) ** 3) ** 0.5, 0),
+}
+"""Functions of two numbers, and their second derivatives at 0."""
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_spellings(name: str) -> None:
+    f, right = SPELLINGS[name]
+    f = symad.trace(f, [(2,)])
+    for mode in ("reverse", "forward"):
+        assert not np.any(symad.gradient(f, mode=mode)(np.zeros(2)))
+    for found in hessians(f, (np.zeros(2),)):
+        np.testing.assert_allclose(found, right * np.eye(2), rtol=1e-14)
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize("p", [1.25, 1.5, 1.9])
+def test_powers_with_one_derivative(p: float, mode: str) -> None:
+    for norm in NORMS.values():
+        f = symad.trace(lambda u, norm=norm: np.sum(norm(u) ** p), [(2,)])
+        assert not np.any(symad.gradient(f, mode=mode)(np.zeros(2)))
 
 
 @pytest.mark.parametrize("norm", NORMS)
