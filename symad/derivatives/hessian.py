@@ -88,7 +88,9 @@ def hessian(
         raise DerivativeError("chunk is for sparse Hessians; give sparse=True as well")
     selection = select(graph, wrt)
     value = scalar_output(graph, "a Hessian")
-    matrix = hessian_node(value, selection.nodes, mode)
+    from symad.sparsity.exact_zeros import with_exact_zeros
+
+    matrix = with_exact_zeros(hessian_node(value, selection.nodes, mode), graph.nodes)
     packing = packing_of(graph, selection, Part("matrix"))
     return graph.with_outputs((matrix,), None, f"{graph.name}_hessian", None, mode, packing)
 

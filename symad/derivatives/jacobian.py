@@ -89,7 +89,9 @@ def jacobian(
     nodes = selection.nodes
     chosen, report = _choose_mode(mode, total_size(graph.output_nodes), total_size(nodes))
     build = forward_jacobian if chosen == "forward" else reverse_jacobian
-    matrix = build(graph.output_nodes, nodes)
+    from symad.sparsity.exact_zeros import with_exact_zeros
+
+    matrix = with_exact_zeros(build(graph.output_nodes, nodes), graph.nodes)
     packing = packing_of(graph, selection, Part("matrix"))
     return graph.with_outputs((matrix,), None, f"{graph.name}_jacobian", None, report, packing)
 

@@ -8,10 +8,15 @@ from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
-from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
-from symad.ops.basic.sources import ArrayConstant, constant_value
+from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.selection import Select
+
+
+FINITE = (Softmax, SoftmaxTangent, Einsum, Add, Constant, Input)
+"""Factors that 0 can be multiplied by: not √ and its slopes, which may be infinite where they are masked."""
 
 
 def drop_masks(graph: Graph) -> Graph:
@@ -59,5 +64,10 @@ def vanishes(node: Node, condition: Node) -> bool:
     if isinstance(op, SoftmaxTangent):
         return vanishes(node.args[0], condition)
     if isinstance(op, Mul):
-        return any(p == 1 and vanishes(a, condition) for p, a in zip(op.powers, node.args, strict=True))
+        zero = [vanishes(a, condition) for a in node.args]
+        finite = [
+            p == 1 and (z or isinstance(a.op, FINITE))
+            for p, a, z in zip(op.powers, node.args, zero, strict=True)
+        ]
+        return any(zero) and all(finite)
     return False
