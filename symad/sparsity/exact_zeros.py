@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from symad.core.dims import size
 from symad.core.graph import Node
 from symad.ops.basic.sources import array_constant, constant

@@ -14,7 +14,6 @@ from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.selection import Select
 
-
 FINITE = (Softmax, SoftmaxTangent, Einsum, Add, Constant, Input)
 """Factors that 0 can be multiplied by: not √ and its slopes, which may be infinite where they are masked."""
 

@@ -31,7 +31,7 @@ def test_jacobians(name: str, mode: str) -> None:
             assert np.array_equal(found(np.zeros(3)), right)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", MODES[:3])
 def test_hessians(mode: str) -> None:
     f = symad.trace(lambda a: np.sum(a**1.5), [(3,)])
     hessian = symad.hessian(f, mode=mode)
