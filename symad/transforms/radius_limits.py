@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 
+import numpy as np
 import sympy
 
 from symad.core.graph import Node, Tangent, rebuild, topological
-from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, signed_product
-from symad.ops.basic.shaping import broadcast_to
+from symad.core.questions import Nodes, evaluate
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product
+from symad.ops.basic.shaping import Broadcast, broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.radius import inside, is_zero, slopes_of
@@ -27,6 +29,9 @@ PushAlong = Callable[["Sequence[Node]", "Mapping[Node, Tangent]", Guards, "Seque
 
 ROUNDING = Fraction(1, 10**6)
 """A sum is taken to be 0 if it is smaller than this part of its terms; larger than rounding in float32."""
+
+SCALAR = (ElementwiseOp, Broadcast)
+"""Ops that on numbers make a number."""
 
 NEVER_ZERO = (sympy.exp, sympy.cosh, sympy.sech)
 
@@ -124,6 +129,8 @@ class Limits:
         if not isinstance(slope, Node):  # F' is a step
             return None if isinstance(radius.op, Apply) else constant(0)
         (at_zero,) = rebuild([slope], {radius: broadcast_to(constant(0), radius.shape)}, _remade)
+        if not has_values(at_zero):
+            return None
         return mul(at_zero, inside(radius)[k]) if isinstance(radius.op, Apply) else div(at_zero, constant(2))
 
     def _between(self, radius: Node, rest: Node) -> list[Node]:
@@ -163,6 +170,22 @@ def _remade(node: Node, args: Nodes) -> Node:
     if isinstance(op, Logic):
         return logic(op.kind, *args)
     return select(*args) if isinstance(op, Select) else Node.of(op, args)
+
+
+def has_values(node: Node) -> bool:
+    """False if a node contains a scalar function of numbers that has no finite value, such as 1/0."""
+    known: dict[Node, float] = {}
+    for part in topological([node]):
+        args = [known[a] for a in part.args if a in known]
+        if constant_value(part) is None and not (isinstance(part.op, SCALAR) and len(args) == len(part.args)):
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                value = args[0] if isinstance(part.op, Broadcast) else evaluate(part.op, tuple(args))
+                known[part] = np.float64(value)
+        except ArithmeticError:
+            return False
+    return all(map(isfinite, known.values()))
 
 
 def _is_never_zero(node: Node) -> bool:
