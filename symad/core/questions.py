@@ -13,12 +13,13 @@ answer that was looked up once is called directly afterwards, because the questi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import reduce, update_wrapper
 from inspect import signature
+from operator import or_
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, get_args, get_origin
 
 from plum import Dispatcher, Function
 
@@ -86,13 +87,16 @@ def _deciding(rule: Callable[..., object]) -> Iterator[tuple[str, Any]]:
     """For each argument of a rule the class, or union of classes, that it is for; Any where that is open."""
     for name, parameter in signature(rule).parameters.items():
         found = parameter.annotation
-        try:
-            found = eval(found, rule.__globals__) if isinstance(found, str) else found  # text of this code
-        except NameError:  # known to the type checker only
-            found = Any
-        parts = found.__args__ if isinstance(found, UnionType) else (found,)
+        words = found.split("|") if isinstance(found, str) else ()
+        classes = [_named(word.strip().split("."), rule.__globals__) for word in words] or [found]
+        parts = [part for c in classes for part in (get_args(c) if isinstance(c, UnionType) else (c,))]
         plain = all(isinstance(part, type) and get_origin(part) is None for part in parts)
-        yield name, found if plain else Any
+        yield name, reduce(or_, classes) if plain else Any
+
+
+def _named(words: Sequence[str], known: Mapping[str, Any]) -> Any:
+    """What a dotted name of an annotation stands for; None for what the type checker alone knows."""
+    return reduce(lambda found, word: getattr(found, word, None), words[1:], known.get(words[0]))
 
 
 @dataclass(frozen=True)

@@ -272,7 +272,9 @@ def _parameter_names(f: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
             return list(code.co_varnames[: len(inputs)])
     try:
         signature = inspect.signature(f)
-    except (TypeError, ValueError):  # built-in functions
+    except (TypeError, ValueError):  # built-in functions; ufuncs before NumPy 2.4, named as later
+        if isinstance(f, np.ufunc):
+            return ["x"] if len(inputs) == 1 else [f"x{k + 1}" for k in range(len(inputs))]
         return [f"x{k}" for k in range(len(inputs))]
     try:
         signature.bind(*inputs)

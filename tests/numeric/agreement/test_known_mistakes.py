@@ -224,7 +224,7 @@ READ = {
     "a list of unequal arrays": (lambda p: p[0].sum() + p[1].sum(), [A23, np.ones(4)], 19.0),
     "columns first": (lambda a: a.reshape((3, 2), order="F"), A23, A23.reshape((3, 2), order="F")),
     "flat, columns first": (lambda a: a.flatten("F"), A23, A23.flatten("F")),
-    "padded axes by name": (lambda a: np.pad(a, {0: 1}), A23, np.pad(A23, {0: 1})),
+    "padded axes by name": (lambda a: np.pad(a, {0: 1}), A23, np.pad(A23, ((1, 1), (0, 0)))),
     "an axis with itself": (lambda a: np.swapaxes(a, 0, 0), A23, A23),
     "SciPy's polygamma": (lambda a: scipy.special.polygamma(1, a), 0.5, np.pi**2 / 2),
 }

@@ -167,6 +167,8 @@ def as_list(value):
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__} {' '.join(c[2])}")
 def test_values_are_those_of_numpy(case):
     function, args, options = case
+    if function is np.pad and isinstance(args[1], dict) and np.lib.NumpyVersion(np.__version__) < "2.3.0":
+        pytest.skip("NumPy pads axes by name since 2.3")
     arrays, calling = split(args, options)
     graph = symad.trace(calling(function), arrays)
     wanted = as_list(function(*args, **options))
