@@ -1,10 +1,12 @@
 """A module of PyTorch against its graph, in float64: values, and gradients of all parameters and inputs."""
 
 import numpy as np
-import torch
+import pytest
 
 import symad
 from symad.numeric import lower
+
+torch = pytest.importorskip("torch")
 
 
 def leaves(value):

@@ -89,7 +89,7 @@ def test_zeta_of_scipy() -> None:
     assert two(1.0) == pytest.approx(np.pi**2 / 6, rel=1e-14)
     assert symad.gradient(two)(1.0) == pytest.approx(-2 * 1.2020569031595942, rel=1e-14)
     assert symad.gradient(one)(3.0) == pytest.approx(-0.19812624288563685, rel=1e-12)  # ζ'(3), mpmath
-    with pytest.raises(TraceError, match=r"scipy\.linalg\.sqrtm") as caught:
+    with pytest.raises(TraceError, match=r"scipy\.linalg\.sqrtm|a NumPy array") as caught:
         symad.trace(lambda a: scipy.linalg.sqrtm(a), [(3, 3)])
     assert "_zeta" not in str(caught.value)
 
