@@ -8,7 +8,7 @@ loses the old one; therefore a frame is also read when its code has moved to ano
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
 
 from symad.core.following import Replaced, stand_ins
@@ -102,7 +102,7 @@ class Frames:
         """
         found, held, kind = self._found, place.held, self._kind
         parameters: tuple[str, ...] | None = None
-        for name, value in frame.f_locals.items():
+        for name, value in _variables(frame):
             if value.__class__ is not kind:
                 continue
             node = self._node_of(value)
@@ -116,6 +116,18 @@ class Frames:
             rank = name in parameters, place.depth
             if node not in found or rank < found[node][:2]:
                 found[node] = *rank, name
+
+
+CELLS_CRASH = (3, 13) <= sys.version_info < (3, 13, 2)
+"""Whether Python crashes where a variable of a comprehension is a cell elsewhere in a function (gh-128396)."""
+
+
+def _variables(frame: FrameType) -> Iterable[tuple[str, object]]:
+    """The variables of a frame, without those by whose reading Python would crash."""
+    variables = frame.f_locals
+    if not CELLS_CRASH:
+        return variables.items()
+    return [(name, variables[name]) for name in variables if name not in frame.f_code.co_cellvars]
 
 
 def _has_names(frame: FrameType) -> bool:
