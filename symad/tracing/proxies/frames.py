@@ -119,7 +119,7 @@ class Frames:
 
 
 CELLS_CRASH = (3, 13) <= sys.version_info < (3, 13, 2)
-"""Whether Python crashes where a variable of a comprehension is a cell elsewhere in a function (gh-128396)."""
+"""Whether Python crashes where a variable of a comprehension is a cell elsewhere in its code (gh-128396)."""
 
 
 def _variables(frame: FrameType) -> Iterable[tuple[str, object]]:
