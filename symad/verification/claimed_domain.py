@@ -66,7 +66,9 @@ def read_condition(graph: Graph, where: Any) -> Node:
         read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))
     else:
         told = "a SymPy condition or a function of the inputs"
-        raise TraceError(f"verify: where= is {told}, not {brief(where)}")
+        several = isinstance(where, (list, tuple, set))
+        hint = "; join several conditions by sympy.And(...)" if several else ""
+        raise TraceError(f"verify: where= is {told}, not {brief(where)}{hint}")
     foreign = [s for s in with_inputs_of(graph, read).inputs if s not in graph.inputs]
     if foreign:
         raise TraceError(

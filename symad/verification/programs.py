@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
 from symad.verification.function_domain import have_values
-from symad.verification.measuring.call_users_code import BadReturn, Caller
+from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
 from symad.verification.measuring.measure import measure
 from symad.verification.mistakes.asking import named_program
 from symad.verification.values.boxes import bounds_of, box_within
@@ -92,6 +93,45 @@ def as_called(function: Callable[..., ArrayLike], graph: Graph, wrt: Selection) 
     if signature is not None and not backward:
         called.__signature__ = signature  # type: ignore[attr-defined]  # for inspect
     return called
+
+
+def as_one_matrix(
+    function: Callable[..., ArrayLike], graph: Graph, wrt: Selection
+) -> Callable[..., ArrayLike]:
+    """A Jacobian as one array where a function returns it in parts, as JAX and PyTorch do.
+
+    The parts are a tuple with one for each wrt entry, whose axes are those of the output and then those of
+    the input; for several outputs they are a tuple or list of such tuples.
+    """
+    above, below = ([len(n.shape) for n in nodes] for nodes in (graph.output_nodes, wrt.nodes))
+
+    def called(*values: Any) -> Any:
+        returned = function(*values)
+        rows = returned if len(above) > 1 else (returned,)
+        if (
+            not isinstance(rows, (tuple, list))
+            or len(rows) != len(above)
+            or not all(map(is_row, rows, above))
+        ):
+            return returned
+        return np.vstack(
+            [np.hstack([_matrix(p, a) for p in row]) for row, a in zip(rows, above, strict=True)]
+        )
+
+    def is_row(row: Any, axes: int) -> bool:
+        ranks = [axes + k for k in below]
+        return isinstance(row, tuple) and [np.ndim(on_host(part)) for part in row] == ranks
+
+    called.__name__ = getattr(function, "__name__", "the function")
+    with suppress(TypeError, ValueError):
+        called.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # for inspect
+    return called
+
+
+def _matrix(part: Any, axes: int) -> Array:
+    """Rows for the first axes, columns for the others."""
+    array = np.asarray(on_host(part))
+    return array.reshape(int(np.prod(array.shape[:axes])), -1)
 
 
 def _takes(signature: inspect.Signature | None, count: int) -> bool:

@@ -31,7 +31,7 @@ from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.mistakes.asking import named_formula
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
-from symad.verification.programs import Program, as_called, measured
+from symad.verification.programs import Program, as_called, as_one_matrix, measured
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.settled import REASON, box_of, settled, within
 from symad.verification.terms.rounded_constants import with_simple_constants
@@ -80,7 +80,8 @@ def verify(
         gradient: one part for each wrt entry, in its shape; one bare part where `gradient` gives one. For
             scalar inputs also a vector of all of them. Row and column vectors count as the same.
         jacobian: rows are the outputs flattened in order, columns the wrt elements; also an array
-            (output axes..., wrt axes...), or SymPy's order (wrt axes..., output axes...).
+            (output axes..., wrt axes...), or SymPy's order (wrt axes..., output axes...); a function may
+            also return a tuple of these for each wrt entry, as ``jax.jacfwd`` does.
         hessian: N×N over all wrt elements flattened in order.
         vjp: x_bar of each wrt entry from the inputs and y_bar of each output: a function
             (inputs..., y_bar...), or in the shape of ``backward(ctx, y_bar...)`` with the inputs as
@@ -129,6 +130,8 @@ def verify(
         function = function_of(candidate)
         if kind == "vjp":
             function = as_called(function, graph, select(graph, wrt))
+        if kind == "jacobian":
+            function = as_one_matrix(function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
         program = Program(title, function, reference, names, kind, assumes, of, graph, nodes)
         made = measured(program, Meter(budget or Budget()), hostile, domain, seed_of(seed))

@@ -167,6 +167,28 @@ LIBRARIES: dict[str, Callable[[Any], object]] = {
 """By the name of a module, how a float or float64 array becomes its own."""
 
 
+def on_host(value: Any) -> Any:
+    """A value of another library as an array of NumPy; others as they are."""
+    if hasattr(value, "detach"):  # a tensor of PyTorch
+        return value.detach().cpu()
+    if hasattr(value, "to_numpy"):  # a series or table of pandas
+        return value.to_numpy()
+    if hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy
+        return value.get()
+    return value.toarray() if hasattr(value, "toarray") else value  # a sparse matrix of SciPy
+
+
+def _is_nested_list(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether lists of lists of numbers have a shape; tuples may be parts of another meaning."""
+    if not shape:
+        return np.ndim(value) == 0
+    return (
+        isinstance(value, list)
+        and len(value) == shape[0]
+        and all(_is_nested_list(v, shape[1:]) for v in value)
+    )
+
+
 def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
@@ -175,18 +197,11 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
     Raises:
         BadReturn: it is complex, no array of numbers, or of another shape.
     """
-    if hasattr(value, "detach"):  # a tensor of PyTorch
-        value = value.detach().cpu()
-    elif hasattr(value, "to_numpy"):  # a series or table of pandas
-        value = value.to_numpy()
-    elif hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy
-        value = value.get()
-    elif hasattr(value, "toarray"):  # a sparse matrix of SciPy
-        value = value.toarray()
-    if isinstance(value, (list, tuple)) and len(shape) > 1:
+    value = on_host(value)
+    if isinstance(value, (list, tuple)) and len(shape) > 1 and not _is_nested_list(value, shape):
         raise BadReturn(
             f"verify: {name} is one array of shape {shape}; the function returned a {type(value).__name__} "
-            f"of {len(value)} parts"
+            f"of {len(value)} parts; join them, by np.hstack if each has the columns of one input"
         )
     try:
         masked = isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiub"

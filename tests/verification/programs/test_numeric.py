@@ -310,3 +310,29 @@ def test_places_have_the_inputs_in_their_order():
     certificate = symad.verify(f, "z", gradient=lambda z, t: 1 / 0)
     assert {loss.kind for loss in certificate.losses} >= {"ordinary", "turning"}
     assert {tuple(loss.point) for loss in certificate.losses} == {("z", "t")}
+
+
+@pytest.mark.thorough
+def test_a_jacobian_in_parts_is_taken_apart():
+    """A tuple per input, as JAX and PyTorch return, with the axes of the output before those of the input."""
+    product = symad.trace(lambda u, W: W @ u, [(3,), (2, 3)])
+
+    def parts(u, W, wrong=0.0):
+        by_W = np.zeros((2, 2, 3))
+        by_W[[0, 1], [0, 1]] = u
+        return W + wrong, by_W
+
+    assert symad.verify(product, jacobian=parts).status == "measured"
+    assert symad.verify(product, jacobian=lambda u, W: parts(u, W, 1e-3)).status == "refuted"
+    assert symad.verify(product, ["W"], jacobian=lambda u, W: parts(u, W)[1:]).status == "measured"
+    both = symad.trace(lambda a, b: (a * b, a + b), [(), ()])
+    assert symad.verify(both, jacobian=lambda a, b: ((b, a), (1.0, 1.0))).status == "measured"
+    stacked = symad.trace(lambda a, b: np.stack([a * b, a + b]), [(), ()])
+    rows = lambda a, b: (np.array([b, a]), np.array([1.0, 1.0]))  # noqa: E731
+    assert symad.verify(stacked, jacobian=rows).status == "refuted"  # parts are columns
+    assert symad.verify(stacked, jacobian=lambda a, b: [[b, a], [1.0, 1.0]]).status == "measured"
+
+
+def test_conditions_in_a_list_are_refused():
+    with pytest.raises(TypeError, match=r"not \[x > 0, x < 1\]; join several conditions by sympy.And"):
+        symad.verify(x**2, x, gradient=2 * x, where=[x > 0, x < 1])
