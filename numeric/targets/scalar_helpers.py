@@ -213,25 +213,27 @@ def _evaluated(
     batch = np.broadcast_shapes(*[array.shape for array in arrays])
     with np.errstate(all="ignore"):
         result = at_batch(*[array.astype(dtype)[()] for array in arrays])
-    return _batched(result, batch, iter(ranks), {}) if batch else _point(result)
+    return _batched(result, batch, iter(ranks), {}, dtype) if batch else _point(result, dtype)
 
 
-def _point(result: Any) -> Any:
+def _point(result: Any, dtype: DTypeLike) -> Any:
     """The results at a point: numbers, where NumPy's functions leave arrays without axes."""
     if isinstance(result, dict):
-        return {key: _point(part) for key, part in result.items()}
+        return {key: _point(part, dtype) for key, part in result.items()}
     if isinstance(result, tuple):
-        return tuple(map(_point, result))
-    return result[()] if isinstance(result, np.ndarray) else result
+        return tuple(_point(part, dtype) for part in result)
+    return result if hasattr(result, "toarray") else np.asarray(result).astype(dtype, copy=False)[()]
 
 
-def _batched(result: Any, batch: tuple[int, ...], ranks: Iterator[int], made: dict[int, Array]) -> Any:
+def _batched(
+    result: Any, batch: tuple[int, ...], ranks: Iterator[int], made: dict[int, Array], dtype: DTypeLike
+) -> Any:
     """The results with the axes of the batch, no two of which share memory."""
     if isinstance(result, dict):
-        return {key: _batched(part, batch, ranks, made) for key, part in result.items()}
+        return {key: _batched(part, batch, ranks, made, dtype) for key, part in result.items()}
     if isinstance(result, tuple):
-        return tuple(_batched(part, batch, ranks, made) for part in result)
-    array = np.asarray(result.toarray() if hasattr(result, "toarray") else result)
+        return tuple(_batched(part, batch, ranks, made, dtype) for part in result)
+    array = np.asarray(result.toarray() if hasattr(result, "toarray") else result).astype(dtype, copy=False)
     shape = batch + array.shape[array.ndim - next(ranks) :]
     if array.shape != shape or id(array) in made:
         array = np.broadcast_to(array, shape).copy()
