@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from symad.core.dims import format_shape
+from symad.core.identifiers import ascii_identifier
 from symad.numeric.compiler.c_layout import Layout, Place
 from symad.numeric.modules.names import Names
 
@@ -25,7 +26,7 @@ def print_header(name: str, layout: Layout, source: str) -> str:
     own = f"{name.upper()}_{hashlib.sha256(source.encode()).hexdigest()[:12].upper()}"
     guard = f"{name.upper()}_H"
     told = f'{guard}: another function has the name {name}; choose one by c_file(f, name="...")'
-    constants = "\n".join(f"#define {macro} {number}" for macro, number in _constants(name.upper(), layout))
+    constants = "\n".join(_constants(name.upper(), layout))
     parts = [
         f"{_layout(layout)}\nvoid {name}(const double *x, double *y);",
         *([_with_arguments(name, layout)] if layout.has_arguments else []),
@@ -59,16 +60,20 @@ extern "C" {{
 """
 
 
-def _constants(prefix: str, layout: Layout) -> Iterator[tuple[str, int]]:
-    """The lengths of both vectors and of all arrays, and the values of symbolic sizes."""
+def _constants(prefix: str, layout: Layout) -> Iterator[str]:
+    """The lengths of both vectors and of all arrays, and the values of symbolic sizes.
+
+    Where names differ in their case only, a number follows, and a comment says which is which.
+    """
+    wanted = [("INPUTS", layout.input_count, ""), ("OUTPUTS", layout.output_count, "")]
+    arrays = [place for place in (*layout.parameters, *layout.outputs) if place.shape]
+    wanted += [(f"SIZE_{place.code.upper()}", place.count, place.code) for place in arrays]
+    wanted += [(f"DIM_{symbol.upper()}", number, symbol) for symbol, number in layout.sizes.items()]
     names = Names()
-    yield names.unique(f"{prefix}_INPUTS"), layout.input_count
-    yield names.unique(f"{prefix}_OUTPUTS"), layout.output_count
-    for place in (*layout.parameters, *layout.outputs):
-        if place.shape:
-            yield names.unique(f"{prefix}_SIZE_{place.code.upper()}"), place.count
-    for symbol, number in layout.sizes.items():
-        yield names.unique(f"{prefix}_DIM_{symbol.upper()}"), number
+    for kind, number, of in wanted:
+        name = names.unique(f"{prefix}_{kind}")
+        told = "" if name == f"{prefix}_{kind}" else f"  /* of {of} */"
+        yield f"#define {name} {number}{told}"
 
 
 def _layout(layout: Layout) -> str:
@@ -91,11 +96,16 @@ def _with_arguments(name: str, layout: Layout) -> str:
     places = [*layout.parameters, *layout.outputs]
     texts = parameters(layout)
     ends = [*("," for _ in texts[1:]), *("" for _ in texts[:1])]
-    shapes = [f"  /* {format_shape(p.shape)} */" if p.shape else "" for p in places]
+    shapes = [f"  /* {_title(p)}{format_shape(p.shape)} */" if p.shape else "" for p in places]
     lines = [f"    {text}{end}{shape}" for text, end, shape in zip(texts, ends, shapes, strict=True)]
     joined = "\n".join(lines)
     told = "/* The same with a parameter for each of them; arrays row by row. */"
     return f"{told}\nvoid {name}_args(\n{joined}\n);"
+
+
+def _title(place: Place) -> str:
+    """What the user calls a place, if that is another name than in C."""
+    return f"{place.title} " if place.title and place.code != ascii_identifier(place.title) else ""
 
 
 def parameters(layout: Layout) -> list[str]:

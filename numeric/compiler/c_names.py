@@ -29,5 +29,8 @@ def checked_c_name(name: str) -> str:
     if not plain or "_" in (name[0], name[-1]):  # helpers end in an underscore
         raise LoweringError(f"name={brief(name)}: a name in C has ASCII letters, digits, and _ inside it")
     if keyword.iskeyword(name) or name in C_KEYWORDS | CPP_KEYWORDS | MACROS | STANDARD:
-        raise LoweringError(f"name={name!r}: C and C++ use this name themselves; choose another one")
+        raise LoweringError(
+            f"name={name!r}: C, C++, their libraries or generated code use this name themselves; "
+            "choose another one"
+        )
     return name

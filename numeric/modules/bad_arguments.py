@@ -21,7 +21,12 @@ def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], s
     """
     names = [one_line(a.name) for a in arguments]
     if len(values) != len(names):
-        return None
+        several, given = "s" * (len(names) != 1), f"but {len(values)} were given"
+        told = f"{title} takes {len(names)} value{several} ({', '.join(names)}), {given}"
+        more = f"; missing: {', '.join(names[len(values) :])}" if len(values) < len(names) else ""
+        if len(values) == 1 and np.ndim(values[0]) == 1:
+            more = "; a function of one vector, as scipy.optimize calls it, is lower(..., packed=True)"
+        return told + more
     plain = [
         (name, v) for name, a, v in zip(names, arguments, values, strict=True) if a.structure is None
     ]

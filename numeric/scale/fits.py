@@ -87,7 +87,7 @@ class Parts(Unknowns):
             graph.at(sizes), names, tuple(arrays[k].shape for k in names),
             {places.index(k): given[k] for k in given}, form,
             tuple(by_name.structure(name) for name, _ in pairs),
-            {str(k): v for k, v in over.items()}, options,
+            {str(k): v for k, v in over.items()}, options, named=by_name,
         )  # fmt: skip
         return made, made.pack([arrays[k] for k in names])
 

@@ -22,6 +22,7 @@ from symad.errors import EvaluationError
 from symad.numeric.plain_numbers import plain_fields
 from symad.numeric.solvers.least_squares_jacobian import LINEAR
 from symad.numeric.solvers.newton import EPSILON, OUT_OF_ITERATIONS, VALUE_IS_FLAT, Step
+from symad.numeric.solvers.restrictions import GivenBounds, Restrictions
 from symad.numeric.solvers.solver_variables import Unknowns, Vector
 
 
@@ -95,6 +96,7 @@ def least_squares(
     data: ByInput | None = None,
     method: str = "levenberg-marquardt",
     solver: str = "dense",
+    bounds: GivenBounds | None = None,
     tolerance: float = 1e-10,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
@@ -109,6 +111,8 @@ def least_squares(
         method: "levenberg-marquardt" or "gauss-newton" (μ = 0, steps halved until |r| falls).
         solver: the solver of the linear problem: "dense" (orthogonal factors of J), "sparse" (J by coloring,
             normal equations), or "products" (J p and Jᵀ w only, by LSMR).
+        bounds: as in `symad.numeric.minimize`; the method is then SciPy's reflective trust region (Branch,
+            Coleman and Li 1999) with symad's Jacobian, and the slope is that of the unknowns inside.
         tolerance: the largest slope, see `Fit`.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
@@ -116,11 +120,16 @@ def least_squares(
             dataclass of arrays is given, and found, as such an object.
 
     Raises:
-        EvaluationError: names do not fit, or the residuals are not finite at the start.
+        EvaluationError: names or bounds do not fit, or the residuals are not finite at the start.
     """
     if solver not in LINEAR:
         raise EvaluationError(not_one_of("solver", solver, LINEAR))
     problem, x = Unknowns.make(f, x0, data, inputs)
+    limits = Restrictions.of(problem, bounds, None)
+    if limits is not None:
+        return _bounded(
+            _Search(problem, limits.inside(x), LINEAR["dense"], tolerance, watch), limits, iterations
+        )
     return fitted(problem, x, method, solver, tolerance, iterations, watch)
 
 
@@ -139,10 +148,27 @@ def fitted(
     search = _Search(problem, x, LINEAR[solver], tolerance, watch)
     run = search.damped if method == "levenberg-marquardt" else search.undamped
     converged, message = run(iterations)
-    return Fit(
-        problem.unpack(search.x), search.value, search.r, search.slope, converged, message, search.history,
-        search.evaluations, problem, search.x,
+    return search.fit(converged, message)
+
+
+def _bounded(search: _Search, limits: Restrictions, iterations: int) -> Fit:
+    """A fit within bounds, by SciPy."""
+    from scipy.optimize import least_squares as by_scipy
+
+    problem, free = search.problem, limits.low < limits.high
+    if not free.all():
+        raise EvaluationError("bounds: an unknown with a single value is no unknown; give it in data")
+    found = by_scipy(
+        search.residuals, search.x, lambda x: problem.residuals_and_jacobian(x)[1],
+        (limits.low, limits.high), gtol=search.tolerance, xtol=1e-15, ftol=1e-15, max_nfev=iterations,
     )  # fmt: skip
+    length = float(np.linalg.norm(found.x - search.x))
+    search.x, search.r, search.value = found.x, found.fun, float(found.cost)
+    search.update(length)
+    cosines = np.abs(search.gradient) / np.where(search.j.norms > 0, search.j.norms, 1.0)
+    inside = np.max(cosines[found.active_mask == 0], initial=0.0)
+    search.slope = float(inside / np.linalg.norm(search.r)) if inside else 0.0
+    return search.fit(bool(found.status > 0), str(found.message))
 
 
 class _Search:
@@ -158,6 +184,13 @@ class _Search:
         self.update(0.0)
 
     history: list[Step]
+
+    def fit(self, converged: bool, message: str) -> Fit:
+        """The result at this point."""
+        return Fit(
+            self.problem.unpack(self.x), self.value, self.r, self.slope, converged, message, self.history,
+            self.evaluations, self.problem, self.x,
+        )  # fmt: skip
 
     def residuals(self, x: Vector) -> Vector:
         self.evaluations += 1

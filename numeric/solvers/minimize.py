@@ -48,9 +48,10 @@ def minimize(
             Hessian-vector products only), "trust-exact" (dense Hessians) or "l-bfgs". The last two are
             SciPy's; "l-bfgs" gives up where f is no longer finite. With bounds: "l-bfgs". With constraints:
             "slsqp", or "trust-constr" (with Hessians), both SciPy's. The default is the first that fits:
-            "newton", "l-bfgs" or "slsqp".
+            "newton", "l-bfgs" or "slsqp". SciPy's names "Newton-CG", "BFGS", "L-BFGS-B", "SLSQP" mean these.
         bounds: scipy.optimize.Bounds; or pairs (low, high), where None is no limit: one for each element of
-            the unknowns, one for each unknown, or a mapping by name. A start outside is moved inside.
+            the unknowns, one for each unknown, or a mapping by symbol or name, also of a group of inputs. A
+            start outside is moved inside.
         constraints: one or several of scipy.optimize's LinearConstraint and NonlinearConstraint, dicts
             {"type": "eq" or "ineq", "fun": c}, or relations of SymPy. A function c is SymPy's or a graph, of
             the inputs of f by name, or a Python function of the flat vector of unknowns. It is traced:
@@ -69,6 +70,7 @@ def minimize(
         EvaluationError: f is not a scalar, names, bounds or constraints do not fit, the method takes none, f
             is not finite at the start, or a dense Hessian would fill the memory.
     """
+    method = method if method is None else OF_SCIPY.get(str(method).lower(), method)
     if method is not None and method not in METHODS:
         raise EvaluationError(not_one_of("method", method, METHODS))
     problem, start = Unknowns.make(f, x0, data, inputs)
@@ -214,3 +216,6 @@ METHODS: dict[str, Method] = {
     "slsqp": slsqp,
     "trust-constr": trust_constr,
 }
+
+OF_SCIPY = {name: name for name in METHODS} | {"bfgs": "l-bfgs", "l-bfgs-b": "l-bfgs"}
+"""The methods by SciPy's names, in small letters."""

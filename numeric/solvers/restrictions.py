@@ -200,11 +200,7 @@ def _limits(problem: Unknowns, bounds: GivenBounds | None) -> tuple[Vector, Vect
     if hasattr(bounds, "lb"):
         return _checked(problem, np.array(_limit(bounds.lb, (n,))), np.array(_limit(bounds.ub, (n,))))
     if isinstance(bounds, Mapping):
-        given = {str(k): v for k, v in bounds.items()}
-        if unknown := [k for k in given if k not in problem.names]:
-            raise EvaluationError(
-                f"bounds: {', '.join(unknown)} is none of the unknowns {', '.join(problem.names)}"
-            )
+        given = _by_unknown(problem, bounds)
         pairs, shapes = [given.get(name, (None, None)) for name in problem.names], problem.shapes
     else:
         pairs = list(bounds) if isinstance(bounds, (Sequence, np.ndarray)) else [bounds]
@@ -216,11 +212,46 @@ def _limits(problem: Unknowns, bounds: GivenBounds | None) -> tuple[Vector, Vect
             )
     low, high = [], []
     for pair, shape in zip(pairs, shapes, strict=True):
-        if not isinstance(pair, (Sequence, np.ndarray)) or len(pair) != 2:
-            raise EvaluationError(f"bounds: {pair!r} is no pair (low, high)")
+        _check_pair(pair)
         low.append(np.ravel(_limit(-np.inf if pair[0] is None else pair[0], shape)))
         high.append(np.ravel(_limit(np.inf if pair[1] is None else pair[1], shape)))
     return _checked(problem, np.concatenate(low), np.concatenate(high))
+
+
+def _by_unknown(problem: Unknowns, bounds: Mapping[Any, Any]) -> dict[str, Any]:
+    """The pairs of unknowns, from those of symbols, and of arguments or inputs by name.
+
+    The limits of a pair are numbers, or have the structure of the argument; a list of tuples has a pair for
+    each element.
+    """
+    assert problem.named is not None
+    found: dict[str, Any] = {}
+    for key, pair in bounds.items():
+        name = str(key)
+        if isinstance(pair, list) and all(isinstance(p, tuple) and len(p) == 2 for p in pair):
+            pair = tuple(
+                [-end if p[k] is None else p[k] for p in pair] for k, end in enumerate((np.inf, -np.inf))
+            )
+        _check_pair(pair)
+        if isinstance(key, sympy.Basic):
+            made = {name: pair}
+        else:
+            low, high = (problem.named.values([(name, limit)], is_whole=_is_number) for limit in pair)
+            made = {k: (low[k], high[k]) for k in low}
+        if wrong := [k for k in made if k not in problem.names or k in found]:
+            told = "given twice" if wrong[0] in found else f"none of the unknowns {', '.join(problem.names)}"
+            raise EvaluationError(f"bounds: {', '.join(wrong)} is {told}")
+        found |= made
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (np.ndim(value) == 0 and not isinstance(value, Mapping))
+
+
+def _check_pair(pair: Any) -> None:
+    if not isinstance(pair, (Sequence, np.ndarray)) or len(pair) != 2:
+        raise EvaluationError(f"bounds: {pair!r} is no pair (low, high)")
 
 
 def _limit(value: Any, shape: tuple[int, ...]) -> Vector:

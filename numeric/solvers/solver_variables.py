@@ -6,7 +6,7 @@ Each derivative is traced and lowered once, when it is first needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,7 @@ class Unknowns:
         data: the values of the other inputs, by position.
         form: how the unknowns were given: "one", "sequence" or "mapping" (with its keys).
         structures: the structures of the objects that were given.
+        named: the arguments of the function and the inputs inside them, by name.
     """
 
     graph: Graph
@@ -74,6 +75,7 @@ class Unknowns:
     data: Mapping[int, Array]
     form: Start
     structures: tuple[Structure, ...]
+    named: Named | None = field(default=None, kw_only=True)
 
     @staticmethod
     def make(
@@ -110,6 +112,7 @@ class Unknowns:
             {names_.index(k): arrays[k] for k in given},
             form,
             tuple(by_name.structure(name) for name, _ in pairs),
+            named=by_name,
         )
         return unknowns, unknowns.pack([arrays[k] for k in names])
 

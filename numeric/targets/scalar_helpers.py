@@ -216,13 +216,18 @@ def _evaluated(
     return _batched(result, batch, iter(ranks), {}, dtype) if batch else _point(result, dtype)
 
 
+def _as_float(array: Array, dtype: DTypeLike) -> Array:
+    """Floats in one precision: numbers alone are doubles; truth values stay."""
+    return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
+
+
 def _point(result: Any, dtype: DTypeLike) -> Any:
     """The results at a point: numbers, where NumPy's functions leave arrays without axes."""
     if isinstance(result, dict):
         return {key: _point(part, dtype) for key, part in result.items()}
     if isinstance(result, tuple):
         return tuple(_point(part, dtype) for part in result)
-    return result if hasattr(result, "toarray") else np.asarray(result).astype(dtype, copy=False)[()]
+    return result if hasattr(result, "toarray") else _as_float(np.asarray(result), dtype)[()]
 
 
 def _batched(
@@ -233,7 +238,7 @@ def _batched(
         return {key: _batched(part, batch, ranks, made, dtype) for key, part in result.items()}
     if isinstance(result, tuple):
         return tuple(_batched(part, batch, ranks, made, dtype) for part in result)
-    array = np.asarray(result.toarray() if hasattr(result, "toarray") else result).astype(dtype, copy=False)
+    array = _as_float(np.asarray(result.toarray() if hasattr(result, "toarray") else result), dtype)
     shape = batch + array.shape[array.ndim - next(ranks) :]
     if array.shape != shape or id(array) in made:
         array = np.broadcast_to(array, shape).copy()

@@ -51,8 +51,9 @@ def lower(options: Namespace) -> int:
     if options.limit is not None:
         raise ModelError("--limit is for C that stands alone: --backend c, without -o or with -o OUT.c")
     kernel = lower_graph(
-        _named(options, sizes), backend=options.backend, dtype=options.dtype, style=options.style, log=log
-    )
+        _named(options, sizes), backend=options.backend, dtype=options.dtype, style=options.style, log=log,
+        name=options.name,
+    )  # fmt: skip
     if options.output is None:
         print(kernel.source)
         return OK
@@ -72,7 +73,7 @@ def _lower_c(options: Namespace, sizes: dict[str, int], log: Callable[[str], Non
             "NumPy code that compiles its loops, also in float32"
         )
     limit = MAX_OPERATIONS if options.limit is None else options.limit
-    made = c_file(_named(options), sizes, limit=limit, log=log)
+    made = c_file(_named(options), sizes, limit=limit, log=log, name=options.name)
     if options.output is None:
         print(made.source)
         return OK

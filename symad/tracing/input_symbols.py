@@ -31,7 +31,8 @@ def as_input_symbol(symbol: sympy.Symbol) -> sympy.Basic:
         return symbol
     if isinstance(symbol, str):
         raise TraceError(
-            f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give the symbol"
+            f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give {symbol} itself, "
+            "the symbol, or trace the expression first: symad.trace(f)"
         )
     whole = getattr(symbol, "base", None) or getattr(symbol, "parent", None) or getattr(symbol, "name", None)
     if isinstance(symbol, (sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)):

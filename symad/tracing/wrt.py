@@ -187,8 +187,20 @@ def _named(graph: Graph, entry: Wrt) -> Entry:
             )
         if hits:
             return hits[0]
-    names = ", ".join(a.argument.name for a in arguments)
+    names = ", ".join(map(_told, arguments))
     raise DerivativeError(f"wrt={brief(entry)} is not an input of {graph.name}; its inputs are {names}")
+
+
+MAX_TOLD = 8
+"""The number of inputs inside an argument that a message names."""
+
+
+def _told(entry: Entry) -> str:
+    """The name of an argument, and of the inputs inside it, which can be selected as well."""
+    inner = [name_of(node) for node in entry.nodes]
+    if inner == [entry.argument.name]:
+        return entry.argument.name
+    return f"{entry.argument.name} ({', '.join(inner[:MAX_TOLD])}{', …' * (len(inner) > MAX_TOLD)})"
 
 
 def _check_functions(graph: Graph, nodes: Sequence[Node]) -> None:

@@ -114,9 +114,10 @@ def as_one_matrix(
             or not all(map(is_row, rows, above))
         ):
             return returned
-        return np.vstack(
-            [np.hstack([_matrix(p, a) for p in row]) for row, a in zip(rows, above, strict=True)]
-        )
+        with suppress(ValueError):  # of lengths that differ: what was returned is refused by its shape
+            parts = [[_matrix(p, a) for p in row] for row, a in zip(rows, above, strict=True)]
+            return np.vstack([np.hstack(row) for row in parts])
+        return returned
 
     def is_row(row: Any, axes: int) -> bool:
         ranks = [axes + k for k in below]

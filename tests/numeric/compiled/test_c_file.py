@@ -205,7 +205,7 @@ def test_the_header_holds_sizes_and_the_layout() -> None:
         "    const double *W,  /* (3, 2) */",
         "    double k,",
         "    double *norm,",
-        "    double *new_2  /* (3, 2) */",  # new is a word of C++
+        "    double *new_2  /* new (3, 2) */",  # new is a word of C++
     ):
         assert line in lines
     assert "f: x[7] -> y[7]" in made.source and "Inputs in order: W (3, 2), k\n" in made.source

@@ -11,6 +11,7 @@ from symad.numeric import least_squares, minimize
 
 x = sp.symbols("x1:5", real=True)
 x1, x2, x3, x4 = x
+p, q = sp.symbols("p q", real=True)
 
 # Hock and Schittkowski, "Test Examples for Nonlinear Programming Codes" (1981): by number the function, the
 # start, the bounds, the constraints, the solution.
@@ -227,3 +228,52 @@ def test_data_that_are_masked_may_hold_nan():
     assert found.x == pytest.approx(2.0)
     with pytest.raises(EvaluationError, match="choose another x0"):
         minimize(sp.log(x1), -1.0)
+
+
+GROUPED = [
+    {"x": (0, 0.5)},
+    {"x": [(0, 0.5), (None, 0.5)]},
+    {"x": ([0, -3], [0.5, 0.5])},
+    {"x": (None, np.array([0.5, 0.5]))},
+    {p: (0, 0.5), q: (0, 0.5)},
+]
+
+
+@pytest.mark.parametrize("bounds", GROUPED)
+def test_bounds_of_a_group(bounds):
+    """By its name, also where a member has the same name, or by the symbols of its members."""
+    f = (p - 1) ** 2 + (q - 2) ** 2
+    for group in ("x", "q"):
+        renamed = {group if k == "x" else k: pair for k, pair in bounds.items()}
+        found = minimize(f, [0.0, 0.0], inputs={group: [p, q]}, bounds=renamed).checked()
+        np.testing.assert_allclose(found.x, [0.5, 0.5], atol=1e-9)
+
+
+def test_bounds_of_groups_that_do_not_fit():
+    given = {"inputs": {"x": [p, q]}}
+    for bounds, words in (
+        ({"x": [(0, 1)] * 3}, r"x is an array of shape \(2,\)"),
+        ({"x": 3}, "3 is no pair"),
+        ({"x": (0, 1), p: (0, 1)}, "p is given twice"),
+    ):
+        with pytest.raises(EvaluationError, match=words):
+            minimize(p * q, [0.0, 0.0], bounds=bounds, **given)
+
+
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "SLSQP", "Newton-CG"])
+def test_names_of_scipy(method):
+    assert minimize((p - 1) ** 2 + q**2, [0.0, 1.0], method=method).checked().value < 1e-12
+
+
+def test_least_squares_within_bounds():
+    """The condition of optimality: the slope is 0 inside, and points outwards at a bound."""
+    t = np.linspace(0, 1, 20)
+    residuals = [p * sp.exp(-q * float(s)) - 2 * float(np.exp(-1.3 * s)) for s in t]
+    found = least_squares(residuals, {"p": 1.0, "q": 0.5}, bounds={"q": (0, 1)}).checked()
+    assert found.x["q"] == pytest.approx(1.0, abs=1e-9)
+    basis = np.exp(-t)
+    assert found.x["p"] == pytest.approx(basis @ (2 * np.exp(-1.3 * t)) / (basis @ basis), rel=1e-8)
+    free = least_squares(residuals, {"p": 1.0, "q": 0.5}, bounds={"q": (0, 3)}).checked()
+    np.testing.assert_allclose([free.x["p"], free.x["q"]], [2, 1.3], rtol=1e-7)
+    with pytest.raises(EvaluationError, match="single value is no unknown"):
+        least_squares(residuals, {"p": 1.0, "q": 0.5}, bounds={"q": (1, 1)})

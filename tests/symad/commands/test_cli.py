@@ -183,6 +183,15 @@ def test_lower_prints_plain_code_and_tells_what_the_passes_did(model, capsys):
     assert "backends numpy, c" in capsys.readouterr().err
 
 
+def test_lower_names_the_function(model, capsys):
+    assert main(["lower", f"{model}:valley", "--name", "hill"]) == OK
+    assert "def hill(" in capsys.readouterr().out
+    assert main(["lower", f"{model}:valley", "--backend", "c", "--name", "hill"]) == OK
+    assert "void hill_batch(" in capsys.readouterr().out
+    assert main(["lower", f"{model}:valley", "--backend", "c", "--name", "x"]) == USAGE
+    assert "their libraries or generated code use this name" in capsys.readouterr().err
+
+
 def test_lower_refuses_what_is_not_there(model, capsys):
     assert main(["lower", f"{model}:traced", "--backend", "fortran"]) == USAGE
     assert "backend='fortran' is not one of" in capsys.readouterr().err
@@ -355,7 +364,7 @@ EXAMPLES = [e for command in ("lower", "explain", "draw", "check") for e in exam
 
 
 def test_examples_are_found():
-    assert len(EXAMPLES) == 17 and sum("--format latex" in example for example in EXAMPLES) == 1
+    assert len(EXAMPLES) == 18 and sum("--format latex" in example for example in EXAMPLES) == 1
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -55,6 +55,12 @@ def test_unknown_wrt_of_a_graph() -> None:
     with pytest.raises(symad.errors.DerivativeError, match=r"'w' is not an input of f; its inputs are A, v"):
         symad.gradient(GRAPH, "w")
     assert symad.gradient(GRAPH, "v").output_nodes == symad.gradient(GRAPH, 1).output_nodes
+    pair = symad.trace(lambda d, s: d["u"] ** 2 * s, [{"u": (), "v": ()}, ()])
+    with pytest.raises(symad.errors.DerivativeError, match=r"its inputs are d \(d\['u'\], d\['v'\]\), s"):
+        symad.gradient(pair, "u")
+    assert symad.gradient(pair, "d['u']")({"u": 2.0, "v": 1.0}, 3.0) == 12.0
+    with pytest.raises(symad.errors.TraceError, match="for SymPy expressions give v itself, the symbol"):
+        symad.gradient(ENERGY, "v")
 
 
 def test_elements_are_no_inputs() -> None:
