@@ -37,6 +37,9 @@ def pytest_collection_modifyitems(items):
     """Marks the cases that the first tier leaves out, before pytest selects by marks."""
     cases = defaultdict(list)
     for item in items:
+        sample = item.get_closest_marker("sample")
+        if sample is not None and not (hasattr(item, "callspec") and sample.args + tuple(sample.kwargs)):
+            raise pytest.UsageError(f"{item.nodeid}: sample(count) is for tests with parameters")
         later = any(item.get_closest_marker(name) for name in ("thorough", "slow"))
         if hasattr(item, "callspec") and not later:
             cases[item.nodeid.split("[")[0]].append(item)
@@ -54,7 +57,7 @@ def representative(group):
         return cover([axes(item) for item in group])
     words = sample.kwargs.get("without", ())
     quick = [k for k, item in enumerate(group) if not any(word in item.name for word in words)]
-    (count,) = sample.args or (len(quick),)
+    count = sample.args[0] if sample.args else len(quick)
     return [quick[k] for k in spread(len(quick), count)]
 
 
