@@ -144,7 +144,29 @@ def test_the_top_level_holds_the_project_and_nothing_that_was_left_behind():
         pytest.skip("this is no checkout")
     found = {name.split("/")[0] for name in run("git", "ls-files", cwd=ROOT).splitlines()}
     assert found == {
-        ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile",
+        ".ci", ".github", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile",
         "README.md", "benchmarks", "conftest.py", "docs", "examples", "gpu", "numeric", "pyproject.toml",
         "pytest_symad.py", "symad", "symad_command.py", "tests",
     }  # fmt: skip
+
+
+def test_all_files_tell_one_version():
+    version = PROJECT["project"]["version"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == version
+    assert headings[:2] == ["Unreleased", version]
+
+
+def test_the_changelog_is_short():
+    """A version says in a page what a user gets, not how it came."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert len(text[text.index("## [0.1.0]") :].splitlines()) <= 80
+
+
+def test_a_release_is_tried_on_every_python_that_is_named():
+    """The workflow installs it on those of the classifiers, and on newer ones."""
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+    tried = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
+    named = [c.rpartition(" ")[2] for c in PROJECT["project"]["classifiers"]]
+    assert {c for c in named if re.fullmatch(r"3\.\d+", c)} <= {*tried}
