@@ -1,11 +1,14 @@
 """Derivatives where a branch that is undefined is not taken are those of the branch that is used alone."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import symad
 from symad.derivatives.hessian import MODES
 from symad.numeric import lower
+from tests.gpu.cupy_standin import installed
 from tests.symad.derivatives.branches.programs import X, program
 
 PRODUCTS = ("forward-over-reverse", "reverse-over-forward", "reverse-over-reverse")
@@ -57,6 +60,39 @@ def test_a_sample_as_code(seed: int, backend: str) -> None:
 def test_programs_as_code(first: int, backend: str) -> None:
     for seed in range(first, first + 20):
         agree_as_code(program(seed), backend)
+
+
+def agree_on_arrays(program, backend: str) -> None:
+    """The gradient and the Hessian's product of a sum over points in arrays, as code."""
+    options = {"style": "plain"} if backend == "plain" else {"backend": backend}
+    points = program.used * 2
+    each = symad.vmap(symad.trace(program.f, X))
+    f = symad.trace(lambda u, v: np.sum(each(u, v)), [(len(points),), (len(points),)])
+    right = [program.right(point, expression)[1:] for point, expression in points]
+    with installed() if backend == "cupy" else nullcontext(np) as xp:
+        at = [xp.asarray(values) for values in np.array([point for point, _ in points]).T]
+        along = [xp.asarray(np.full(len(points), value)) for value in (0.5, -2.0)]
+        slopes = lower(symad.gradient(f), **options)(*at)
+        products = lower(symad.hvp(f), **options)(*at, *along)
+    np.testing.assert_allclose(host(slopes), [s for s, _ in right], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(host(products), [c @ [0.5, -2.0] for _, c in right], rtol=1e-11, atol=1e-11)
+
+
+def host(parts):
+    return np.stack([part.get() if hasattr(part, "get") else part for part in parts], -1)
+
+
+def test_a_sample_on_arrays() -> None:
+    for seed in (1, 3, 9):
+        agree_on_arrays(program(seed), "numpy")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["numpy", "plain", "c", "cupy"])
+@pytest.mark.parametrize("first", [0, 10, 20])
+def test_programs_on_arrays(first: int, backend: str) -> None:
+    for seed in range(first, first + 10):
+        agree_on_arrays(program(seed), backend)
 
 
 @pytest.mark.thorough
