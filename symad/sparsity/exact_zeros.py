@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.dims import size
-from symad.core.graph import Node
-from symad.ops.basic.sources import array_constant, constant
+from symad.core.graph import Node, topological
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import ShapingOp
+from symad.ops.basic.sources import Source, array_constant, constant
 from symad.ops.elementwise.selection import select
 from symad.sparsity.patterns.structural_zeros import ZERO, states_of
 from symad.transforms.finite_slopes import flat_nodes, has_finite_slopes
@@ -19,6 +22,9 @@ from symad.transforms.seeding import scalar_parts
 
 MAX_ELEMENTS = 1024
 """The elements of a derivative that is masked."""
+
+STRAIGHT = (ElementwiseOp, ShapingOp, Einsum, Source)
+"""The ops of derivatives that are masked: the zeros of loops would be those of all their steps."""
 
 
 def with_exact_zeros(matrix: Node, order: Sequence[Node]) -> Node:
@@ -33,6 +39,8 @@ def with_exact_zeros(matrix: Node, order: Sequence[Node]) -> Node:
         return matrix
     flat = flat_nodes(order)
     if all(has_finite_slopes(node, flat) for node in order):
+        return matrix
+    if not all(isinstance(node.op, STRAIGHT) for node in topological([matrix])):
         return matrix
     states = states_of(matrix)
     if states is None or not (states == ZERO).any() or (states == ZERO).all():
