@@ -72,7 +72,6 @@ from symad.numeric.targets.c_functions import PACKED
 from symad.ops.basic.shaping import Broadcast, Pad
 from symad.ops.elementwise.selection import Select
 from symad.ops.sparse.csr import CompressedRows
-from symad.stable import with_logistic
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,6 @@ class ProgramPass:
     acts_on: tuple[type[Op], ...] = ()
 
 
-LOGISTIC = GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow")
 EXPAND = GraphPass(
     "expand", expand, "", "f and its derivative share common parts; functions of constants are constants"
 )
@@ -130,7 +128,6 @@ WRITE_OUT = GraphPass("write out", write_out, "", "every op is a loop, a root, o
 
 PLAIN_GRAPH = (
     WRITE_OUT,
-    LOGISTIC,
     EXPAND,
     KEEP,
     STABILIZE,
@@ -141,11 +138,10 @@ PLAIN_GRAPH = (
 )
 """Graph passes of `style="plain"`. None of them serves speed alone."""
 
-ENTRY_GRAPH = (WRITE_OUT, LOGISTIC, EXPAND, STABILIZE, CONTRACT)
+ENTRY_GRAPH = (WRITE_OUT, EXPAND, STABILIZE, CONTRACT)
 """Graph passes before an array graph is written out in scalars: their patterns show in arrays only."""
 
 ARRAY_GRAPH = (
-    LOGISTIC,
     EXPAND,
     GraphPass("sum first", sum_before_slicing, "", "a sum of equal slices is a slice of the arrays' sum"),
     KEEP,
@@ -154,7 +150,7 @@ ARRAY_GRAPH = (
 )
 """The first graph passes for array graphs in NumPy."""
 
-COMPILED_GRAPH = (LOGISTIC, EXPAND, KEEP, STABILIZE)
+COMPILED_GRAPH = (EXPAND, KEEP, STABILIZE)
 """The first graph passes for array graphs with compiled kernels.
 
 `sum first` and `last step` are left out: compiled loops read slices element by element, NumPy whole arrays.
@@ -211,7 +207,6 @@ PLAIN_PROGRAM = (
 """Program passes of `style="plain"`."""
 
 SCALAR_GRAPH = (
-    LOGISTIC,
     GraphPass("definitions", write_scalar_definitions, "", "every op is a function of numbers"),
     GraphPass("expand", expand, "", "functions of constants are constants"),
     STABILIZE,

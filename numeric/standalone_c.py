@@ -29,7 +29,6 @@ from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.scheduling.roles import roles_of
 from symad.numeric.targets.c_module import c_name
 from symad.saving.atomic_files import write_text
-from symad.stable import with_logistic
 from symad.tracing import as_graph
 
 if TYPE_CHECKING:
@@ -94,9 +93,9 @@ def c_file(
     numbers = _all_numbers(whole, sizes or {})
     arguments = whole.grouping
     graph = write_definitions(plain_results(whole.at(numbers).ungrouped()))
-    scalars = prepare(with_logistic(graph))
+    scalars = prepare(graph)
     if not is_scalar(scalars):
-        scalars = prepare(with_logistic(in_scalars(graph, limit, report)))
+        scalars = prepare(in_scalars(graph, limit, report))
     layout = layout_of(graph.input_nodes, scalars, labels, numbers, arguments)
     source = print_c(scalars, layout, title, report)
     if log is not None:

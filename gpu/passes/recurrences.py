@@ -24,14 +24,13 @@ from symad.numeric.passes.memory_layout.cancel_pads import drop_pads
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
 from symad.ops.basic.shaping import Pad
 from symad.ops.basic.sources import Iota
-from symad.stable import with_logistic
 
 
 def recurrent(graph: Graph) -> Graph:
     """The graph with its loops as kernels if all of them can be; otherwise the graph unchanged."""
     if not any(isinstance(node.op, Scan) for node in graph.nodes):
         return graph
-    made = drop_pads(prepare(keep(expand(with_logistic(graph)))))
+    made = drop_pads(prepare(keep(expand(graph))))
     outputs: Sequence[Node] = join_pads(_with(graph, sink(made.output_nodes, lambda node: True))).output_nodes
     try:
         while (changed := _one(outputs)) is not None:

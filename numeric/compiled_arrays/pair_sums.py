@@ -31,7 +31,6 @@ from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 from symad.numeric.passes import prepare
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import Constant, Input, input_node
-from symad.stable import with_logistic
 from symad.tracing import trace
 
 COLUMNS = '''def _over_pairs(kernel, rows, columns):
@@ -77,7 +76,7 @@ def passes(function: PairFunction, weights: int) -> Passes:
     }
     symbols = [*function.x, *function.entries, *function.y]
     graph = value_and_gradient(trace(function.outer.xreplace(sums), symbols))
-    k, *slopes = prepare(with_logistic(graph)).output_nodes
+    k, *slopes = prepare(graph).output_nodes
     x, theta, y = (list(part) for part in _cut(graph.input_nodes, function))
     k_x, k_theta, k_y = (list(part) for part in _cut(slopes, function))
     b = [_number(f"b_{e}") for e in range(weights)]

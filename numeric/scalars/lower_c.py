@@ -40,7 +40,6 @@ from symad.ops.basic.sources import Input, Source
 from symad.ops.elementwise.apply import Apply
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Solve
-from symad.stable import with_logistic
 
 MAX_DATA = 64
 """The most entries other than 0 of a constant array in a function of numbers that is written out in scalars.
@@ -87,13 +86,13 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     if any(node.shape for node in graph.input_nodes):
         small = lower_small(graph, print_c, report) if dtype == "float64" else None
         return lower_arrays.lower(graph, dtype, report) if small is None else raising(small, graph)
-    scalars, prepared = graph, prepare(with_logistic(graph))
+    scalars, prepared = graph, prepare(graph)
     if not is_scalar(prepared):
         if dtype != "float64" or compiler() is None or not _has_small_arrays(graph):
             return lower_arrays.lower(graph, dtype, report)
         try:
             scalars = in_scalars(graph, MAX_WRITTEN_OUT, report)
-            prepared = prepare(with_logistic(scalars))
+            prepared = prepare(scalars)
         except TooLarge:  # kernels for chains of a few numbers would take minutes to compile
             return lower_numpy.lower(graph, dtype, packed, report)
         except LoweringError:  # an op has no form in scalars

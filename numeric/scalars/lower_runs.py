@@ -31,7 +31,6 @@ from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_pl
 from symad.numeric.scalars.python_binding import python_function
 from symad.numeric.scalars.quick_calls import LONG_FUNCTION, Framed, quick_call
 from symad.numeric.targets.c_functions import NotInC
-from symad.stable import with_logistic
 
 AHEAD = 24
 """The number of runs between the prefetch of a row from memory and its use: about 600 ns."""
@@ -62,7 +61,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     Raises:
         LoweringError: the graph holds arrays, or the dtype is not float64.
     """
-    prepared = prepare(with_logistic(graph))
+    prepared = prepare(graph)
     if dtype != "float64":
         raise LoweringError(f"backend 'runs' takes graphs in float64, not dtype {dtype}; use backend='numpy'")
     library = _library()

@@ -35,7 +35,6 @@ from symad.numeric.targets.c_module import c_name
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.basic.sources import ArrayConstant
 from symad.ops.sparse.csr import CompressedRows
-from symad.stable import with_logistic
 
 MAX_ENTRIES = 64
 """The most elements of all arguments and results together.
@@ -79,7 +78,7 @@ def lower_small(
     if compiler() is None or not is_small(graph):
         return None
     try:
-        prepared = prepare(with_logistic(in_scalars(graph, MAX_OPERATIONS, report)))
+        prepared = prepare(in_scalars(graph, MAX_OPERATIONS, report))
         name = c_name(prepared.name)
         source = print_c(prepared, layout_of(prepared.input_nodes, prepared), name, report)
     except (LoweringError, NotInC):

@@ -24,7 +24,7 @@ from symad.numbers.dual import Dual, as_input
 from symad.numbers.number_domains import FLOATS, AnyDomain, Undefined, domain_of
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import symbol_of
-from symad.stable import stabilize, with_logistic
+from symad.stable import stabilize
 from symad.tracing.inlining import inline, is_traced
 
 
@@ -88,7 +88,7 @@ def _root(array: Array) -> object:
 @lru_cache(maxsize=32)
 def _for_floats(graph: Graph) -> Graph:
     """The graph in stable forms, as it is when it is lowered."""
-    return with_logistic(stabilize(graph))
+    return stabilize(graph)
 
 
 def as_values(values: Sequence[Number], symbols: Sequence[Number]) -> list[Number]:

@@ -11,7 +11,6 @@ Taylor pieces.
 from __future__ import annotations
 
 from symad.stable.exponentials import smooth
-from symad.stable.logistic import with_logistic
 from symad.stable.rules import stabilize
 
-__all__ = ["smooth", "stabilize", "with_logistic"]
+__all__ = ["smooth", "stabilize"]
