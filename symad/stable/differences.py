@@ -27,6 +27,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import Select, compare, logic, select
+from symad.stable.formulas import Formula, formulas
 from symad.stable.normal_forms import (
     MAX_TERMS,
     ONE,
@@ -49,7 +50,6 @@ from symad.stable.secants import (
     MAX_POWER,
     REFLECTIONS,
     guarded,
-    magnitude,
     powers_between,
     secant_of,
     spelled,
@@ -106,8 +106,7 @@ class Differences:
         whole, _ = collected(self.forms.terms(a), self.forms.terms(b))
         if set(whole) == {ONE}:
             return mul(constant(2), apply(sympy.atanh, div(d, total(whole))))
-        close = compare("<", mul(constant(2), magnitude(d)), magnitude(b))
-        return select(close, apply(log1p, div(d, b)), apply(sympy.log, inside))
+        return select(_less(d, b, 2), apply(log1p, div(d, b)), apply(sympy.log, inside))
 
     def difference(self, u: Node, v: Node, depth: int = DEPTH) -> Node | None:
         """D(u, v), or None."""
@@ -165,7 +164,7 @@ class Differences:
                 if row.power != k or terms[rest] * needed <= 0 or not (self.last or row.early):
                     continue
                 if row.in_layers or self.in_layers or not of_layer(u):
-                    made = mul(product(terms[m] * row.sign, rest), row.form(u))
+                    made = mul(product(terms[m] * row.sign, rest), row.form(Formula(u)).node)
                     found.setdefault((rest, row.number), []).append((needed, (terms[m], m), made))
         for (rest, _), parts in found.items():
             if sum(part[0] for part in parts) == terms[rest]:
@@ -213,11 +212,8 @@ class Differences:
         if len(matched) != 2 or not self.last:
             return None
         (a, a_, da), (b, b_, db) = matched
-        close, close_too = (
-            compare("<", mul(constant(2), magnitude(d)), magnitude(x)) for x, d in ((a_, da), (b_, db))
-        )
-        written = sub(mul(a, b), mul(a_, b_))
-        return select(logic("or", close, close_too), add(mul(da, b), mul(a_, db)), written)
+        close = logic("or", _less(da, a_, 2), _less(db, b_, 2))
+        return select(close, add(mul(da, b), mul(a_, db)), sub(mul(a, b), mul(a_, b_)))
 
     def _matched(self, r: Monomial, s: Monomial, depth: int) -> list[tuple[Node, Node, Node]] | None:
         """Triples a, a', a − a' of factors that are powers of one order."""
@@ -259,7 +255,7 @@ class Differences:
         row, d = secant_of(f[0]), self.difference(u, v, depth - 1)
         if d is None:
             return None
-        if not self.last and (not row.early or row.condition(u, v, d) is not None):
+        if not self.last and not (row.early and rational(d)):
             return None
         return guarded(row, u, v, d, sub(a, constant(1) if v is constant(1) else b))
 
@@ -279,14 +275,19 @@ class Differences:
             return None
         if rational(d) is not None:
             return div(d, b)
-        close = compare("<", magnitude(d), magnitude(b))
-        return select(close, div(d, b), sub(div(a, b), constant(1)))
+        return select(_less(d, b, 1), div(d, b), sub(div(a, b), constant(1)))
 
     def _of_power_and_one(self, a: Node, k: int, depth: int) -> Node | None:
         """u^p − 1 = u^p − 1^p."""
         if not isinstance(a.op, Pow) or not depth or abs(k) > 1:
             return None
         return self._of_powers(a, Node.of(a.op, (constant(1), a.args[1])), k, depth)
+
+
+def _less(d: Node, b: Node, times: int) -> Node:
+    """Times |d| < |b|."""
+    f, g = formulas(d, b)
+    return ((abs(f) if times == 1 else times * abs(f)) < abs(g)).node
 
 
 def _power(base: Node, k: int) -> Node:
@@ -378,7 +379,15 @@ def _reflections(terms: Terms, named: list[Named]) -> Iterator[Step]:
         for row in REFLECTIONS.get(head, ()):
             c = terms.get(positive, 0)
             if c and terms[m] == c * row.sign:
-                yield [(c, positive), (terms[m], m)], mul(product(c, rest), row.form(u))
+                yield [(c, positive), (terms[m], m)], mul(product(c, rest), row.form(Formula(u)).node)
+
+
+def complement(node: Node) -> Node | None:
+    """A sum as a function by a row, such as 1 − σ(u) = σ(−u), also in layers of networks; else None."""
+    if type(node.op) is not Add or len(node.args) < 2:
+        return None
+    made = Differences(last=False, in_layers=True).better_sum(node.op, node.args)
+    return None if made is None or type(made.op) is Add else made
 
 
 def difference_of_squares(op: Add, args: Nodes) -> Node | None:

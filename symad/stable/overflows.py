@@ -8,6 +8,7 @@ The logarithms cost digits (log 365! = 1792 three of them), and are taken only w
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,6 +53,26 @@ MAX_ARGUMENT = 30
 
 MAX_EXPONENT = 80
 """exp(x) of a larger number x is no float in single precision."""
+
+
+def beyond_the_floats(terms: list[Factor]) -> Node | None:
+    """N + Σ x = N (1 + Σ x/N) for an exact N larger than all floats: a later quotient may be finite again."""
+    for k, (sign, term) in enumerate(terms):
+        if is_huge(term) and len(terms) > 1:
+            value = constant_value(term)
+            small, rest = constant(1 / Fraction(sign * value)), terms[:k] + terms[k + 1 :]
+            part = signed_sum([(1, constant(1)), *((s, mul(small, t)) for s, t in rest)])
+            return Node.of(Mul((1, 1)), (constant(sign * value), part))  # one number, so that it may cancel
+    return None
+
+
+def is_huge(node: Node) -> bool:
+    """True for an exact number larger than all floats."""
+    value = constant_value(node) if type(node.op) is Constant else None
+    return isinstance(value, (int, Fraction)) and abs(value) > MAX_FLOAT
+
+
+MAX_FLOAT = int(sys.float_info.max)
 
 
 def within_range(graph: Graph) -> Graph:

@@ -16,15 +16,17 @@ from sympy.codegen.cfunctions import expm1
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product
+from symad.ops.basic.arithmetic import Add, add, mul, neg, signed_product
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
+from symad.stable.formulas import Formula, function
 from symad.stable.normal_forms import Forms, Monomial, head_of, product, rational, times
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
 from symad.sympy_functions.scalar_functions import sigmoid
 
 ONE, TWO = constant(1), constant(2)
+Relation = Callable[[Nodes, Nodes], "Node | None"]
 
 
 @dataclass(frozen=True)
@@ -36,18 +38,18 @@ class Product:
 
     other: Any
     power: int
-    form: Callable[[Nodes, Nodes], Node | None]
+    form: Relation
     early: bool = True
 
 
-def same(head: sympy.FunctionClass, scale: Node = ONE) -> Callable[[Nodes, Nodes], Node | None]:
-    """head(u/scale) for v = u."""
-    return lambda u, v: apply(head, div(u[0], scale)) if u == v else None
+def same(form: Callable[[Formula], Formula]) -> Relation:
+    """The form of u for v = u."""
+    return lambda u, v: form(Formula(u[0])).node if u == v else None
 
 
-def opposite(form: Callable[[Node], Node]) -> Callable[[Nodes, Nodes], Node | None]:
+def opposite(form: Callable[[Formula], Formula]) -> Relation:
     """The form of u for v = −u."""
-    return lambda u, v: form(u[0]) if v[0] is neg(u[0]) or u[0] is neg(v[0]) else None
+    return lambda u, v: form(Formula(u[0])).node if v[0] is neg(u[0]) or u[0] is neg(v[0]) else None
 
 
 def twice(u: Nodes, v: Nodes) -> Node | None:
@@ -55,49 +57,40 @@ def twice(u: Nodes, v: Nodes) -> Node | None:
     return add(apply(sympy.exp, v[0]), ONE) if u[0] is mul(TWO, v[0]) else None
 
 
-def distribution(head: sympy.FunctionClass) -> Callable[[Nodes, Nodes], Node | None]:
+def distribution(head: sympy.FunctionClass) -> Relation:
     """head(a, x) for a function of (a, x) and one of a."""
     return lambda u, v: apply(head, *u) if u[0] is v[0] else None
-
-
-def of_negative(u: Nodes, v: Nodes) -> Node | None:
-    """−1/expm1(−u) for v = u."""
-    return neg(div(ONE, apply(expm1, neg(u[0])))) if u == v else None
 
 
 def normal_slope(u: Nodes, v: Nodes) -> Node | None:
     """√(π/2) h(−√2 v) for u = −v², with the slope h of log Φ."""
     forms = Forms()
-    if not _is_square(u[0], v[0], forms):
-        return None
-    x = product(*forms.monomial(neg(mul(sqrt(TWO), v[0]))))
-    return mul(sqrt(div(constant(sympy.pi), TWO)), apply(normal_ratio, x))
-
-
-def _is_square(u: Node, v: Node, forms: Forms) -> bool:
-    """Whether u = −v² for v with roots of numbers."""
-    c, m = forms.monomial(neg(power(v, TWO)))
-    for base, k in m:
+    c, m = forms.monomial(neg(power(v[0], TWO)))
+    for base, k in m:  # v may hold roots of numbers
         if type(base.op) is Pow and rational(base.args[1]) == HALF and k % 2 == 0:
             c *= Fraction(rational(base.args[0]) or 0) ** (k // 2)
             m = m - {(base, k)}
-    return forms.monomial(u) == (c, m)
+    if forms.monomial(u[0]) != (c, m):
+        return None
+    x = product(*forms.monomial(neg(mul(sqrt(TWO), v[0]))))
+    return ((Formula(constant(sympy.pi)) / 2) ** HALF * apply(normal_ratio, x)).node
 
 
+s, tanh, exp_1 = function(sigmoid), function(sympy.tanh), function(expm1)
 PRODUCTS: dict[Any, tuple[Product, ...]] = {
-    sympy.sinh: (Product(sympy.cosh, -1, same(sympy.tanh)), Product(sympy.sech, 1, same(sympy.tanh))),
-    sympy.cosh: (Product(sympy.sinh, -1, same(sympy.coth)),),
+    sympy.sinh: (Product(sympy.cosh, -1, same(tanh)), Product(sympy.sech, 1, same(tanh))),
+    sympy.cosh: (Product(sympy.sinh, -1, same(function(sympy.coth))),),
     sympy.exp: (
-        Product(expm1, -1, of_negative),
+        Product(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
         Product(sympy.erfc, -1, normal_slope, early=False),
-        Product(sigmoid, 1, opposite(lambda u: apply(sigmoid, u))),
+        Product(sigmoid, 1, opposite(s)),
     ),
     expm1: (
-        Product(Add, -1, same(sympy.tanh, TWO)),
-        Product(sigmoid, 1, opposite(lambda u: apply(sympy.tanh, div(u, TWO)))),
+        Product(Add, -1, same(lambda u: tanh(u / 2))),
+        Product(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
         Product(expm1, -1, twice),
     ),
-    sigmoid: (Product(sigmoid, -1, opposite(lambda u: apply(sympy.exp, u))),),
+    sigmoid: (Product(sigmoid, -1, opposite(function(sympy.exp))),),
     sympy.lowergamma: (Product(sympy.gamma, -1, distribution(gammainc)),),
     sympy.uppergamma: (Product(sympy.gamma, -1, distribution(gammaincc)),),
 }

@@ -1,37 +1,34 @@
-"""Stable rewrites: expressions that lose digits, or overflow, are replaced by equal ones that do not.
+"""Stable rewrites: each node, arguments first, in a form that loses no digits and does not overflow.
 
-Each rule takes one node and its arguments and returns a better node or None. Sources:
-Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 1.7 and 1.14; Blanchard,
+Sources: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 1.7 and 1.14; Blanchard,
 Higham, Higham, "Accurately computing the log-sum-exp and softmax functions" (2021), algorithm 3.1.
 """
 
 from __future__ import annotations
 
-import sys
-from fractions import Fraction
+from collections.abc import Collection, Sequence
 
 import sympy
 from sympy.codegen.cfunctions import log1p
+from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.contents import fields_of, inner_graphs
-from symad.core.graph import Graph, Node, Op, rebuild
+from symad.core.graph import Graph, Node, Op, rebuild, topological
 from symad.core.questions import MaybeNode, Nodes, question
 from symad.ops.arrays.softmax import ExponentialOp
-from symad.ops.basic.arithmetic import (
-    Add,
-    ElementwiseOp,
-    Mul,
-    mul,
-    signed_product,
-    signed_sum,
-)
-from symad.ops.basic.sources import Constant, Source, constant, constant_value
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, signed_product, signed_sum
+from symad.ops.basic.sources import Source, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.stable.exponentials import of_exponentials
-from symad.stable.overflows import within_range
+from symad.ops.elementwise.powers import Pow
+from symad.stable.differences import Differences, difference_of_squares
+from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
+from symad.stable.normal_forms import head_of
+from symad.stable.overflows import beyond_the_floats, is_huge, within_range
+from symad.stable.products import PRODUCTS, better_product
 from symad.stable.removable import without_cancellation
-from symad.stable.rows import Rows
-from symad.stable.shifts import without_shift
+from symad.stable.selections import by_conditions
+from symad.stable.shifts import terms_of, without_logarithm, without_shift
+from symad.sympy_functions.scalar_functions import softplus
 
 
 def stabilize(graph: Graph) -> Graph:
@@ -40,53 +37,116 @@ def stabilize(graph: Graph) -> Graph:
     rows = Rows(last=True)
 
     def better_node(node: Node, args: Nodes) -> Node:
-        return _stable_node(node, args, bodies, rows)
+        inner = () if isinstance(node.op, (ElementwiseOp, Source)) else inner_graphs(node.op)
+        if not inner:
+            return rows.better(node, args)
+        for body in inner:
+            if body not in bodies:
+                bodies[body] = stabilize(body)
+        changed = [bodies[v] if isinstance(v, Graph) else v for v in fields_of(node.op)]
+        return Node.of(type(node.op)(*changed), args)
 
+    graph = by_conditions(graph)
     made = rebuild(graph, {n: n for n in graph.input_nodes}, better_node)
     return within_range(Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report))
 
 
-def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph], rows: Rows) -> Node:
-    if not isinstance(node.op, (ElementwiseOp, Source)):
-        inner = inner_graphs(node.op)
-        for body in inner:
-            if body not in bodies:
-                bodies[body] = stabilize(body)
-        if inner:
-            changed = [bodies[v] if isinstance(v, Graph) else v for v in fields_of(node.op)]
-            return Node.of(type(node.op)(*changed), args)
-    better = stable(node.op, args)
-    if better is None:
-        better = node if args == node.args else Node.of(node.op, args)
-    better = rows.better(better)
-    if type(node.op) is Add:
-        return without_cancellation(node, better) or better
-    return better
+def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[Node, ...], list[Node]]:
+    """The outputs in forms whose derivatives are stable.
+
+    The second result is all nodes of these outputs, arguments first.
+
+    Args:
+        outputs: nodes that are to be differentiated.
+        kept: nodes that stay unchanged, with all nodes below them.
+    """
+    order = topological(outputs)
+    if not any(map(_may_change, order)):
+        return tuple(outputs), order
+    rows = Rows(last=False)
+    made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, rows.better)
+    return made, order if made == tuple(outputs) else topological(made)
+
+
+def _may_change(node: Node) -> bool:
+    """Whether a node may have a stable form: a logarithm, a quotient, a softmax, a sum of opposite signs."""
+    op = node.op
+    if type(op) is Add:
+        return len(set(op.signs)) == 2 and any([type(a.op) in (Apply, Mul, Pow) for a in node.args])
+    if type(op) is Mul:
+        return -1 in op.powers
+    return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, logaddexp, softplus)
+
+
+class Rows:
+    """All rules for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
+
+    def __init__(self, last: bool) -> None:
+        """Nothing is known."""
+        self.last, self.differences = last, Differences(last)
+        self.held: dict[Node, bool] = {}
+
+    def better(self, node: Node, args: Nodes) -> Node:
+        """The node with new arguments, in its stable form."""
+        made = stable(node.op, args, self.last)
+        if made is None:
+            made = node if args == node.args else Node.of(node.op, args)
+        made = self._by_tables(made)
+        if self.last and type(node.op) is Add:
+            return without_cancellation(node, made) or made
+        return made
+
+    def _by_tables(self, node: Node) -> Node:
+        """A sum, product or logarithm by the rows of the tables; other nodes unchanged."""
+        made, op = None, node.op
+        if type(op) is Add and len(node.args) == 1:
+            inside = self._by_tables(node.args[0])
+            made = None if inside is node.args[0] else signed_sum([(op.signs[0], inside)])
+        elif type(op) is Add:
+            made = self.differences.better_sum(op, node.args)
+            if made is None and self.last:
+                made = difference_of_squares(op, node.args)
+        elif self.last and head_of(node) is sympy.log:
+            made = self.differences.logarithm(node.args[0])
+        elif type(op) is Mul and self._holds(node):
+            made = better_product(node, self.differences.forms, self.last)
+        return node if made is None else made
+
+    def _holds(self, node: Node) -> bool:
+        """Whether a function that has rows is a factor; listing the factors costs more."""
+        found = self.held.get(node)
+        if found is None:
+            op = node.op
+            if type(op) is Apply:
+                found = op.head in PRODUCTS
+            else:
+                inside = type(op) in (Mul, Pow) or (type(op) is Add and len(node.args) == 1)
+                found = inside and any([self._holds(a) for a in node.args])
+            self.held[node] = found
+        return found
+
+
+# ---- logarithms, exponentials, numbers -------------------------------------------------------------
 
 
 @question
-def stable(op: Op, args: Nodes) -> MaybeNode:
-    """A numerically better node for ``op(*args)``, or None."""
+def stable(op: Op, args: Nodes, last: bool) -> MaybeNode:
+    """A numerically better node for ``op(*args)``, or None; ``last``: it is not differentiated."""
 
 
 @stable.dispatch
-def keep(op: Op, args: Nodes) -> MaybeNode:
+def stable_op(op: Op, args: Nodes, last: bool) -> MaybeNode:
     """None: an op without a rule is not changed."""
     return None
 
 
-def _terms(node: Node) -> list[tuple[int, Node]]:
-    return list(zip(node.op.signs, node.args, strict=True)) if isinstance(node.op, Add) else [(1, node)]
-
-
 @stable.dispatch
-def stable_apply(op: Apply, args: Nodes) -> MaybeNode:
-    """log(1 + x), and logarithms of exponentials."""
-    made = of_exponentials(op, args, last=True)
-    if made is not None or op.head is not sympy.log:
+def stable_apply(op: Apply, args: Nodes, last: bool) -> MaybeNode:
+    """Logarithms of exponentials, and log(1 + x)."""
+    made = of_logarithm(op, args, last) if op.head in LOGARITHMS else None
+    if made is not None or not last or op.head is not sympy.log:
         return made
-    (inside,) = args
-    terms = _terms(inside)
+    terms = terms_of(args[0])
     for k, (sign, term) in enumerate(terms):
         if len(terms) > 1 and sign == 1 and constant_value(term) == 1:
             return apply(log1p, signed_sum(terms[:k] + terms[k + 1 :]))
@@ -94,47 +154,25 @@ def stable_apply(op: Apply, args: Nodes) -> MaybeNode:
 
 
 @stable.dispatch
-def stable_add(op: Add, args: Nodes) -> MaybeNode:
+def stable_add(op: Add, args: Nodes, last: bool) -> MaybeNode:
     """Differences of logarithms; numbers beyond the floats."""
-    made = of_exponentials(op, args)
-    if made is not None:
+    made = without_logarithm(op, args)
+    if made is not None or not last:
         return made
-    return _beyond_the_floats(list(zip(op.signs, args, strict=True)))
-
-
-def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
-    """N + Σ x = N (1 + Σ x/N) for an exact N larger than all floats: a later quotient may be finite again."""
-    for k, (sign, term) in enumerate(terms):
-        if _is_huge(term) and len(terms) > 1:
-            value = constant_value(term)
-            small, rest = constant(1 / Fraction(sign * value)), terms[:k] + terms[k + 1 :]
-            one = (1, constant(1))
-            part = signed_sum([one, *((s, mul(small, t)) for s, t in rest)])
-            return Node.of(Mul((1, 1)), (constant(sign * value), part))  # one number, so that it may cancel
-    return None
-
-
-def _is_huge(node: Node) -> bool:
-    if type(node.op) is not Constant:
-        return False
-    value = node.op.value
-    return isinstance(value, (int, Fraction)) and not -MAX_FLOAT <= value <= MAX_FLOAT
-
-
-MAX_FLOAT = int(sys.float_info.max)
+    return beyond_the_floats(list(zip(op.signs, args, strict=True)))
 
 
 @stable.dispatch
-def stable_mul(op: Mul, args: Nodes) -> MaybeNode:
+def stable_mul(op: Mul, args: Nodes, last: bool) -> MaybeNode:
     """Quotients of exponentials; numbers beyond the floats."""
-    inner = [part for factor in args if isinstance(factor.op, Mul) for part in factor.args]
-    if any([part for part in inner if _is_huge(part)]):
-        return signed_product(_flat(list(zip(op.powers, args, strict=True)), 1))
-    return of_exponentials(op, args)
+    factors = list(zip(op.powers, args, strict=True))
+    if last and any([is_huge(part) for f in args if type(f.op) is Mul for part in f.args]):
+        return signed_product(_flat(factors, 1))
+    return quotient(factors) if -1 in op.powers else None
 
 
 @stable.dispatch
-def stable_softmax(op: ExponentialOp, args: Nodes) -> MaybeNode:
+def stable_softmax(op: ExponentialOp, args: Nodes, last: bool) -> MaybeNode:
     """Softmax and log-softmax without a shift."""
     return without_shift(op, args)
 

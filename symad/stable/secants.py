@@ -2,9 +2,11 @@
 
 A row holds where its condition does. Elsewhere the difference as it was written is taken. ``early`` rows
 serve before differentiation, too: their derivatives are as good, and proved like those of the difference.
-Identities: Abramowitz & Stegun, "Handbook of Mathematical Functions" (1964), 4.3.34-4.3.40, 4.4.34, 4.5.41;
-Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 1.7 and 1.14. Every row is proved by
-`tests/symad/stable/test_rows.py`.
+Functions without such an identity have the integral of their slope over [v, u] by Gauss's rule, whose error
+is less than a rounding error where the row's condition holds.
+Identities: Abramowitz & Stegun, "Handbook of Mathematical Functions" (1964), 4.3.34-4.3.40, 4.4.32-4.4.34,
+4.5.41, 4.6.26-4.6.28, 25.4.29; Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 1.7
+and 1.14. Every row is proved by `tests/symad/stable/test_rows.py`.
 """
 
 from __future__ import annotations
@@ -12,27 +14,32 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import sympy
 from sympy.codegen.cfunctions import Cbrt, expm1, log1p
 
 from symad.core.graph import Node
-from symad.ops.basic.arithmetic import add, div, mul, neg
+from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
-from symad.ops.elementwise.selection import compare, logic, select
+from symad.ops.elementwise.selection import compare, select
+from symad.stable.formulas import Formula, Head, formulas, function, where
 from symad.stable.normal_forms import Number, head_of, rational
-from symad.sympy_functions.scalar_functions import sigmoid, softplus
+from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
-Form = Callable[[Node, Node, Node], Node]
-Conditions = Callable[[Node, Node, Node], Node | None]
-ZERO, ONE, TWO = constant(0), constant(1), constant(2)
+Form = Callable[[Formula, Formula, Formula], Formula]
+Row = Callable[[Formula], Formula]
 
-
-def everywhere(u: Node, v: Node, d: Node) -> Node | None:
-    """No condition."""
-    return None
+sin, cos, tan, sinh, cosh, tanh, sech = map(
+    function, (sympy.sin, sympy.cos, sympy.tan, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech)
+)
+exp, log, erf, erfc, s, plus = map(function, (sympy.exp, sympy.log, sympy.erf, sympy.erfc, sigmoid, softplus))
+exp_1, log_1, sign, asin, atan, atanh = map(
+    function, (expm1, log1p, sympy.sign, sympy.asin, sympy.atan, sympy.atanh)
+)
 
 
 @dataclass(frozen=True)
@@ -40,102 +47,134 @@ class Secant:
     """f(u) − f(v) = form(u, v, u − v) where the condition holds."""
 
     form: Form
-    condition: Conditions = everywhere
+    condition: Form | None = None
     early: bool = False
 
 
-def sin(x: Node) -> Node:
-    """Sin."""
-    return apply(sympy.sin, x)
-
-
-def cos(x: Node) -> Node:
-    """Cos."""
-    return apply(sympy.cos, x)
-
-
-def half(x: Node) -> Node:
-    """x/2."""
-    return div(x, TWO)
-
-
-def magnitude(x: Node) -> Node:
-    """|x|."""
-    value = rational(x)
-    return apply(sympy.Abs, x) if value is None else constant(abs(value))
-
-
-def by_sign(d: Node, up: Node, down: Node) -> Node:
+def by_sign(d: Formula, up: Formula, down: Formula) -> Formula:
     """The first where d ≥ 0, else the second."""
-    return select(compare(">=", d, ZERO), up, down)
+    return where(d >= 0, up, down)
 
 
-def exp_form(u: Node, v: Node, d: Node) -> Node:
-    """The larger exponential times one that is less than 1."""
-    up = neg(mul(apply(sympy.exp, u), apply(expm1, neg(d))))
-    return by_sign(d, up, mul(apply(sympy.exp, v), apply(expm1, d)))
-
-
-def log_form(u: Node, v: Node, d: Node) -> Node:
-    """log1p of a ratio that is not negative."""
-    return by_sign(d, apply(log1p, div(d, v)), neg(apply(log1p, neg(div(d, u)))))
-
-
-def log_condition(u: Node, v: Node, d: Node) -> Node:
-    """Both logarithms have values, and the ratio is a float."""
-    return logic("and", compare("<", ZERO, v), compare("<", ZERO, u), _ratio_is_a_float(v, d))
-
-
-def _ratio_is_a_float(v: Node, d: Node) -> Node:
-    return compare("<", mul(magnitude(d), constant(2.0**-1000)), v)
-
-
-def atan_condition(u: Node, v: Node, d: Node) -> Node:
-    """0 < 1 + u v: the two angles are less than a right angle apart; and u v is a float."""
-    product = add(ONE, mul(u, v))
-    return logic("and", compare("<", ZERO, product), compare("<", product, constant(2.0**1000)))
-
-
-def sigmoid_form(u: Node, v: Node, d: Node) -> Node:
-    """Products of factors that are less than 1."""
-    up = neg(mul(apply(expm1, neg(d)), apply(sigmoid, u), apply(sigmoid, neg(v))))
-    return by_sign(d, up, mul(apply(expm1, d), apply(sigmoid, v), apply(sigmoid, neg(u))))
-
-
-def tanh_form(u: Node, v: Node, d: Node) -> Node:
-    """Twice the difference of logistic functions at 2u and 2v."""
-    return mul(TWO, sigmoid_form(*(mul(TWO, x) for x in (u, v, d))))
-
-
-def softplus_form(u: Node, v: Node, d: Node) -> Node:
-    """log1p of (exp(u) − exp(v))/(1 + exp(v))."""
-    up = apply(log1p, mul(apply(expm1, d), apply(sigmoid, v)))
-    return by_sign(d, up, neg(apply(log1p, mul(apply(expm1, neg(d)), apply(sigmoid, u)))))
-
-
-def small(u: Node, v: Node, d: Node) -> Node:
+def small(u: Formula, v: Formula, d: Formula) -> Formula:
     """|d| < 1: v + d/2 is not rounded coarsely beside u and v, and exponentials of d do not overflow."""
-    return compare("<", magnitude(d), ONE)
+    return abs(d) < 1
+
+
+def exp_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """The larger exponential times one that is less than 1."""
+    return by_sign(d, -(exp(u) * exp_1(-d)), exp(v) * exp_1(d))
+
+
+def log_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """log1p of a ratio that is not negative."""
+    return by_sign(d, log_1(d / v), -log_1(-(d / u)))
+
+
+def log_condition(u: Formula, v: Formula, d: Formula) -> Formula:
+    """Both logarithms have values, and the ratio is a float."""
+    return (v > 0) & (u > 0) & (abs(d) * 2.0**-1000 < v)
+
+
+def atan_condition(u: Formula, v: Formula, d: Formula) -> Formula:
+    """0 < 1 + u v: the two angles are less than a right angle apart; and u v is a float."""
+    return (1 + u * v > 0) & (1 + u * v < 2.0**1000)
+
+
+def asin_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """The sine of a difference, without cancellation for u and v of one sign."""
+    cosine_u, cosine_v = (((1 - x) * (1 + x)) ** Fraction(1, 2) for x in (u, v))
+    return asin(d * (u + v) / (u * cosine_v + v * cosine_u))
+
+
+def asinh_form(u: Formula, v: Formula, d: Formula, square: int = 1) -> Formula:
+    """log((|u| + h(u))/(|v| + h(v))) with h(x) = √(x² ± 1), times the sign of v."""
+    a, b, rise = abs(u), abs(v), sign(v) * d
+    h, k = ((x * x + 1 if square > 0 else (x - 1) * (x + 1)) ** Fraction(1, 2) for x in (a, b))
+    return sign(v) * log_1(rise * (1 + (a + b) / (h + k)) / (b + k))
+
+
+def near(u: Formula, v: Formula, d: Formula) -> Formula:
+    """u and v have one sign, d is less than both, and squares are floats."""
+    return (2 * abs(d) < abs(v)) & (abs(v) < 2.0**500)
+
+
+def atanh_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """Artanh of (u − v)/(1 − u v)."""
+    return atanh(d / ((1 - v) * (1 + v) - d * v))
+
+
+def atanh_condition(u: Formula, v: Formula, d: Formula) -> Formula:
+    """Both have values, and are near each other."""
+    return (abs(u) < 1) & (abs(v) < 1) & (2 * abs(d) < (1 - v) * (1 + v))
+
+
+def sigmoid_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """Products of factors that are less than 1."""
+    return by_sign(d, -(exp_1(-d) * s(u) * s(-v)), exp_1(d) * s(v) * s(-u))
+
+
+def softplus_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """log1p of (exp(u) − exp(v))/(1 + exp(v))."""
+    return by_sign(d, log_1(exp_1(d) * s(v)), -log_1(exp_1(-d) * s(u)))
+
+
+def sech_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """−2 sinh(v + d/2) sinh(d/2) sech(u) sech(v), where the first is divided by cosh(u)."""
+    t = tanh(v + d / 2)
+    return -(2 * sinh(d / 2) * t / (cosh(d / 2) + t * sinh(d / 2)) * sech(v))
+
+
+GAUSS = [(float(x), float(w) / 2) for x, w in zip(*np.polynomial.legendre.leggauss(6), strict=True)]
+"""The points in [−1, 1] and the weights, whose sum is 1."""
+
+
+def integral(slope: Row, v: Formula, d: Formula) -> Formula:
+    """d Σ w f'(v + d/2 + x d/2)."""
+    middle, total = v + d / 2, Formula(constant(0))
+    for x, w in GAUSS:
+        total = total + w * slope(middle + d * (x / 2))
+    return d * total
+
+
+def erf_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """By an integral where u and v are near, else by the tails on one side."""
+    slope = 2 / Formula(constant(sympy.pi)) ** Fraction(1, 2)
+    close = integral(lambda x: slope * exp(-(x * x)), v, d)
+    right, left = erfc(v) - erfc(u), erfc(-u) - erfc(-v)
+    apart = where(v > 0.5, right, where(v < -0.5, left, erf(u) - erf(v)))
+    return where(abs(d) * (1 + abs(v)) < 0.25, close, apart)
 
 
 SECANTS: dict[Hashable, Secant] = {
     sympy.exp: Secant(exp_form),
     expm1: Secant(exp_form),
     sympy.log: Secant(log_form, log_condition),
-    sympy.sin: Secant(lambda u, v, d: mul(TWO, cos(add(v, half(d))), sin(half(d))), small),
-    sympy.cos: Secant(lambda u, v, d: neg(mul(TWO, sin(add(v, half(d))), sin(half(d)))), small),
-    sympy.tan: Secant(lambda u, v, d: div(div(sin(d), cos(u)), cos(v))),
-    sympy.cot: Secant(lambda u, v, d: neg(div(div(sin(d), sin(u)), sin(v)))),
-    sympy.atan: Secant(lambda u, v, d: apply(sympy.atan, div(d, add(ONE, mul(u, v)))), atan_condition),
-    sympy.sinh: Secant(
-        lambda u, v, d: mul(TWO, apply(sympy.cosh, add(v, half(d))), apply(sympy.sinh, half(d))), small
-    ),
-    sympy.cosh: Secant(
-        lambda u, v, d: mul(TWO, apply(sympy.sinh, add(v, half(d))), apply(sympy.sinh, half(d))), small
-    ),
+    sympy.sin: Secant(lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2), small),
+    sympy.cos: Secant(lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)), small),
+    sympy.tan: Secant(lambda u, v, d: sin(d) / cos(u) / cos(v)),
+    sympy.cot: Secant(lambda u, v, d: -(sin(d) / sin(u) / sin(v))),
+    sympy.sec: Secant(lambda u, v, d: 2 * sin(v + d / 2) * sin(d / 2) / cos(u) / cos(v), small),
+    sympy.csc: Secant(lambda u, v, d: -(2 * cos(v + d / 2) * sin(d / 2) / sin(u) / sin(v)), small),
+    sympy.asin: Secant(asin_form, near),
+    sympy.acos: Secant(lambda u, v, d: -asin_form(u, v, d), near),
+    sympy.atan: Secant(lambda u, v, d: atan(d / (1 + u * v)), atan_condition),
+    sympy.sinh: Secant(lambda u, v, d: 2 * cosh(v + d / 2) * sinh(d / 2), small),
+    sympy.cosh: Secant(lambda u, v, d: 2 * sinh(v + d / 2) * sinh(d / 2), small),
+    sympy.sech: Secant(sech_form, small),
+    sympy.tanh: Secant(lambda u, v, d: 2 * sigmoid_form(2 * u, 2 * v, 2 * d)),
+    sympy.asinh: Secant(asinh_form, near),
+    sympy.acosh: Secant(lambda u, v, d: asinh_form(u, v, d, -1), near),
+    sympy.atanh: Secant(atanh_form, atanh_condition),
     sigmoid: Secant(sigmoid_form),
-    sympy.tanh: Secant(tanh_form),
     softplus: Secant(softplus_form, small),
+    logcosh: Secant(lambda u, v, d: log_1(2 * sinh(d / 2) ** 2 + tanh(v) * sinh(d)), small),
+    sympy.erf: Secant(erf_form),
+    sympy.erfc: Secant(lambda u, v, d: -erf_form(u, v, d)),
+    sympy.loggamma: Secant(
+        lambda u, v, d: integral(lambda x: function(sympy.polygamma)(0, x), v, d),
+        lambda u, v, d: 8 * abs(d) < v,
+    ),
 }
 """The rows by functions; those of powers are made by `power_secant`."""
 
@@ -144,7 +183,7 @@ def spelled(node: Node) -> tuple[Hashable, Node] | None:
     """The function f and the argument u of a value f(u) that has a row; log1p(x) is log(1 + x)."""
     head = head_of(node)
     if head is log1p:
-        return sympy.log, add(ONE, node.args[0])
+        return sympy.log, add(constant(1), node.args[0])
     if head is Cbrt:
         return Fraction(1, 3), node.args[0]
     if head is not None:
@@ -160,6 +199,13 @@ def secant_of(f: Hashable) -> Secant:
     return SECANTS[f] if f in SECANTS else power_secant(f)
 
 
+def guarded(row: Secant, u: Node, v: Node, d: Node, written: Node) -> Node:
+    """The row's form where its condition holds, else the difference as it was written."""
+    given = formulas(u, v, d)
+    made, condition = row.form(*given).node, row.condition and row.condition(*given)
+    return made if condition is None else select(condition.node, made, written)
+
+
 # ---- powers ---------------------------------------------------------------------------------------
 
 
@@ -167,50 +213,46 @@ MAX_POWER = 6
 """Powers, also those of roots, up to which a difference is d Σ u^i v^(n−1−i)."""
 
 
-def power_secant(exponent: Hashable) -> Secant:
-    """The row of u^p − v^p for a rational p, or for a node."""
-    if (
-        isinstance(exponent, Fraction)
-        and exponent.denominator in (2, 3)
-        and 0 < exponent.numerator <= MAX_POWER
-    ):
-        return Secant(lambda u, v, d: root_form(u, v, d, exponent), differ, True)
-    p = exponent if isinstance(exponent, Node) else constant(exponent)
-    return Secant(lambda u, v, d: power_form(u, v, d, p), power_condition)
+@lru_cache(256)
+def power_secant(exponent: Any) -> Secant:
+    """The row of u^p − v^p for a rational p, or for a node.
+
+    Differences of roots are 0 where both may be. Others: the power of the smaller base, times expm1 of the
+    difference of logarithms; u^p − 1 is expm1(p log u), also where u is far from 1.
+    """
+    if isinstance(exponent, Fraction):
+        q, m = exponent.denominator, exponent.numerator
+        if q in (2, 3) and 0 < m <= MAX_POWER:
+            return Secant(
+                lambda u, v, d: _of_roots(*(x ** Fraction(1, q) for x in (u, v)), d, q, m),
+                differ,
+                True,
+            )
+    p = Formula(exponent if isinstance(exponent, Node) else constant(exponent))
+
+    def form(u: Formula, v: Formula, d: Formula) -> Formula:
+        if rational(v.node) == 1:
+            return exp_1(p * where(2 * abs(d) < 1, log_1(d), log(u)))
+        up, down = v**p * exp_1(p * log_1(d / v)), u**p * exp_1(p * log_1(-(d / u)))
+        return by_sign(d, up, -down)
+
+    return Secant(form, lambda u, v, d: u > 0 if rational(v.node) == 1 else abs(d) < v)
 
 
-def root_form(u: Node, v: Node, d: Node, exponent: Fraction) -> Node:
-    """From d = r^q − s^q for the roots r and s: d Σ r^i s^(m−1−i) / Σ r^i s^(q−1−i)."""
-    r, s = (raised(x, constant(Fraction(1, exponent.denominator))) for x in (u, v))
-    over = powers_between(r, s, exponent.numerator)
-    return div(mul(d, over), powers_between(r, s, exponent.denominator))
+def differ(u: Formula, v: Formula, d: Formula) -> Formula:
+    """d ≠ 0."""
+    return Formula(constant(True) if rational(d.node) else compare("!=", d.node, constant(0)))
 
 
-def raised(x: Node, p: Node) -> Node:
-    """x^p, 1 for 1."""
-    return ONE if x is ONE else power(x, p)
+def _of_roots(r: Formula, t: Formula, d: Formula, q: int, m: int) -> Formula:
+    """From d = r^q − t^q: d Σ r^i t^(m−1−i) / Σ r^i t^(q−1−i)."""
+    over, under = (Formula(powers_between(r.node, t.node, n)) for n in (m, q))
+    return d * over / under
 
 
 def powers_between(a: Node, b: Node, n: int) -> Node:
     """Σ_i a^i b^(n−1−i): the quotient of aⁿ − bⁿ and a − b."""
     return add(*(mul(power(a, constant(i)), power(b, constant(n - 1 - i))) for i in reversed(range(n))))
-
-
-def differ(u: Node, v: Node, d: Node) -> Node | None:
-    """d ≠ 0: the roots of both may be 0 where d is."""
-    return None if rational(d) else compare("!=", d, ZERO)
-
-
-def power_form(u: Node, v: Node, d: Node, p: Node) -> Node:
-    """The power of the smaller base, times expm1 of the difference of logarithms."""
-    up = mul(raised(v, p), apply(expm1, mul(p, apply(log1p, div(d, v)))))
-    down = mul(raised(u, p), apply(expm1, mul(p, apply(log1p, neg(div(d, u))))))
-    return by_sign(d, up, neg(down))
-
-
-def power_condition(u: Node, v: Node, d: Node) -> Node:
-    """0 < v and |d| < v."""
-    return compare("<", magnitude(d), v)
 
 
 # ---- numbers and functions ------------------------------------------------------------------------
@@ -222,52 +264,38 @@ class Complement:
 
     number: Number
     sign: int
-    form: Callable[[Node], Node]
+    form: Row
     power: int = 1
     early: bool = True
     in_layers: bool = True
 
 
-def _square_of_half(head: sympy.FunctionClass) -> Callable[[Node], Node]:
-    return lambda u: mul(TWO, power(apply(head, half(u)), TWO))
-
-
-def _square(head: sympy.FunctionClass) -> Callable[[Node], Node]:
-    return lambda u: power(apply(head, u), TWO)
-
-
-COMPLEMENTS: dict[sympy.FunctionClass, tuple[Complement, ...]] = {
-    sympy.erf: (
-        Complement(1, -1, lambda u: apply(sympy.erfc, u)),
-        Complement(1, 1, lambda u: apply(sympy.erfc, neg(u))),
-    ),
-    sympy.erfc: (
-        Complement(2, -1, lambda u: apply(sympy.erfc, neg(u))),
-        Complement(1, -1, lambda u: apply(sympy.erf, u)),
-    ),
-    sympy.exp: (Complement(-1, 1, lambda u: apply(expm1, u)),),
-    expm1: (Complement(1, 1, lambda u: apply(sympy.exp, u)),),
+COMPLEMENTS: dict[Head, tuple[Complement, ...]] = {
+    sympy.erf: (Complement(1, -1, erfc), Complement(1, 1, lambda u: erfc(-u))),
+    sympy.erfc: (Complement(2, -1, lambda u: erfc(-u)), Complement(1, -1, erf)),
+    sympy.exp: (Complement(-1, 1, exp_1),),
+    expm1: (Complement(1, 1, exp),),
     sympy.cos: (
-        Complement(1, -1, _square_of_half(sympy.sin), early=False),
-        Complement(1, -1, _square(sympy.sin), power=2, early=False),
+        Complement(1, -1, lambda u: 2 * sin(u / 2) ** 2, early=False),
+        Complement(1, -1, lambda u: sin(u) ** 2, 2, early=False),
     ),
-    sympy.sin: (Complement(1, -1, _square(sympy.cos), power=2, early=False),),
+    sympy.sin: (Complement(1, -1, lambda u: cos(u) ** 2, 2, early=False),),
     sympy.sec: (
-        Complement(-1, 1, lambda u: div(_square_of_half(sympy.sin)(u), cos(u)), early=False),
-        Complement(-1, 1, _square(sympy.tan), power=2, early=False),
+        Complement(-1, 1, lambda u: 2 * sin(u / 2) ** 2 / cos(u), early=False),
+        Complement(-1, 1, lambda u: tan(u) ** 2, 2, early=False),
     ),
     sympy.cosh: (
-        Complement(-1, 1, _square_of_half(sympy.sinh), early=False),
-        Complement(-1, 1, _square(sympy.sinh), power=2, early=False),
+        Complement(-1, 1, lambda u: 2 * sinh(u / 2) ** 2, early=False),
+        Complement(-1, 1, lambda u: sinh(u) ** 2, 2, early=False),
     ),
     sigmoid: (
-        Complement(1, -1, lambda u: apply(sigmoid, neg(u)), in_layers=False),
-        Complement(Fraction(1, 2), -1, lambda u: neg(half(apply(sympy.tanh, half(u)))), in_layers=False),
+        Complement(1, -1, lambda u: s(-u), in_layers=False),
+        Complement(Fraction(1, 2), -1, lambda u: -(tanh(u / 2) / 2), in_layers=False),
     ),
     sympy.tanh: (
-        Complement(1, -1, lambda u: mul(TWO, apply(sigmoid, neg(mul(TWO, u)))), in_layers=False),
-        Complement(1, 1, lambda u: mul(TWO, apply(sigmoid, mul(TWO, u))), in_layers=False),
-        Complement(1, -1, _square(sympy.sech), power=2, in_layers=False),
+        Complement(1, -1, lambda u: 2 * s(-(2 * u)), in_layers=False),
+        Complement(1, 1, lambda u: 2 * s(2 * u), in_layers=False),
+        Complement(1, -1, lambda u: sech(u) ** 2, 2, in_layers=False),
     ),
 }
 """The rows by functions, the first that fits is taken."""
@@ -278,21 +306,11 @@ class Reflection:
     """f(u) + sign f(−u) = form(u)."""
 
     sign: int
-    form: Callable[[Node], Node]
+    form: Row
 
 
-REFLECTIONS: dict[sympy.FunctionClass, tuple[Reflection, ...]] = {
-    sympy.exp: (
-        Reflection(1, lambda u: mul(TWO, apply(sympy.cosh, u))),
-        Reflection(-1, lambda u: mul(TWO, apply(sympy.sinh, u))),
-    ),
+REFLECTIONS: dict[Head, tuple[Reflection, ...]] = {
+    sympy.exp: (Reflection(1, lambda u: 2 * cosh(u)), Reflection(-1, lambda u: 2 * sinh(u))),
     softplus: (Reflection(-1, lambda u: u),),
-    sigmoid: (Reflection(1, lambda u: ONE),),
+    sigmoid: (Reflection(1, lambda u: Formula(constant(1))),),
 }
-
-
-def guarded(row: Secant, u: Node, v: Node, d: Node, written: Node) -> Node:
-    """The row's form where its condition holds, else the difference as it was written."""
-    condition = row.condition(u, v, d)
-    made = row.form(u, v, d)
-    return made if condition is None else select(condition, made, written)

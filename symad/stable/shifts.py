@@ -38,7 +38,7 @@ def without_shift(op: Op, args: Nodes) -> Node | None:
     """Softmax and log-softmax of x + c as those of x, c constant along their axes; None for other nodes."""
     if not isinstance(op, (Softmax, LogSoftmax)) or not isinstance(args[0].op, Add):
         return None
-    terms = _terms(args[0])
+    terms = terms_of(args[0])
     kept = [(sign, term) for sign, term in terms if not _is_constant(term, op.axes, DEPTH)]
     if not kept or len(kept) == len(terms):
         return None
@@ -92,7 +92,8 @@ def _pair(total: Node, other: Node, sign: int) -> Term | None:
 # ---- shifts ---------------------------------------------------------------------------------------
 
 
-def _terms(node: Node) -> list[Term]:
+def terms_of(node: Node) -> list[Term]:
+    """The terms of a sum with their signs."""
     return list(zip(node.op.signs, node.args, strict=True)) if isinstance(node.op, Add) else [(1, node)]
 
 
@@ -110,7 +111,7 @@ def _is_constant(node: Node, axes: tuple[int, ...], depth: int) -> bool:
 def _unshifted(total: Node, inner: Node, other: Node, sign: int) -> Term | None:
     """log Σ exp(x) for log Σ exp(x + c) − c."""
     x, axes = inner.args[0], op_of(inner, LogSumExp).axes
-    terms, source = _terms(x), _inside(other)[0]
+    terms, source = terms_of(x), _inside(other)[0]
     for k, (shift_sign, shift) in enumerate(terms):
         known = _is_constant(shift, axes, 0) and len(terms) > 1 and sign == -shift_sign
         if known and _inside(shift)[0] is source and source.shape in ((), inner.shape):
