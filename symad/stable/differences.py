@@ -50,10 +50,12 @@ from symad.stable.secants import (
     MAX_POWER,
     REFLECTIONS,
     guarded,
+    power_secant,
     powers_between,
     secant_of,
     spelled,
 )
+from symad.sympy_functions.scalar_functions import sigmoid
 
 Step = tuple[list[Term], Node]
 """Some terms of a sum, and what they are replaced by."""
@@ -204,30 +206,39 @@ class Differences:
         if not r:
             made = self._of_monomials(s, r, depth) if s else None
             return None if made is None else neg(made)
-        matched = self._matched(r, s, depth)
+        (r, k), (s, j) = folded(r), folded(s)
+        matched = self._matched(r, s, depth) if k == j else None
         if matched is None:
             return None
         if len(matched) == 1:
-            return matched[0][2]
-        if len(matched) != 2 or not self.last:
+            return div(matched[0][2], constant(4**k))
+        if len(matched) != 2 or not self.last or k:
             return None
         (a, a_, da), (b, b_, db) = matched
         close = logic("or", _less(da, a_, 2), _less(db, b_, 2))
         return select(close, add(mul(da, b), mul(a_, db)), sub(mul(a, b), mul(a_, b_)))
 
     def _matched(self, r: Monomial, s: Monomial, depth: int) -> list[tuple[Node, Node, Node]] | None:
-        """Triples a, a', a − a' of factors that are powers of one order."""
-        found, left = [], sorted(s, key=lambda pair: pair[1])
-        for a, k in sorted(r, key=lambda pair: pair[1]):
-            for b, j in left:
-                d = self._of_powers(a, b, k, depth) if j == k else None
-                if d is not None:
-                    left.remove((b, j))
-                    found.append((_power(a, k), _power(b, k), d))
-                    break
-            else:
-                return None
-        return None if left else found
+        """Triples a, a', a − a' of factors that are powers of one order; the most similar ones first."""
+        found, left = [], (dict(r), dict(s))
+        pairs = [(self._distance(a, b), a, b) for a, k in r for b, j in s if j == k]
+        for _, a, b in sorted(pairs, key=lambda triple: triple[0]):
+            if a not in left[0] or b not in left[1]:
+                continue
+            k = left[0][a]
+            d = self._of_powers(a, b, k, depth)
+            if d is not None:
+                del left[0][a], left[1][b]
+                found.append((_power(a, k), _power(b, k), d))
+        return None if left[0] or left[1] else found
+
+    def _distance(self, a: Node, b: Node) -> int:
+        """The number of terms of the difference of the arguments of one function, or of sums."""
+        f, g = spelled(a) or (None, a), spelled(b) or (None, b)
+        if f[0] != g[0]:
+            return MAX_TERMS
+        terms = collected(self.forms.terms(f[1]), [(-c, m) for c, m in self.forms.terms(g[1])])[0]
+        return len(terms)
 
     def _of_powers(self, a: Node, b: Node, k: int, depth: int) -> Node | None:
         """a^k − b^k."""
@@ -270,7 +281,7 @@ class Differences:
         """a/b − 1 = (a − b)/b, where roots in even powers are no roots."""
         over, under = (frozenset([_rooted(b, abs(k)) for b, k in r if k * sign > 0]) for sign in (1, -1))
         a, b = product(1, over), product(1, under)
-        d = self.difference(a, b, depth - 1) if depth and over and under else None
+        d = self.difference(a, b, depth - 1) if depth and under else None
         if d is None or (not self.last and rational(d) is None):
             return None
         if rational(d) is not None:
@@ -278,10 +289,30 @@ class Differences:
         return select(_less(d, b, 1), div(d, b), sub(div(a, b), constant(1)))
 
     def _of_power_and_one(self, a: Node, k: int, depth: int) -> Node | None:
-        """u^p − 1 = u^p − 1^p."""
+        """u^p − 1 = u^p − 1^p, for a variable p also where u − 1 is rounded."""
         if not isinstance(a.op, Pow) or not depth or abs(k) > 1:
             return None
-        return self._of_powers(a, Node.of(a.op, (constant(1), a.args[1])), k, depth)
+        one = constant(1)
+        base, exponent = a.args
+        if constant_value(exponent) is not None or self.difference(base, one, depth - 1) is not None:
+            return self._of_powers(a, Node.of(a.op, (one, exponent)), k, depth)
+        if not self.last:
+            return None
+        p = exponent if k > 0 else neg(exponent)
+        return guarded(power_secant(p), base, one, sub(base, one), sub(_power(a, k), one))
+
+
+def folded(m: Monomial) -> tuple[Monomial, int]:
+    """4 σ(u) σ(−u) as sech(u/2)², whose difference is that of one function; and how often it was found."""
+    for base, k in m if len(m) > 1 else ():
+        u = base.args[0] if head_of(base) is sigmoid else base
+        other = apply(sigmoid, neg(u)) if u is not base else base
+        if (other, k) in m and other is not base and k > 0:
+            rest, count = folded(m - {(base, k), (other, k)})
+            if type(u.op) is Add and set(u.op.signs) == {-1}:
+                u = neg(u)
+            return times(rest, frozenset([(apply(sympy.sech, div(u, constant(2))), 2 * k)])), count + k
+    return m, 0
 
 
 def _less(d: Node, b: Node, times: int) -> Node:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -22,16 +23,18 @@ from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Node
 from symad.core.questions import evaluate
-from symad.ops.basic.arithmetic import Add, Mul, add, mul
+from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_sum
+from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, Input, constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.selection import compare, logic, select
-from symad.stable.normal_forms import head_of
+from symad.ops.elementwise.selection import compare, equal, logic, select
+from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product
 from symad.sympy_functions.scalar_functions import sigmoid
 
-ORDER, MAX_DEGREE, MAX_NODES = 48, 24, 40
-"""The coefficients that are computed, those that are printed at most, and the nodes of a sum at most."""
+ORDER, MAX_DEGREE, MAX_NODES, MAX_TERMS, MAX_ARGUMENTS = 48, 24, 40, 12, 8
+"""The coefficients that are computed, those that are printed at most, and the nodes of a sum at most; the
+terms of a sum of several inputs at most, and the arguments of functions in it that are tried."""
 
 RADII = [m / 2**k for k in range(8) for m in (1.0, 0.75)]
 DROPPED = 2.0**-55
@@ -47,30 +50,130 @@ class Laurent:
     series: fmpq_series
 
 
-def without_cancellation(total: Node, better: Node) -> Node | None:
-    """A sum with a Taylor piece; None if it has no removable cancellation at 0 of its only input.
+def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | None:
+    """A sum with Taylor pieces; None if it has no removable cancellation.
 
     Args:
-        total: the sum as it was written.
+        written: the sum as it was written.
         better: the same value, which is taken elsewhere.
+        forms: the normal forms of the graph.
     """
-    t = variable_of(total) if type(better.op) is Add and len(total.args) > 1 else None
-    if t is None or not all(_cancels_at(better, t, x) for x in (PROBE, -PROBE)):
+    if type(better.op) is not Add or len(written.args) == 1:
+        return None
+    t = variable_of(written)
+    if t is None:
+        with _order(ORDER):
+            sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
+            return next(filter(None, (_by_groups(n, better, forms) for n in sums)), None)
+    if not all(_cancels_at(better, t, x) for x in (PROBE, -PROBE)):
         return None
     with _order(ORDER):
         known: dict[Node, Laurent | None] = {}
-        terms = [laurent(a, t, known) for a in total.args]
-        whole = laurent(total, t, known)
+        terms = [laurent(a, t, known) for a in written.args]
+        whole = laurent(written, t, known)
     lowest = min([term.order for term in terms if term is not None], default=0)
     if whole is None or None in terms or whole.order <= lowest:
         return None
-    found = _piece(whole, t)
-    if found is None:
+    found = _piece(whole, t, any(_has_pole(known[n]) for n in known))
+    return None if found is None else select(*found, better)
+
+
+# ---- sums of several inputs ------------------------------------------------------------------------
+
+
+def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
+    """A sum with pieces for terms R t^k f(t) with one R and one t, which is an argument of functions.
+
+    In the sum as it was written, these are all terms.
+    """
+    left = list(zip(total.op.signs, total.args, strict=True))
+    made: list[tuple[int, Node]] = []
+    for t, guard in list(_arguments(total, forms).items())[:MAX_ARGUMENTS]:
+        groups: dict[Monomial, list[tuple[tuple[int, Node], Laurent]]] = {}
+        for sign, arg in left:
+            c, m = forms.monomial(arg)
+            rest, part = _split((sign * c, m), t, forms)
+            groups.setdefault(rest, []).append(((sign, arg), part))
+        for rest, parts in groups.items():
+            whole = total is better or len(parts) == len(total.args)
+            piece = _of_group(t, guard, [part for _, part in parts]) if whole and len(parts) > 1 else None
+            if piece is not None:
+                args = [pair for pair, _ in parts]
+                left = [pair for pair in left if pair not in args]
+                far = signed_sum(args) if total is better else better
+                made.append((1, select(piece[0], mul(product(1, rest), piece[1]), far)))
+    return broadcast_to(signed_sum([*left, *made]), better.shape) if made else None
+
+
+def _of_group(t: Node, guard: Node, parts: list[Laurent]) -> tuple[Node, Node] | None:
+    whole = _sum((1,) * len(parts), parts)
+    if whole is None or whole.order <= min(part.order for part in parts):
         return None
-    near, value = found
-    if any(_has_pole(known[n]) for n in known):  # the sum has no value at 0
-        near = logic("and", near, compare("!=", t, constant(0)))
-    return select(near, value, better)
+    found = _piece(whole, t, any(map(_has_pole, parts)))
+    return None if found is None else (logic("and", found[0], guard), found[1])
+
+
+def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
+    """The arguments t of functions among the factors of terms, and where these are functions of t."""
+    found: dict[Node, Node] = {}
+    for arg in total.args:
+        for base, _ in forms.monomial(arg)[1]:
+            inside = forms.terms(base) if type(base.op) is Add else ()
+            for b in (base, *(b for _, m in inside if len(inside) <= 3 for b, _ in m)):
+                if head_of(b) in SERIES:
+                    found.setdefault(b.args[0], constant(True))
+                elif type(b.op) is Pow and constant_value(b.args[1]) is None:
+                    found[exponent_of(b)] = compare("<", constant(0), b.args[0])
+            if len(inside) == 2 and ONE in dict(map(reversed, inside)):
+                found.setdefault(product(1, inside[0][1] or inside[1][1]), constant(True))
+    return found
+
+
+def exponent_of(base: Node) -> Node:
+    """The number e log b of b^e = exp(e log b), with the logarithm that is in slopes."""
+    b, e = base.args
+    return mul(e, apply(sympy.log, select(equal(b, constant(0)), constant(1), b)))
+
+
+def _split(term: Term, t: Node, forms: Forms) -> tuple[Monomial, Laurent]:
+    """The factors that do not depend on t, and the series of the others."""
+    scale, inside = forms.monomial(t)
+    rest, order = dict[Node, int](), 0
+    made = fmpq_series([_rational(term[0])])
+    for base, k in term[1]:
+        part = _of_argument(base, t, forms)
+        if part is None:
+            rest[base] = k
+            continue
+        order += k * part.order
+        for _ in range(abs(k)):
+            made = made * part.series if k > 0 else made / part.series
+    base, highest = min(inside, key=lambda pair: abs(pair[1]), default=(t, 1))
+    k = rest.get(base, 0) // highest
+    for b, j in inside:
+        rest[b] = rest.get(b, 0) - j * k
+    made = made / _rational(Fraction(scale) ** k)
+    return frozenset([pair for pair in rest.items() if pair[1]]), Laurent(order + k, made)
+
+
+def _of_argument(base: Node, t: Node, forms: Forms) -> Laurent | None:
+    """The series of a function of t, or of a sum of such; None for other factors."""
+    if head_of(base) in SERIES:
+        return _of_head(head_of(base)) if base.args[0] is t else None
+    if type(base.op) is Pow and constant_value(base.args[1]) is None:
+        return _of_head(sympy.exp) if exponent_of(base) is t else None
+    if type(base.op) is not Add or base is t or len(terms := forms.terms(base)) > 3:
+        return None
+    parts = [_split(term, t, forms) for term in terms if term[1] != frozenset([(base, 1)])]
+    if not parts or any(rest for rest, _ in parts):
+        return None
+    return _sum((1,) * len(parts), [part for _, part in parts])
+
+
+@lru_cache(256)
+def _of_head(head: Any) -> Laurent | None:
+    with _order(ORDER):
+        return SERIES[head](Laurent(1, fmpq_series([1])))
 
 
 def variable_of(total: Node) -> Node | None:
@@ -242,8 +345,8 @@ def _has_pole(part: Laurent | None) -> bool:
     return part is None or part.order < 0
 
 
-def _piece(whole: Laurent, t: Node) -> tuple[Node, Node] | None:
-    """The condition |t| < r, and t^k P(t)."""
+def _piece(whole: Laurent, t: Node, pole: bool) -> tuple[Node, Node] | None:
+    """The condition |t| < r, and t^k P(t); ``pole``: the sum has no value at 0."""
     given = [Fraction(int(c.p), int(c.q)) for c in whole.series.coeffs()]
     sizes = [float(abs(c / given[0])) for c in given]
     if len(sizes) < ORDER // 2 or max(sizes) > 1e200:
@@ -266,4 +369,5 @@ def _piece(whole: Laurent, t: Node) -> tuple[Node, Node] | None:
     for c in reversed(kept[:-1]):
         value = add(constant(float(c)), mul(x, value))
     lead = power(t, constant(whole.order))
-    return compare("<", apply(sympy.Abs, t), constant(r)), mul(lead, value)
+    near = compare("<", apply(sympy.Abs, t), constant(r))
+    return logic("and", near, compare("!=", t, constant(0))) if pole else near, mul(lead, value)

@@ -93,7 +93,7 @@ class Rows:
             made = node if args == node.args else Node.of(node.op, args)
         made = self._by_tables(made)
         if self.last and type(node.op) is Add:
-            return without_cancellation(node, made) or made
+            return without_cancellation(node, made, self.differences.forms) or made
         return made
 
     def _by_tables(self, node: Node) -> Node:

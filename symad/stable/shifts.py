@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
+import sympy
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.dims import Dim, same_dim, same_shape
@@ -19,10 +20,11 @@ from symad.core.questions import Nodes
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, logsumexp
-from symad.ops.basic.arithmetic import Add, ElementwiseOp, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, neg, signed_sum, sub
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Iota, constant, constant_value
-from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.apply import apply
+from symad.stable.normal_forms import head_of
 from symad.sympy_functions.scalar_functions import softplus
 
 Term: TypeAlias = tuple[int, Node]
@@ -74,6 +76,8 @@ def _pair(total: Node, other: Node, sign: int) -> Term | None:
     """total ± other in another form, with a sign; None if there is none."""
     if _is_chain(total):
         leaves = _leaves(total)
+        if sign == -1 and len(leaves) == 2 and _is_largest(other, leaves):
+            return 1, apply(softplus, neg(apply(sympy.Abs, sub(*leaves))))
         if sign == 1 or other not in leaves or len(leaves) > MAX_LEAVES:
             return None
         return 1, apply(softplus, sub(chain_without(leaves, leaves.index(other)), other))
@@ -87,6 +91,13 @@ def _pair(total: Node, other: Node, sign: int) -> Term | None:
                 made = Node.of(node.op, (made, *node.args[1:]))
             return -1, made
     return _unshifted(total, inner, other, sign)
+
+
+def _is_largest(node: Node, leaves: list[Node]) -> bool:
+    """True for the larger of two terms, or |u| for u and −u."""
+    if head_of(node) is sympy.Max:
+        return set(node.args) == set(leaves)
+    return head_of(node) is sympy.Abs and set(leaves) == {node.args[0], neg(node.args[0])}
 
 
 # ---- shifts ---------------------------------------------------------------------------------------
@@ -196,7 +207,7 @@ def _counts(node: Node, size: Dim) -> bool:
 
 def _is_chain(node: Node) -> bool:
     """True for log(exp a + exp b) and log(1 + exp b)."""
-    return isinstance(node.op, Apply) and node.op.head in (logaddexp, softplus)
+    return head_of(node) in (logaddexp, softplus)
 
 
 def _leaves(node: Node) -> list[Node]:
