@@ -252,6 +252,13 @@ def _is_elementwise(node: Node) -> bool:
     return isinstance(node.op, Add) or (isinstance(node.op, Pow) and isinstance(node.args[0].op, Add))
 
 
+def _minus(u: Node, v: Node) -> Node:
+    """The difference u − v; 0 − (−a − b) is a + b."""
+    if constant_value(u) == 0 and isinstance(v.op, Add) and set(v.op.signs) == {-1}:
+        return add(*v.args)
+    return sub(u, v)
+
+
 def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
     """exp(u)/divisor, the divisor exp(under)."""
     inner = divisor.args[0] if isinstance(divisor.op, Broadcast) else divisor
@@ -264,5 +271,5 @@ def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
         parts = [part for a in divisor.args if (part := logarithm(a)) is not None]
         if u in parts:
             parts = _numbers_first(parts)
-            return apply(sigmoid, sub(u, chain_without(parts, parts.index(u))))
+            return apply(sigmoid, _minus(u, chain_without(parts, parts.index(u))))
     return apply(sympy.exp, sub(u, under))

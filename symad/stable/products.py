@@ -21,7 +21,7 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
 from symad.stable.formulas import Formula, function
-from symad.stable.normal_forms import Forms, Monomial, head_of, product, rational, times
+from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational, times
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
 from symad.sympy_functions.scalar_functions import sigmoid
 
@@ -89,6 +89,7 @@ PRODUCTS: dict[Any, tuple[Product, ...]] = {
         Product(Add, -1, same(lambda u: tanh(u / 2))),
         Product(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
         Product(expm1, -1, twice),
+        Product(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
     ),
     sigmoid: (Product(sigmoid, -1, opposite(function(sympy.exp))),),
     sympy.lowergamma: (Product(sympy.gamma, -1, distribution(gammainc)),),
@@ -104,24 +105,46 @@ def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
     while (found := next(_found(factors, last), None)) is not None:
         f, g, row, value = found
         powers = dict(factors)
-        count = min(powers[f], abs(powers[g]))
+        sign = 1 if powers[f] > 0 else -1
+        count = sign * min(abs(powers[f]), abs(powers[g]))
         factors = times(factors, frozenset([(f, -count), (g, -row.power * count)]))
-        made.append((1, power(value, constant(count))))
+        made.append((sign, power(value, constant(abs(count)))))
+    cotangents = _cotangents(factors, forms)
+    if cotangents is not None:
+        factors, value = cotangents
+        made.append((1, value))
     return signed_product([*made, (1, product(coefficient, factors))]) if made else None
 
 
+def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None:
+    """expm1(u + v)/(expm1(u) expm1(v)) = (coth(u/2) + coth(v/2))/2, whose slopes do not cancel."""
+    over = [f for f, k in factors if k == 1 and head_of(f) is expm1]
+    under = [f for f, k in factors if k == -1 and head_of(f) is expm1]
+    if len(over) != 1 or len(under) != 2:
+        return None
+    given = [forms.monomial(f.args[0]) for f in (*under, *over)]
+    shared = given[0][1] & given[1][1] & given[2][1]
+    u, v, w = (forms.terms(product(c, m - shared)) for c, m in given)
+    if collected(u, v, [(-c, m) for c, m in w])[0]:
+        return None
+    coth = function(sympy.coth)
+    made = (coth(Formula(under[0].args[0]) / 2) + coth(Formula(under[1].args[0]) / 2)) / 2
+    return times(factors, frozenset([(over[0], -1), *((f, 1) for f in under)])), made.node
+
+
 def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, Product, Node]]:
-    """Two factors, their row, and the function that they are."""
-    rows = [(f, row) for f, k in factors if k > 0 and (h := head_of(f)) in PRODUCTS for row in PRODUCTS[h]]
-    if not rows or len(factors) < 2:
+    """Two factors, their row, and the function that they are; or of which their product is the reciprocal."""
+    if len(factors) < 2:
         return
     heads = {head_of(g) for g, _ in factors}
-    for f, row in rows:
-        if (row.other is Add or row.other in heads) and (last or row.early):
-            for g, j in factors:
-                value = _value(row, f, g) if j * row.power > 0 else None
-                if value is not None:
-                    yield f, g, row, value
+    for sign in (1, -1):
+        for f, k in factors:
+            for row in PRODUCTS.get(head_of(f), ()) if k * sign > 0 else ():
+                if (row.other is Add or row.other in heads) and (last or row.early):
+                    for g, j in factors:
+                        value = _value(row, f, g) if j * row.power * sign > 0 else None
+                        if value is not None:
+                            yield f, g, row, value
 
 
 def _value(row: Product, f: Node, g: Node) -> Node | None:

@@ -32,9 +32,11 @@ from symad.ops.elementwise.selection import compare, equal, logic, select
 from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product
 from symad.sympy_functions.scalar_functions import sigmoid
 
-ORDER, MAX_DEGREE, MAX_NODES, MAX_TERMS, MAX_ARGUMENTS = 48, 24, 40, 12, 8
-"""The coefficients that are computed, those that are printed at most, and the nodes of a sum at most; the
-terms of a sum of several inputs at most, and the arguments of functions in it that are tried."""
+ORDER, MAX_DEGREE, MAX_NODES = 48, 24, 40
+"""The coefficients that are computed, those that are printed at most, and the nodes of a sum at most."""
+
+MAX_TERMS, MAX_ARGUMENTS, MAX_DEPENDENT = 12, 8, 4
+"""The terms of a sum of several inputs, the arguments in it that are tried, and the terms of sums in it."""
 
 RADII = [m / 2**k for k in range(8) for m in (1.0, 0.75)]
 DROPPED = 2.0**-55
@@ -119,7 +121,7 @@ def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
     for arg in total.args:
         for base, _ in forms.monomial(arg)[1]:
             inside = forms.terms(base) if type(base.op) is Add else ()
-            for b in (base, *(b for _, m in inside if len(inside) <= 3 for b, _ in m)):
+            for b in (base, *(b for _, m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
                 if head_of(b) in SERIES:
                     found.setdefault(b.args[0], constant(True))
                 elif type(b.op) is Pow and constant_value(b.args[1]) is None:
@@ -135,19 +137,19 @@ def exponent_of(base: Node) -> Node:
     return mul(e, apply(sympy.log, select(equal(b, constant(0)), constant(1), b)))
 
 
-def _split(term: Term, t: Node, forms: Forms) -> tuple[Monomial, Laurent]:
+def _split(term: Term, t: Node, forms: Forms, depth: int = 3) -> tuple[Monomial, Laurent]:
     """The factors that do not depend on t, and the series of the others."""
     scale, inside = forms.monomial(t)
     rest, order = dict[Node, int](), 0
     made = fmpq_series([_rational(term[0])])
     for base, k in term[1]:
-        part = _of_argument(base, t, forms)
-        if part is None:
-            rest[base] = k
-            continue
-        order += k * part.order
-        for _ in range(abs(k)):
-            made = made * part.series if k > 0 else made / part.series
+        factors, part = _of_argument(base, t, forms, depth)
+        for b, j in factors:
+            rest[b] = rest.get(b, 0) + j * k
+        if part is not None:
+            order += k * part.order
+            for _ in range(abs(k)):
+                made = made * part.series if k > 0 else made / part.series
     base, highest = min(inside, key=lambda pair: abs(pair[1]), default=(t, 1))
     k = rest.get(base, 0) // highest
     for b, j in inside:
@@ -156,18 +158,19 @@ def _split(term: Term, t: Node, forms: Forms) -> tuple[Monomial, Laurent]:
     return frozenset([pair for pair in rest.items() if pair[1]]), Laurent(order + k, made)
 
 
-def _of_argument(base: Node, t: Node, forms: Forms) -> Laurent | None:
-    """The series of a function of t, or of a sum of such; None for other factors."""
+def _of_argument(base: Node, t: Node, forms: Forms, depth: int) -> tuple[Monomial, Laurent | None]:
+    """Other factors and the series of a function of t, also of a sum of such."""
+    one: Monomial = frozenset([(base, 1)])
     if head_of(base) in SERIES:
-        return _of_head(head_of(base)) if base.args[0] is t else None
+        return (ONE, _of_head(head_of(base))) if base.args[0] is t else (one, None)
     if type(base.op) is Pow and constant_value(base.args[1]) is None:
-        return _of_head(sympy.exp) if exponent_of(base) is t else None
-    if type(base.op) is not Add or base is t or len(terms := forms.terms(base)) > 3:
-        return None
-    parts = [_split(term, t, forms) for term in terms if term[1] != frozenset([(base, 1)])]
-    if not parts or any(rest for rest, _ in parts):
-        return None
-    return _sum((1,) * len(parts), [part for _, part in parts])
+        return (ONE, _of_head(sympy.exp)) if exponent_of(base) is t else (one, None)
+    terms = forms.terms(base) if type(base.op) is Add and base is not t and depth else ()
+    if not 1 < len(terms) <= MAX_DEPENDENT:
+        return one, None
+    parts = [_split(term, t, forms, depth - 1) for term in terms]
+    whole = _sum((1,) * len(parts), [part for _, part in parts]) if len({r for r, _ in parts}) == 1 else None
+    return (one, None) if whole is None else (parts[0][0], whole)
 
 
 @lru_cache(256)

@@ -17,16 +17,18 @@ from symad.core.graph import Graph, Node, Op, rebuild, topological
 from symad.core.questions import MaybeNode, Nodes, question
 from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, signed_product, signed_sum
+from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Source, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, select
 from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, is_huge, within_range
 from symad.stable.products import PRODUCTS, better_product
 from symad.stable.removable import without_cancellation
-from symad.stable.selections import by_conditions
+from symad.stable.selections import assumed, by_conditions, conditions
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
 
@@ -91,10 +93,21 @@ class Rows:
         made = stable(node.op, args, self.last)
         if made is None:
             made = node if args == node.args else Node.of(node.op, args)
-        made = self._by_tables(made)
-        if self.last and type(node.op) is Add:
-            return without_cancellation(node, made, self.differences.forms) or made
-        return made
+        tabled = self._by_tables(made)
+        if not self.last or type(node.op) is not Add:
+            return tabled
+        better = without_cancellation(node, tabled, self.differences.forms)
+        return better or (self._apart(made) if tabled is made else tabled)
+
+    def _apart(self, total: Node) -> Node:
+        """The better sum where x ≠ 0, for a selection by x = 0 in it such as the slope of a distance."""
+        for condition in dict.fromkeys(conditions(total, 3)):
+            if type(condition.op) is Compare and condition.op.relation == "==":
+                elsewhere = assumed(total, condition, False)
+                made = self.better(elsewhere, elsewhere.args)
+                if made is not elsewhere and type(elsewhere.op) is Add:
+                    return broadcast_to(select(condition, total, made), total.shape)
+        return total
 
     def _by_tables(self, node: Node) -> Node:
         """A sum, product or logarithm by the rows of the tables; other nodes unchanged."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import sympy
-from sympy.codegen.cfunctions import Cbrt, expm1, log1p
+from sympy.codegen.cfunctions import Cbrt, expm1, hypot, log1p
 
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import add, mul
@@ -146,6 +146,18 @@ def erf_form(u: Formula, v: Formula, d: Formula) -> Formula:
     return where(abs(d) * (1 + abs(v)) < 0.25, close, apart)
 
 
+def root(u: Formula) -> Formula:
+    """√(1 + u²)."""
+    return function(hypot)(1, u)
+
+
+@lru_cache(64)
+def polygamma_secant(order: int) -> Secant:
+    """The row of ψ of an order, −1 for log Γ."""
+    psi = function(sympy.polygamma)
+    return Secant(lambda u, v, d: integral(lambda x: psi(order + 1, x), v, d), lambda u, v, d: 8 * abs(d) < v)
+
+
 SECANTS: dict[Hashable, Secant] = {
     sympy.exp: Secant(exp_form),
     expm1: Secant(exp_form),
@@ -171,10 +183,8 @@ SECANTS: dict[Hashable, Secant] = {
     logcosh: Secant(lambda u, v, d: log_1(2 * sinh(d / 2) ** 2 + tanh(v) * sinh(d)), small),
     sympy.erf: Secant(erf_form),
     sympy.erfc: Secant(lambda u, v, d: -erf_form(u, v, d)),
-    sympy.loggamma: Secant(
-        lambda u, v, d: integral(lambda x: function(sympy.polygamma)(0, x), v, d),
-        lambda u, v, d: 8 * abs(d) < v,
-    ),
+    hypot: Secant(lambda u, v, d: d * ((u + v) / (root(u) + root(v)))),
+    sympy.loggamma: polygamma_secant(-1),
 }
 """The rows by functions; those of powers are made by `power_secant`."""
 
@@ -186,6 +196,11 @@ def spelled(node: Node) -> tuple[Hashable, Node] | None:
         return sympy.log, add(constant(1), node.args[0])
     if head is Cbrt:
         return Fraction(1, 3), node.args[0]
+    if head in (hypot, sympy.polygamma):
+        first = rational(node.args[0])
+        if head is hypot:
+            return (hypot, node.args[1]) if first == 1 else None
+        return (("polygamma", first), node.args[1]) if isinstance(first, int) else None
     if head is not None:
         return (head, node.args[0]) if head in SECANTS else None
     if isinstance(node.op, Pow):
@@ -196,6 +211,8 @@ def spelled(node: Node) -> tuple[Hashable, Node] | None:
 
 def secant_of(f: Hashable) -> Secant:
     """The row of a function that `spelled` has named."""
+    if isinstance(f, tuple):
+        return polygamma_secant(f[1])
     return SECANTS[f] if f in SECANTS else power_secant(f)
 
 

@@ -27,14 +27,12 @@ def _outside(node: Node, args: Nodes) -> Node:
     made = node if args == node.args else Node.of(node.op, args)
     if type(made.op) is Select:
         condition, *branches = made.args
-        found = [
-            _assumed(b, condition, truth, DEPTH, {}) for b, truth in zip(branches, (True, False), strict=True)
-        ]
+        found = [assumed(b, condition, truth) for b, truth in zip(branches, (True, False), strict=True)]
         return made if found == branches else _selected(condition, found, made)
     if type(made.op) is not Add or len(made.args) < 2:
         return made
-    for condition in dict.fromkeys(_conditions(made, 3)):
-        found = [_assumed(made, condition, truth, DEPTH, {}) for truth in (True, False)]
+    for condition in dict.fromkeys(conditions(made, 3)):
+        found = [assumed(made, condition, truth) for truth in (True, False)]
         if any(constant_value(b) is not None for b in found):
             return _selected(condition, found, made)
     return made
@@ -44,22 +42,26 @@ def _selected(condition: Node, branches: list[Node], like: Node) -> Node:
     return broadcast_to(select(condition, *branches), like.shape)
 
 
-def _conditions(node: Node, depth: int) -> Iterator[Node]:
+def conditions(node: Node, depth: int) -> Iterator[Node]:
+    """The conditions of selections in a sum or product."""
     if type(node.op) is Select:
         yield node.args[0]
     elif depth and type(node.op) in (Add, Mul):
         for arg in node.args:
-            yield from _conditions(arg, depth - 1)
+            yield from conditions(arg, depth - 1)
 
 
-def _assumed(node: Node, condition: Node, truth: bool, depth: int, known: dict[Node, Node]) -> Node:
+def assumed(
+    node: Node, condition: Node, truth: bool, depth: int = DEPTH, known: dict[Node, Node] | None = None
+) -> Node:
     """The node where a condition is true, or false; a product with a branch 0 is 0."""
+    known = {} if known is None else known
     if type(node.op) is Select and node.args[0] is condition:
-        return _assumed(node.args[1 if truth else 2], condition, truth, depth, known)
+        return assumed(node.args[1 if truth else 2], condition, truth, depth, known)
     if not depth or type(node.op) not in (Add, Mul, Select):
         return node
     if node not in known:
-        args = tuple([_assumed(a, condition, truth, depth - 1, known) for a in node.args])
+        args = tuple([assumed(a, condition, truth, depth - 1, known) for a in node.args])
         if args == node.args:
             known[node] = node
         elif type(node.op) is Add:

@@ -20,12 +20,12 @@ from symad.core.questions import Nodes
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, logsumexp
-from symad.ops.basic.arithmetic import Add, ElementwiseOp, neg, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Iota, constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.stable.normal_forms import head_of
-from symad.sympy_functions.scalar_functions import softplus
+from symad.sympy_functions.scalar_functions import logcosh, softplus
 
 Term: TypeAlias = tuple[int, Node]
 
@@ -69,11 +69,16 @@ def without_logarithm(op: Op, args: Nodes) -> Node | None:
 
 
 def _is_logarithm(node: Node) -> bool:
-    return _is_chain(node) or isinstance(_inside(node)[0].op, LogSumExp)
+    return _is_chain(node) or head_of(node) is logcosh or isinstance(_inside(node)[0].op, LogSumExp)
 
 
 def _pair(total: Node, other: Node, sign: int) -> Term | None:
     """total ± other in another form, with a sign; None if there is none."""
+    if head_of(total) is logcosh:  # log(exp(u) + exp(−u)) − log 2
+        near = sign == -1 and other is apply(sympy.Abs, total.args[0])
+        two = constant(2)
+        made = sub(apply(softplus, neg(mul(two, other))), apply(sympy.log, two)) if near else None
+        return None if made is None else (1, made)
     if _is_chain(total):
         leaves = _leaves(total)
         if sign == -1 and len(leaves) == 2 and _is_largest(other, leaves):
