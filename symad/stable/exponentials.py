@@ -212,8 +212,13 @@ def quotient(factors: list[tuple[int, Node]]) -> Node | None:
         if under is None:
             continue
         others = [*factors[:k], *factors[k + 1 :]]
-        heads = (sympy.exp, sympy.sinh, expm1) if len(divisor.args) > 2 else (sympy.exp,)
-        over = [f for p, f in others if p == 1 and head_of(f) in heads]  # others of two terms are rows
+        heads: tuple[Any, ...] = (sympy.exp,)
+        if _is_elementwise(divisor):  # (exp(u) − 1)/(exp(u) + 1) is a row of products
+            few = isinstance(divisor.op, Add) and any(head_of(a) is sympy.exp for a in divisor.args[:2])
+            heads = (
+                (sympy.exp, sympy.sinh) if few and len(divisor.args) < 3 else (sympy.exp, sympy.sinh, expm1)
+            )
+        over = [f for p, f in others if p == 1 and head_of(f) in heads]
         rest = [(p, f) for p, f in others if not (p == 1 and f in over[:1])]
         if not over and not _is_elementwise(divisor):
             continue

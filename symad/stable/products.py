@@ -16,7 +16,7 @@ from sympy.codegen.cfunctions import expm1
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, add, mul, neg, signed_product
+from symad.ops.basic.arithmetic import Add, add, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
@@ -101,19 +101,21 @@ PRODUCTS: dict[Any, tuple[Product, ...]] = {
 def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
     """The product with two factors replaced, or more; None if no row applies."""
     coefficient, factors = forms.monomial(node)
-    made: list[tuple[int, Node]] = []
+    changed = False
     while (found := next(_found(factors, last), None)) is not None:
         f, g, row, value = found
         powers = dict(factors)
         sign = 1 if powers[f] > 0 else -1
         count = sign * min(abs(powers[f]), abs(powers[g]))
-        factors = times(factors, frozenset([(f, -count), (g, -row.power * count)]))
-        made.append((sign, power(value, constant(abs(count)))))
+        c, m = forms.monomial(value)
+        coefficient, changed = coefficient * Fraction(c) ** count, True
+        left = times(factors, frozenset([(f, -count), (g, -row.power * count)]))
+        factors = times(left, frozenset([(base, k * count) for base, k in m]))
     cotangents = _cotangents(factors, forms)
     if cotangents is not None:
-        factors, value = cotangents
-        made.append((1, value))
-    return signed_product([*made, (1, product(coefficient, factors))]) if made else None
+        left, value = cotangents
+        factors, changed = times(left, frozenset([(value, 1)])), True
+    return product(coefficient, factors) if changed else None
 
 
 def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None:

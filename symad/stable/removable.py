@@ -64,6 +64,8 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         return None
     t = variable_of(written)
     if t is None:
+        return None
+    if type(t.op) is not Input:
         with _order(ORDER):
             sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
             return next(filter(None, (_by_groups(n, better, forms) for n in sums)), None)
@@ -88,7 +90,10 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
 
     In the sum as it was written, these are all terms.
     """
-    left = list(zip(total.op.signs, total.args, strict=True))
+    left: list[tuple[int, Node]] = []
+    for sign, arg in zip(total.op.signs, total.args, strict=True):
+        terms = forms.terms(arg)
+        left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for c, m in terms]
     made: list[tuple[int, Node]] = []
     for t, guard in list(_arguments(total, forms).items())[:MAX_ARGUMENTS]:
         groups: dict[Monomial, list[tuple[tuple[int, Node], Laurent]]] = {}
@@ -97,7 +102,7 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
             rest, part = _split((sign * c, m), t, forms)
             groups.setdefault(rest, []).append(((sign, arg), part))
         for rest, parts in groups.items():
-            whole = total is better or len(parts) == len(total.args)
+            whole = total is better or len(parts) == len(left)
             piece = _of_group(t, guard, [part for _, part in parts]) if whole and len(parts) > 1 else None
             if piece is not None:
                 args = [pair for pair, _ in parts]
@@ -180,20 +185,19 @@ def _of_head(head: Any) -> Laurent | None:
 
 
 def variable_of(total: Node) -> Node | None:
-    """The only input of a sum of few elementwise nodes; None if there is none, or another."""
-    seen, waiting, found = {total}, [total], None
+    """The only input of a sum of few elementwise nodes; the sum if there are others; None for many nodes."""
+    seen, waiting, found = {total}, [total], set[Node]()
     while waiting:
         node = waiting.pop()
-        if type(node.op) is Input:
-            if found not in (None, node):
+        if type(node.op) not in (Add, Mul, Pow, Apply, Constant):
+            found.add(node)
+        else:
+            new = [a for a in node.args if a not in seen]
+            seen.update(new)
+            waiting += new
+            if len(seen) > MAX_NODES:
                 return None
-            found = node
-        elif type(node.op) not in (Add, Mul, Pow, Apply, Constant) or len(seen) > MAX_NODES:
-            return None
-        new = [a for a in node.args if a not in seen]
-        seen.update(new)
-        waiting += new
-    return found
+    return next(iter(found)) if len(found) == 1 else total
 
 
 def _cancels_at(total: Node, t: Node, value: float) -> bool:
