@@ -145,7 +145,7 @@ class Differences:
         if named:
             yield from _reflections(terms, named)
             yield from self._complements(terms, named)
-        for m, n in _candidates(terms):
+        for m, n in _candidates(terms, self.forms):
             c = min(terms[m], -terms[n])
             shared = common(m, n)
             r, s = times(m, inverse(shared)), times(n, inverse(shared))
@@ -220,8 +220,10 @@ class Differences:
 
     def _matched(self, r: Monomial, s: Monomial, depth: int) -> list[tuple[Node, Node, Node]] | None:
         """Triples a, a', a − a' of factors that are powers of one order; the most similar ones first."""
+        if len(r) != len(s):
+            return None
         found, left = [], (dict(r), dict(s))
-        pairs = [(self._distance(a, b), a, b) for a, k in r for b, j in s if j == k]
+        pairs = [(self._distance(a, b) if len(r) > 1 else 0, a, b) for a, k in r for b, j in s if j == k]
         for _, a, b in sorted(pairs, key=lambda triple: triple[0]):
             if a not in left[0] or b not in left[1]:
                 continue
@@ -359,12 +361,15 @@ def _joined(terms: Terms, parts: list[tuple[int, Node, list[tuple[Number, Monomi
     return signed_sum([*kept, (1, total(left))]) if left else signed_sum(kept)
 
 
-def _candidates(terms: Terms) -> Iterator[tuple[Monomial, Monomial]]:
+def _candidates(terms: Terms, forms: Forms) -> Iterator[tuple[Monomial, Monomial]]:
     """Pairs of a positive and a negative term of one skeleton, and of a power or a quotient and 1."""
     boxes: dict[object, tuple[list[Monomial], list[Monomial]]] = {}
     for m, c in terms.items():
-        boxes.setdefault(_skeleton(m), ([], []))[c < 0].append(m)
-        for n in _without_one(m):
+        skeleton = forms.skeletons.get(m)
+        if skeleton is None:
+            skeleton = forms.skeletons[m] = _skeleton(m), tuple(_without_one(m))
+        boxes.setdefault(skeleton[0], ([], []))[c < 0].append(m)
+        for n in skeleton[1]:
             if terms.get(n, 0) * c < 0:
                 yield (m, n) if c > 0 else (n, m)
     for positive, negative in boxes.values():
@@ -379,6 +384,7 @@ def _without_one(m: Monomial) -> Iterator[Monomial]:
             yield times(m, frozenset([(base, -k)]))
         if k < 0:
             yield from [times(m, frozenset([(base, j), (a, -j)])) for a, j in m if 0 < j <= -k]
+            yield times(m, frozenset([(base, -k)]))
 
 
 def _skeleton(m: Monomial) -> object:
@@ -389,10 +395,12 @@ def _skeleton(m: Monomial) -> object:
 
 def _kind(base: Node) -> object:
     """The function of a factor; nothing for sums and for what has no arguments."""
+    if type(base.op) not in (Apply, Pow):
+        return None
     found = spelled(base)
     if found is not None:
         return "power" if isinstance(found[0], Node) else found[0]
-    return base.op.head if isinstance(base.op, Apply) else None
+    return head_of(base)
 
 
 def _reflections(terms: Terms, named: list[Named]) -> Iterator[Step]:

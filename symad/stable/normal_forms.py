@@ -68,6 +68,7 @@ class Forms:
         """Nothing is known."""
         self.products: dict[Node, Term] = {}
         self.sums: dict[Node, tuple[Term, ...]] = {}
+        self.skeletons: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = {}
 
     def monomial(self, node: Node, depth: int = MAX_FACTORS) -> Term:
         """The coefficient and the monomial of a product; a product of many factors is one factor."""

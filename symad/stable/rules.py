@@ -21,14 +21,14 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Source, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Compare, select
+from symad.ops.elementwise.selection import select
 from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, is_huge, within_range
 from symad.stable.products import PRODUCTS, better_product
 from symad.stable.removable import without_cancellation
-from symad.stable.selections import assumed, by_conditions, conditions
+from symad.stable.selections import Selections
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
 
@@ -48,7 +48,7 @@ def stabilize(graph: Graph) -> Graph:
         changed = [bodies[v] if isinstance(v, Graph) else v for v in fields_of(node.op)]
         return Node.of(type(node.op)(*changed), args)
 
-    graph = by_conditions(graph)
+    graph = rows.selections.outside(graph)
     made = rebuild(graph, {n: n for n in graph.input_nodes}, better_node)
     return within_range(Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report))
 
@@ -80,13 +80,18 @@ def _may_change(node: Node) -> bool:
     return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, logaddexp, softplus)
 
 
+MAX_SIZE = 120
+"""The nodes of a sum, each as often as it is used, in which Taylor pieces are looked for."""
+
+
 class Rows:
     """All rules for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
 
     def __init__(self, last: bool) -> None:
         """Nothing is known."""
         self.last, self.differences = last, Differences(last)
-        self.held: dict[Node, bool] = {}
+        self.selections, self.held = Selections(), dict[Node, bool]()
+        self.sizes: dict[Node, int] = {}
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""
@@ -94,19 +99,23 @@ class Rows:
         if made is None:
             made = node if args == node.args else Node.of(node.op, args)
         tabled = self._by_tables(made)
-        if not self.last or type(node.op) is not Add:
+        if not self.last:
             return tabled
-        better = without_cancellation(node, tabled, self.differences.forms)
+        self.selections.conditions(tabled)
+        self.sizes[node] = size = 1 + sum([self.sizes.get(a, 1) for a in node.args])
+        if type(node.op) is not Add:
+            return tabled
+        few = size <= MAX_SIZE
+        better = without_cancellation(node, tabled, self.differences.forms) if few else None
         return better or (self._apart(made) if tabled is made else tabled)
 
     def _apart(self, total: Node) -> Node:
         """The better sum where x ≠ 0, for a selection by x = 0 in it such as the slope of a distance."""
-        for condition in dict.fromkeys(conditions(total, 3)):
-            if type(condition.op) is Compare and condition.op.relation == "==":
-                elsewhere = assumed(total, condition, False)
-                made = self.better(elsewhere, elsewhere.args)
-                if made is not elsewhere and type(elsewhere.op) is Add:
-                    return broadcast_to(select(condition, total, made), total.shape)
+        for condition in self.selections.zeros(total):
+            elsewhere = self.selections.assumed(total, condition, False)
+            made = self.better(elsewhere, elsewhere.args)
+            if made is not elsewhere and type(elsewhere.op) is Add:
+                return broadcast_to(select(condition, total, made), total.shape)
         return total
 
     def _by_tables(self, node: Node) -> Node:

@@ -2,74 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, constant_value
-from symad.ops.elementwise.selection import Select, select
+from symad.ops.basic.sources import Constant, constant, constant_value
+from symad.ops.elementwise.selection import Compare, Select, select
 
-DEPTH = 6
+MAX_CONDITIONS = 6
+"""The most conditions in the terms of a sum."""
+
+DEPTH = 4
 """The depth of sums, products and selections in which a condition is looked for."""
 
-
-def by_conditions(graph: Graph) -> Graph:
-    """The graph in which each selection is as far outside as possible, and its branches do not repeat it."""
-    if not any(type(node.op) is Select for node in graph.nodes):
-        return graph
-    made = rebuild(graph, {n: n for n in graph.input_nodes}, _outside)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+NONE: dict[Node, int] = {}
 
 
-def _outside(node: Node, args: Nodes) -> Node:
-    made = node if args == node.args else Node.of(node.op, args)
-    if type(made.op) is Select:
-        condition, *branches = made.args
-        found = [assumed(b, condition, truth) for b, truth in zip(branches, (True, False), strict=True)]
-        return made if found == branches else _selected(condition, found, made)
-    if type(made.op) is not Add or len(made.args) < 2:
+class Selections:
+    """The conditions of selections in sums and products, which are also selected."""
+
+    def __init__(self) -> None:
+        """Nothing is known."""
+        self.inside: dict[Node, dict[Node, int]] = {}
+        self.known: dict[tuple[Node, Node, bool], Node] = {}
+
+    def conditions(self, node: Node) -> dict[Node, int]:
+        """The conditions in a node with their depths: those of its arguments have been asked for before."""
+        found = self.inside.get(node)
+        if found is None:
+            found, kind = NONE, type(node.op)
+            if kind is Select or kind is Add or kind is Mul:
+                below = [c for a in node.args if (c := self.inside.get(a))]
+                if below or kind is Select:
+                    found = {c: d + 1 for part in below for c, d in part.items() if d < DEPTH}
+                    found = found if len(found) < MAX_CONDITIONS else {}
+                    if kind is Select:
+                        found[node.args[0]] = 0
+            self.inside[node] = found
+        return found
+
+    def outside(self, graph: Graph) -> Graph:
+        """The graph with each selection as far outside as possible; its branches do not repeat it."""
+        if not any(type(node.op) is Select for node in graph.nodes):
+            return graph
+        made = rebuild(graph, {n: n for n in graph.input_nodes}, self._outside)
+        return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+    def _outside(self, node: Node, args: Nodes) -> Node:
+        made = node if args == node.args else Node.of(node.op, args)
+        found = self.conditions(made)
+        if not found:
+            return made
+        if type(made.op) is Select:
+            condition, *branches = made.args
+            left = [
+                self.assumed(b, condition, truth) for b, truth in zip(branches, (True, False), strict=True)
+            ]
+            return made if left == branches else self._selected(condition, left, made)
+        if type(made.op) is Add and len(made.args) > 1:
+            for condition in found:
+                if all(condition in self.inside[a] for a in made.args if type(a.op) is not Constant):
+                    left = [self.assumed(made, condition, truth) for truth in (True, False)]
+                    if any(constant_value(b) is not None for b in left):
+                        return self._selected(condition, left, made)
         return made
-    for condition in dict.fromkeys(conditions(made, 3)):
-        found = [assumed(made, condition, truth) for truth in (True, False)]
-        if any(constant_value(b) is not None for b in found):
-            return _selected(condition, found, made)
-    return made
 
+    def _selected(self, condition: Node, branches: list[Node], like: Node) -> Node:
+        made = broadcast_to(select(condition, *branches), like.shape)
+        self.conditions(made)
+        return made
 
-def _selected(condition: Node, branches: list[Node], like: Node) -> Node:
-    return broadcast_to(select(condition, *branches), like.shape)
+    def zeros(self, total: Node) -> list[Node]:
+        """The conditions x = 0 in a sum."""
+        found = self.conditions(total)
+        return [c for c, d in found.items() if d < 3 and type(c.op) is Compare and c.op.relation == "=="]
 
+    def assumed(self, node: Node, condition: Node, truth: bool) -> Node:
+        """The node where a condition is true, or false; a product with a branch 0 is 0."""
+        key = node, condition, truth
+        if condition not in self.inside.get(node, NONE):
+            return node
+        if key not in self.known:
+            self.known[key] = self._assumed(*key)
+        return self.known[key]
 
-def conditions(node: Node, depth: int) -> Iterator[Node]:
-    """The conditions of selections in a sum or product."""
-    if type(node.op) is Select:
-        yield node.args[0]
-    elif depth and type(node.op) in (Add, Mul):
-        for arg in node.args:
-            yield from conditions(arg, depth - 1)
-
-
-def assumed(
-    node: Node, condition: Node, truth: bool, depth: int = DEPTH, known: dict[Node, Node] | None = None
-) -> Node:
-    """The node where a condition is true, or false; a product with a branch 0 is 0."""
-    known = {} if known is None else known
-    if type(node.op) is Select and node.args[0] is condition:
-        return assumed(node.args[1 if truth else 2], condition, truth, depth, known)
-    if not depth or type(node.op) not in (Add, Mul, Select):
-        return node
-    if node not in known:
-        args = tuple([assumed(a, condition, truth, depth - 1, known) for a in node.args])
-        if args == node.args:
-            known[node] = node
+    def _assumed(self, node: Node, condition: Node, truth: bool) -> Node:
+        if type(node.op) is Select and node.args[0] is condition:
+            return self.assumed(node.args[1 if truth else 2], condition, truth)
+        args = tuple([self.assumed(a, condition, truth) for a in node.args])
+        if type(node.op) is Select:
+            made = select(*args)
         elif type(node.op) is Add:
-            known[node] = signed_sum(zip(node.op.signs, args, strict=True))
-        elif type(node.op) is Select:
-            known[node] = select(*args)
+            made = signed_sum(zip(node.op.signs, args, strict=True))
         elif any(p > 0 and constant_value(a) == 0 for p, a in zip(node.op.powers, args, strict=True)):
-            known[node] = constant(0)
+            made = constant(0)
         else:
-            known[node] = signed_product(zip(node.op.powers, args, strict=True))
-    return known[node]
+            made = signed_product(zip(node.op.powers, args, strict=True))
+        self.conditions(made)
+        return made
