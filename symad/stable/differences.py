@@ -174,7 +174,7 @@ class Differences:
 
     def _conjugates(self, terms: Terms) -> Iterator[Step]:
         """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
-        if not 2 <= len(terms) <= 3:
+        if not self.last or not 2 <= len(terms) <= 3:
             return
         for m, c in terms.items():
             if len(m) != 1:
@@ -190,8 +190,6 @@ class Differences:
                 continue
             p, scaled = total(others), product(c, m)
             same = compare(">=" if c > 0 else "<=", p, constant(0))
-            if not self.last and constant_value(same) is None:
-                continue
             conjugate = div(total(rest), sub(p, scaled))
             yield [(x, n) for n, x in terms.items()], select(same, add(p, scaled), conjugate)
 

@@ -211,7 +211,7 @@ def quotient(factors: list[tuple[int, Node]]) -> Node | None:
         under = logarithm_of(divisor)
         if under is None:
             continue
-        others = [*factors[:k], *factors[k + 1 :]]
+        others = [pair for f in (*factors[:k], *factors[k + 1 :]) for pair in _signed_factors(*f)]
         heads: tuple[Any, ...] = (sympy.exp,)
         if _is_elementwise(divisor):  # (exp(u) − 1)/(exp(u) + 1) is a row of products
             few = isinstance(divisor.op, Add) and any(head_of(a) is sympy.exp for a in divisor.args[:2])
@@ -229,6 +229,13 @@ def quotient(factors: list[tuple[int, Node]]) -> Node | None:
         made = _over(over[0] if over else None, part)
         return signed_product([*rest, (1, made.node)])
     return None
+
+
+def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
+    """The factors of a product with a hyperbolic sine; other nodes alone."""
+    if isinstance(factor.op, Mul) and any(head_of(a) is sympy.sinh for a in factor.args):
+        return [(power * p, a) for p, a in zip(factor.op.powers, factor.args, strict=True)]
+    return [(power, factor)]
 
 
 def _over(f: Node | None, part: Callable[[Node], Formula]) -> Formula:

@@ -80,7 +80,7 @@ def _may_change(node: Node) -> bool:
     return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, logaddexp, softplus)
 
 
-MAX_SIZE = 120
+MAX_SIZE = 1000
 """The nodes of a sum, each as often as it is used, in which Taylor pieces are looked for."""
 
 

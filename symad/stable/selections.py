@@ -12,7 +12,7 @@ from symad.ops.elementwise.selection import Compare, Select, select
 MAX_CONDITIONS = 6
 """The most conditions in the terms of a sum."""
 
-DEPTH = 4
+DEPTH = 6
 """The depth of sums, products and selections in which a condition is looked for."""
 
 NONE: dict[Node, int] = {}
@@ -75,7 +75,7 @@ class Selections:
     def zeros(self, total: Node) -> list[Node]:
         """The conditions x = 0 in a sum."""
         found = self.conditions(total)
-        return [c for c, d in found.items() if d < 3 and type(c.op) is Compare and c.op.relation == "=="]
+        return [c for c, d in found.items() if d <= 3 and type(c.op) is Compare and c.op.relation == "=="]
 
     def assumed(self, node: Node, condition: Node, truth: bool) -> Node:
         """The node where a condition is true, or false; a product with a branch 0 is 0."""
