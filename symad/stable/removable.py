@@ -29,7 +29,7 @@ from symad.ops.basic.sources import Constant, Input, constant, constant_value, i
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
-from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product
+from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, times
 from symad.sympy_functions.scalar_functions import sigmoid
 
 ORDER, MAX_DEGREE, MAX_NODES = 48, 24, 40
@@ -79,7 +79,9 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
     if whole is None or None in terms or whole.order <= lowest:
         return None
     found = _piece(whole, t, any(_has_pole(known[n]) for n in known))
-    return None if found is None else select(*found, better)
+    if found is None:
+        return None
+    return select(found[0], mul(power(t, constant(whole.order)), found[1]), better)
 
 
 # ---- sums of several inputs ------------------------------------------------------------------------
@@ -108,16 +110,20 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
                 args = [pair for pair, _ in parts]
                 left = [pair for pair in left if pair not in args]
                 far = signed_sum(args) if total is better else better
-                made.append((1, select(piece[0], mul(product(1, rest), piece[1]), far)))
+                scale, inside = forms.monomial(t)
+                order = piece[2]
+                lead = times(rest, frozenset([(b, j * order) for b, j in inside]))
+                value = mul(product(Fraction(scale) ** order, lead), piece[1])
+                made.append((1, select(piece[0], value, far)))
     return broadcast_to(signed_sum([*left, *made]), better.shape) if made else None
 
 
-def _of_group(t: Node, guard: Node, parts: list[Laurent]) -> tuple[Node, Node] | None:
+def _of_group(t: Node, guard: Node, parts: list[Laurent]) -> tuple[Node, Node, int] | None:
     whole = _sum((1,) * len(parts), parts)
     if whole is None or whole.order <= min(part.order for part in parts):
         return None
     found = _piece(whole, t, any(map(_has_pole, parts)))
-    return None if found is None else (logic("and", found[0], guard), found[1])
+    return None if found is None else (logic("and", found[0], guard), found[1], whole.order)
 
 
 def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
@@ -353,7 +359,7 @@ def _has_pole(part: Laurent | None) -> bool:
 
 
 def _piece(whole: Laurent, t: Node, pole: bool) -> tuple[Node, Node] | None:
-    """The condition |t| < r, and t^k P(t); ``pole``: the sum has no value at 0."""
+    """The condition |t| < r, and P(t) for t^k P(t); ``pole``: the sum has no value at 0."""
     given = [Fraction(int(c.p), int(c.q)) for c in whole.series.coeffs()]
     sizes = [float(abs(c / given[0])) for c in given]
     if len(sizes) < ORDER // 2 or max(sizes) > 1e200:
@@ -375,6 +381,5 @@ def _piece(whole: Laurent, t: Node, pole: bool) -> tuple[Node, Node] | None:
     value = constant(float(kept[-1])) if len(kept) > 1 else constant(kept[0])
     for c in reversed(kept[:-1]):
         value = add(constant(float(c)), mul(x, value))
-    lead = power(t, constant(whole.order))
     near = compare("<", apply(sympy.Abs, t), constant(r))
-    return logic("and", near, compare("!=", t, constant(0))) if pole else near, mul(lead, value)
+    return logic("and", near, compare("!=", t, constant(0))) if pole else near, value

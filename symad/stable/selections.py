@@ -51,7 +51,7 @@ class Selections:
     def _outside(self, node: Node, args: Nodes) -> Node:
         made = node if args == node.args else Node.of(node.op, args)
         found = self.conditions(made)
-        if not found:
+        if not found or made.shape:  # in arrays, masks of zeros are left out later: inner guards stay
             return made
         if type(made.op) is Select:
             condition, *branches = made.args
@@ -61,7 +61,9 @@ class Selections:
             return made if left == branches else self._selected(condition, left, made)
         if type(made.op) is Add and len(made.args) > 1:
             for condition in found:
-                if all(condition in self.inside[a] for a in made.args if type(a.op) is not Constant):
+                if all(
+                    condition in self.inside.get(a, NONE) for a in made.args if type(a.op) is not Constant
+                ):
                     left = [self.assumed(made, condition, truth) for truth in (True, False)]
                     if any(constant_value(b) is not None for b in left):
                         return self._selected(condition, left, made)

@@ -57,9 +57,11 @@ def without_logarithm(op: Op, args: Nodes) -> Node | None:
     """A sum with log Σ exp(x) and a term x_k of the other sign, or the shift of x; None for other nodes."""
     if not isinstance(op, Add):
         return None
-    terms = [(s * k, t) for s, arg in zip(op.signs, args, strict=True) for k, t in terms_of(arg)]
-    if not any(_is_logarithm(t) for _, t in terms):
-        return None
+    terms = list(zip(op.signs, args, strict=True))
+    if not any(_is_logarithm(t) for t in args):
+        terms = [(s * k, t) for s, arg in terms for k, t in terms_of(arg)]
+        if not any(head_of(t) is logcosh for _, t in terms):
+            return None
     for k, (sign, total) in enumerate(terms):
         for j, (other_sign, other) in enumerate(terms):
             if j != k and _is_logarithm(total):
