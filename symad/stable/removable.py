@@ -138,7 +138,9 @@ def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
                 elif type(b.op) is Pow and constant_value(b.args[1]) is None:
                     found[exponent_of(b)] = compare("<", constant(0), b.args[0])
             if len(inside) == 2 and ONE in dict(map(reversed, inside)):
-                found.setdefault(product(1, inside[0][1] or inside[1][1]), constant(True))
+                m = inside[0][1] or inside[1][1]
+                if not any(type(b.op) in (Apply, Pow) for b, _ in m):
+                    found.setdefault(product(1, m), constant(True))
     return found
 
 

@@ -24,7 +24,7 @@ from sympy.codegen.cfunctions import Cbrt, expm1, hypot, log1p
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, select
 from symad.stable.formulas import Formula, Head, formulas, function, where
 from symad.stable.normal_forms import Number, head_of, rational
@@ -81,17 +81,31 @@ def atan_condition(u: Formula, v: Formula, d: Formula) -> Formula:
     return (1 + u * v > 0) & (1 + u * v < 2.0**1000)
 
 
+def sine_of_difference(u: Formula, v: Formula, d: Formula, cos_u: Formula, cos_v: Formula) -> Formula:
+    """The sine of α − β for sines u, v of one sign and cosines: sin² α − sin² β over sin(α + β)."""
+    return d * (u + v) / (u * cos_v + v * cos_u)
+
+
 def asin_form(u: Formula, v: Formula, d: Formula) -> Formula:
-    """The sine of a difference, without cancellation for u and v of one sign."""
-    cosine_u, cosine_v = (((1 - x) * (1 + x)) ** Fraction(1, 2) for x in (u, v))
-    return asin(d * (u + v) / (u * cosine_v + v * cosine_u))
+    """The angle of the sine of a difference."""
+    cosines = [((1 - x) * (1 + x)) ** HALF for x in (u, v)]
+    return asin(sine_of_difference(u, v, d, *cosines))
 
 
-def asinh_form(u: Formula, v: Formula, d: Formula, square: int = 1) -> Formula:
-    """log((|u| + h(u))/(|v| + h(v))) with h(x) = √(x² ± 1), times the sign of v."""
-    a, b, rise = abs(u), abs(v), sign(v) * d
-    h, k = ((x * x + 1 if square > 0 else (x - 1) * (x + 1)) ** Fraction(1, 2) for x in (a, b))
-    return sign(v) * log_1(rise * (1 + (a + b) / (h + k)) / (b + k))
+def growth(u: Formula, v: Formula, d: Formula, h: Formula, k: Formula) -> Formula:
+    """(u + h)/(v + k) − 1 for h² − u² = k² − v²."""
+    return d * (1 + (u + v) / (h + k)) / (v + k)
+
+
+def asinh_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """log((|u| + √(u² + 1))/(|v| + √(v² + 1))), times the sign of v."""
+    a, b = abs(u), abs(v)
+    return sign(v) * log_1(growth(a, b, sign(v) * d, root(u), root(v)))
+
+
+def acosh_form(u: Formula, v: Formula, d: Formula) -> Formula:
+    """log((u + √(u² − 1))/(v + √(v² − 1)))."""
+    return log_1(growth(u, v, d, *[(x - 1) ** HALF * (x + 1) ** HALF for x in (u, v)]))
 
 
 def near(u: Formula, v: Formula, d: Formula) -> Formula:
@@ -139,11 +153,11 @@ def integral(slope: Row, v: Formula, d: Formula) -> Formula:
 
 def erf_form(u: Formula, v: Formula, d: Formula) -> Formula:
     """By an integral where u and v are near, else by the tails on one side."""
-    slope = 2 / Formula(constant(sympy.pi)) ** Fraction(1, 2)
+    slope = 2 / Formula(constant(sympy.pi)) ** HALF
     close = integral(lambda x: slope * exp(-(x * x)), v, d)
     right, left = erfc(v) - erfc(u), erfc(-u) - erfc(-v)
     apart = where(v > 0.5, right, where(v < -0.5, left, erf(u) - erf(v)))
-    return where(abs(d) * (1 + abs(v)) < 0.25, close, apart)
+    return where(abs(d) * (1 + abs(v)) < 0.1875, close, apart)
 
 
 def root(u: Formula) -> Formula:
@@ -176,7 +190,7 @@ SECANTS: dict[Hashable, Secant] = {
     sympy.sech: Secant(sech_form, small),
     sympy.tanh: Secant(lambda u, v, d: 2 * sigmoid_form(2 * u, 2 * v, 2 * d)),
     sympy.asinh: Secant(asinh_form, near),
-    sympy.acosh: Secant(lambda u, v, d: asinh_form(u, v, d, -1), near),
+    sympy.acosh: Secant(acosh_form, near),
     sympy.atanh: Secant(atanh_form, atanh_condition),
     sigmoid: Secant(sigmoid_form),
     softplus: Secant(softplus_form, small),

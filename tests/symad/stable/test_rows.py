@@ -1,28 +1,40 @@
 """Every row of the tables is equal to what it replaces, with its condition, by the library's own checker."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 import pytest
 import sympy as sp
-from sympy.codegen.cfunctions import expm1
+from sympy.codegen.cfunctions import expm1, hypot
 
 import symad
 from benchmarks.scalar.bench_lost_bits import FORMULAS
 from symad.core.graph import Graph, Node
-from symad.ops.basic.arithmetic import Add, add, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product, signed_sum, sub
 from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
-from symad.stable.formulas import Formula
+from symad.stable.formulas import Formula, formulas
 from symad.stable.products import PRODUCTS, Product
-from symad.stable.secants import COMPLEMENTS, REFLECTIONS, SECANTS, guarded, power_secant
+from symad.stable.secants import (
+    COMPLEMENTS,
+    GAUSS,
+    REFLECTIONS,
+    SECANTS,
+    growth,
+    guarded,
+    power_secant,
+    sine_of_difference,
+)
 
 A, U, V = (input_node(sp.Symbol(name, real=True)) for name in "auv")
 TESTED = {
     "log": "logarithms of products",
+    "csc": "half angles",
+    "hypot": "square roots",
     "sin": "half angles",
     "cos": "half angles",
     "sec": "half angles",
@@ -40,25 +52,87 @@ def expected(name: str) -> tuple[str, ...]:
     return ("proved", "tested") if name in TESTED else ("proved",)
 
 
-@pytest.mark.parametrize("head", [h for h in SECANTS if h is not sp.atan], ids=str)
+INTEGRALS = (sp.erf, sp.erfc, sp.loggamma)
+"""Rows by Gauss's rule: no identities; `test_integrals` bounds the remainder."""
+
+BY_SLOPES = (sp.atan, sp.atanh)
+"""Both sides have the slopes of the difference, and are 0 for u = v, which the row's region is connected to."""
+
+BY_ROOTS = (sp.asin, sp.acos, sp.asinh, sp.acosh)
+"""Proved for arguments whose roots √(1 ± u²) are rational: u = 2p/(1 + p²), (p ± 1/p)/2."""
+
+IN_PARTS = INTEGRALS + BY_SLOPES + BY_ROOTS
+
+
+@pytest.mark.parametrize("head", [h for h in SECANTS if h not in IN_PARTS], ids=str)
 def test_differences_of_a_function(head: Any) -> None:
-    written = sub(apply(head, U), apply(head, V))
+    first = (constant(1),) if head is hypot else ()
+    written = sub(apply(head, *first, U), apply(head, *first, V))
     assert status(guarded(SECANTS[head], U, V, sub(U, V), written), written) in expected(str(head))
 
 
-def test_the_difference_of_arctangents() -> None:
-    """Its slopes are equal, and it is 0 for u = v, which the region 1 + u v > 0 is connected to."""
+@pytest.mark.parametrize("head", BY_SLOPES, ids=str)
+def test_differences_by_slopes(head: Any) -> None:
     u, v = sp.symbols("u v", real=True)
-    made = sp.atan((u - v) / (1 + u * v))
-    for s, slope in ((u, 1 / (1 + u**2)), (v, -1 / (1 + v**2))):
+    sign = 1 if head is sp.atan else -1
+    made = head((u - v) / (1 + sign * u * v))
+    for s, slope in ((u, 1 / (1 + sign * u**2)), (v, -1 / (1 + sign * v**2))):
         assert symad.verify(made, s, gradient=slope).status == "proved"
     assert made.subs(u, v) == 0
-    row = SECANTS[sp.atan]
-    graph = Graph((U, V), (guarded(row, U, V, sub(U, V), sub(apply(sp.atan, U), apply(sp.atan, V))),))
-    for p, q in ((3.0, -3.9), (-3.0, 3.9), (2.0, -0.5), (1e150, 1e149), (0.3, 0.2), (-4.0, -5.0), (0.0, 0.0)):
-        with mpmath.workdps(400):
-            right = float(mpmath.atan(p) - mpmath.atan(q))
-        assert float(graph(p, q)) == pytest.approx(right, rel=1e-15, abs=1e-300)
+    form = SECANTS[head].form(*formulas(U, V, sub(U, V))).node
+    quotient = div(sub(U, V), add(constant(1), mul(constant(sign), U, V)))
+    assert status(form, apply(head, quotient)) in ("proved", "tested")
+
+
+def test_arguments_with_rational_roots() -> None:
+    """sin(α − β) by sines and cosines; exp(α − β) − 1 by hyperbolic ones."""
+    p, q = formulas(U, V)
+    sines, cosines = [2 * x / (1 + x * x) for x in (p, q)], [(1 - x * x) / (1 + x * x) for x in (p, q)]
+    made = sine_of_difference(*sines, sines[0] - sines[1], *cosines)
+    written = sines[0] * cosines[1] - sines[1] * cosines[0]
+    assert status(made.node, written.node) == "proved"
+    for sign in (1, -1):
+        u, v = ((x - sign / x) / 2 for x in (p, q))
+        h, k = ((x + sign / x) / 2 for x in (p, q))
+        assert status(growth(u, v, u - v, h, k).node, (p / q - 1).node) == "proved"
+
+
+POINTS = [(3.0, -3.9), (-3.0, 3.9), (2.0, -0.5), (0.3, 0.2), (-0.4, -0.41), (1e-9, 1.001e-9), (0.7, -0.2)]
+POINTS += [(s * a, s * (a + d)) for a in (0.2, 0.8, 1.7, 6.0) for d in (1e-12, -1e-6, 0.01) for s in (1, -1)]
+
+
+@pytest.mark.parametrize("head", BY_SLOPES + BY_ROOTS + INTEGRALS, ids=str)
+def test_conditions_of_rows(head: Any) -> None:
+    """Values beside numbers of 60 digits, on both sides of the conditions."""
+    exact = sp.lambdify(sp.Symbol("x"), head(sp.Symbol("x")), "mpmath")
+    graph = Graph((U, V), (guarded(SECANTS[head], U, V, sub(U, V), sub(apply(head, U), apply(head, V))),))
+    for u, v in POINTS:
+        if head is sp.loggamma and min(u, v) < 0:
+            continue
+        with mpmath.workdps(60):
+            right, largest = exact(mpmath.mpf(u)) - exact(mpmath.mpf(v)), abs(exact(mpmath.mpf(v)))
+        if isinstance(right, mpmath.mpf):
+            close = abs(u - v) < abs(v) / 8
+            scale = abs(right) if close else largest + abs(right)
+            assert abs(float(graph(u, v)) - right) <= 1e-14 * scale, (u, v)
+
+
+@pytest.mark.parametrize("size", [0.0, 0.5, 3.0, 20.0])
+def test_the_remainder_of_integrals_of_the_normal_density(size: float) -> None:
+    """Gauss's rule with n points errs by at most 64/15 M ρ^(−2n)/(1 − ρ^(−2)), M the maximum on an ellipse.
+
+    Here f(z) = exp(−(m + h z)²), |z| ≤ (ρ + 1/ρ)/2, and |h| (1 + |m|) ≤ 3/32 up to a factor of 1 + |h|.
+    Source: Trefethen, "Approximation Theory and Approximation Practice" (2013), theorem 19.3.
+    """
+    n, h = len(GAUSS), 0.1875 / 2 / (1 + size) * 1.2
+
+    def relative(rho: float) -> float:
+        z = (rho + 1 / rho) / 2
+        highest = math.exp(2 * size * h * z + (h * z) ** 2)  # over exp(−m²)
+        least = 2 * math.exp(-2 * size * h - h * h)
+        return 64 / 15 * highest * rho ** (-2 * n) / (1 - rho**-2) / least
+
+    assert min(relative(rho) for rho in (10.0, 20.0, 30.0, 40.0, 60.0)) < 2.0**-53
 
 
 @pytest.mark.parametrize("p", [Fraction(n, q) for n, q in ((1, 2), (1, 3), (3, 2), (5, 3), (7, 5))], ids=str)
