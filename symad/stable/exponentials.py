@@ -16,7 +16,7 @@ from typing import Any
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
-from symad.core.graph import Node, Op
+from symad.core.graph import Node, Op, op_of
 from symad.core.questions import Nodes
 from symad.ops.arrays.softmax import Softmax, log_softmax, logsumexp
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum, sub
@@ -130,7 +130,7 @@ OF_FUNCTIONS: dict[Any, Callable[[Node], Node]] = {
 
 def _of_sum(node: Node, parts: list[Node]) -> Node | None:
     """log(exp a + exp b + ...)."""
-    return None if -1 in node.op.signs or len(parts) > MAX_LEAVES else chain(_numbers_first(parts))
+    return None if -1 in op_of(node, Add).signs or len(parts) > MAX_LEAVES else chain(_numbers_first(parts))
 
 
 def _of_sum_over_axes(node: Node, parts: list[Node]) -> Node | None:
@@ -144,7 +144,7 @@ def _placed(node: Node, parts: list[Node]) -> Node:
 
 
 OF_OPS: dict[type[Op], Callable[[Node, list[Node]], Node | None]] = {
-    Mul: lambda node, parts: signed_sum(list(zip(node.op.powers, parts, strict=True))),
+    Mul: lambda node, parts: signed_sum(list(zip(op_of(node, Mul).powers, parts, strict=True))),
     Pow: lambda node, parts: mul(node.args[1], parts[0]),
     Add: _of_sum,
     Einsum: _of_sum_over_axes,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy
 
@@ -68,8 +68,8 @@ def beyond_the_floats(terms: list[Factor]) -> Node | None:
 
 def is_huge(node: Node) -> bool:
     """True for an exact number larger than all floats."""
-    value = constant_value(node) if type(node.op) is Constant else None
-    return isinstance(value, (int, Fraction)) and abs(value) > MAX_FLOAT
+    value: Any = constant_value(node) if type(node.op) is Constant else None
+    return isinstance(value, (int, Fraction)) and not -MAX_FLOAT <= value <= MAX_FLOAT
 
 
 MAX_FLOAT = int(sys.float_info.max)

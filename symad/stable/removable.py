@@ -21,7 +21,7 @@ import sympy
 from flint import ctx, fmpq, fmpq_series
 from sympy.codegen.cfunctions import expm1, log1p
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.core.questions import evaluate
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_sum
 from symad.ops.basic.shaping import broadcast_to
@@ -93,7 +93,7 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
     In the sum as it was written, these are all terms.
     """
     left: list[tuple[int, Node]] = []
-    for sign, arg in zip(total.op.signs, total.args, strict=True):
+    for sign, arg in zip(op_of(total, Add).signs, total.args, strict=True):
         terms = forms.terms(arg)
         left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for c, m in terms]
     made: list[tuple[int, Node]] = []
@@ -137,7 +137,7 @@ def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
                     found.setdefault(b.args[0], constant(True))
                 elif type(b.op) is Pow and constant_value(b.args[1]) is None:
                     found[exponent_of(b)] = compare("<", constant(0), b.args[0])
-            if len(inside) == 2 and ONE in dict(map(reversed, inside)):
+            if len(inside) == 2 and ONE in (inside[0][1], inside[1][1]):
                 m = inside[0][1] or inside[1][1]
                 if not any(type(b.op) in (Apply, Pow) for b, _ in m):
                     found.setdefault(product(1, m), constant(True))

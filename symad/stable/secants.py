@@ -26,7 +26,7 @@ from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, select
-from symad.stable.formulas import Formula, Head, formulas, function, where
+from symad.stable.formulas import Formula, formulas, function, where
 from symad.stable.normal_forms import Number, head_of, rational
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
@@ -255,7 +255,7 @@ def power_secant(exponent: Any) -> Secant:
         q, m = exponent.denominator, exponent.numerator
         if q in (2, 3) and 0 < m <= MAX_POWER:
             return Secant(
-                lambda u, v, d: _of_roots(*(x ** Fraction(1, q) for x in (u, v)), d, q, m),
+                lambda u, v, d: _of_roots(u ** Fraction(1, q), v ** Fraction(1, q), d, q, m),
                 differ,
                 True,
             )
@@ -301,7 +301,7 @@ class Complement:
     in_layers: bool = True
 
 
-COMPLEMENTS: dict[Head, tuple[Complement, ...]] = {
+COMPLEMENTS: dict[Any, tuple[Complement, ...]] = {
     sympy.erf: (Complement(1, -1, erfc), Complement(1, 1, lambda u: erfc(-u))),
     sympy.erfc: (Complement(2, -1, lambda u: erfc(-u)), Complement(1, -1, erf)),
     sympy.exp: (Complement(-1, 1, exp_1),),
@@ -340,7 +340,7 @@ class Reflection:
     form: Row
 
 
-REFLECTIONS: dict[Head, tuple[Reflection, ...]] = {
+REFLECTIONS: dict[Any, tuple[Reflection, ...]] = {
     sympy.exp: (Reflection(1, lambda u: 2 * cosh(u)), Reflection(-1, lambda u: 2 * sinh(u))),
     softplus: (Reflection(-1, lambda u: u),),
     sigmoid: (Reflection(1, lambda u: Formula(constant(1))),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
@@ -96,9 +96,9 @@ class Selections:
             made = select(*args)
         elif type(node.op) is Add:
             made = signed_sum(zip(node.op.signs, args, strict=True))
-        elif any(p > 0 and constant_value(a) == 0 for p, a in zip(node.op.powers, args, strict=True)):
-            made = constant(0)
         else:
-            made = signed_product(zip(node.op.powers, args, strict=True))
+            factors = list(zip(op_of(node, Mul).powers, args, strict=True))
+            zero = any(p > 0 and constant_value(a) == 0 for p, a in factors)
+            made = constant(0) if zero else signed_product(factors)
         self.conditions(made)
         return made

@@ -56,7 +56,7 @@ INTEGRALS = (sp.erf, sp.erfc, sp.loggamma)
 """Rows by Gauss's rule: no identities; `test_integrals` bounds the remainder."""
 
 BY_SLOPES = (sp.atan, sp.atanh)
-"""Both sides have the slopes of the difference, and are 0 for u = v, which the row's region is connected to."""
+"""Both sides have the slopes of the difference, and are 0 for u = v: the region is connected to that."""
 
 BY_ROOTS = (sp.asin, sp.acos, sp.asinh, sp.acosh)
 """Proved for arguments whose roots √(1 ± u²) are rational: u = 2p/(1 + p²), (p ± 1/p)/2."""

@@ -1,0 +1,114 @@
+"""Values, gradients and Hessians of differences, quotients and removable cancellations have their digits.
+
+Each at points where the formula as it is written loses them, beside SymPy's derivatives with 100 digits.
+"""
+
+from functools import cache
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.numeric import lower
+
+U, V, X, Y = sp.symbols("u v x y", real=True)
+TINY, NEAR = [(1e-9, 1e-12), (0.3, 1e-10), (-0.7, 1e-9), (-0.3, 0.2)], [(1.3, 1e-10), (2.0, 1e-9), (3.0, 2.0)]
+ODDS = 1 / (1 + sp.exp(-X))
+
+
+def difference(f: Any) -> sp.Expr:
+    return f(X + Y) - f(X)
+
+
+def at(value: sp.Expr, other: Any) -> sp.Expr:
+    return sp.Piecewise((value, sp.Ne(X, 0)), (other, True))
+
+
+CASES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
+    "sin(x)/x, or 1": (at(sp.sin(X) / X, 1), [(1e-12,), (1e-5,), (0.3,), (3.0,)]),
+    "(exp(x) - 1)/x, or 1": (at((sp.exp(X) - 1) / X, 1), [(1e-12,), (1e-5,), (0.3,), (3.0,)]),
+    "(1 - cos(x))/x², or 1/2": (at((1 - sp.cos(X)) / X**2, sp.Rational(1, 2)), [(1e-12,), (1e-5,), (0.3,)]),
+    "sin(x)/x away from 0": (
+        sp.Piecewise((sp.sin(X) / X, sp.Abs(X) > 1e-14), (1 - X**2 / 6, True)),
+        [(1e-12,), (1e-5,), (0.3,)],
+    ),
+    "a difference of roots, or 1": (
+        sp.Piecewise((sp.sqrt(X + 1) - sp.sqrt(X), X > 0), (1, True)),
+        [(1e12,), (3.0,)],
+    ),
+    "tanh": (difference(sp.tanh), [*TINY, (20.0, 1e-7), (400.0, 1e-3), (1e-9, -3e-12), (0.3, 0.7)]),
+    "sigmoid": (difference(lambda x: 1 / (1 + sp.exp(-x))), [*TINY, (20.0, 1e-7), (-3.0, 2.0)]),
+    "asinh": (difference(sp.asinh), [*TINY, (-2.0, 1e-9), (2e8, 1e-7)]),
+    "acosh": (difference(sp.acosh), [*NEAR, (2e8, 1e-7)]),
+    "asin": (difference(sp.asin), TINY),
+    "acos": (difference(sp.acos), TINY),
+    "atanh": (difference(sp.atanh), TINY),
+    "sec": (difference(sp.sec), TINY),
+    "sech": (difference(sp.sech), [*TINY, (720.0, 1e-5)]),
+    "erf": (difference(sp.erf), [*TINY, (-2.0, 1e-9), (5.0, 1e-7), (-3.0, 2.0), (5.0, 0.3)]),
+    "erfc": (difference(sp.erfc), [*TINY, (-2.0, 1e-9), (5.0, 1e-7), (-3.0, 2.0), (5.0, 0.3)]),
+    "loggamma": (difference(sp.loggamma), [(0.3, 1e-10), (2.0, 1e-9), (50.0, 1e-7), (3.0, 2.0)]),
+    "a length and a side": (sp.sqrt(U**2 + V**2) - U, [(1e8, 1.0), (1e8, 1e-3), (-3.0, 2.0), (3.0, 4.0)]),
+    "√(1 + x²) - 1": (sp.sqrt(1 + X**2) - 1, [(1e8,), (1e-8,), (2.0,)]),
+    "Box and Cox": ((U**V - 1) / V, [(3.0, 1e-3), (0.2, 2.5), (5.0, -0.5)]),
+    "exp(x y) - 1 - x y": (sp.exp(X * Y) - 1 - X * Y, [(1e-6, 1e-3), (0.5, 0.3), (-3.0, 2.0), (1e-3, 1e-3)]),
+    "log(1 + x y) - x y": (sp.log(1 + X * Y) - X * Y, [(1e-6, 1e-3), (0.5, 0.3), (3.0, 2.0), (1e-3, 1e-3)]),
+    "log(2 cosh(x)) - |x|": (
+        sp.log(sp.exp(X) + sp.exp(-X)) - sp.Abs(X),
+        [(40.0,), (2.0,), (-40.0,), (0.1,), (300.0,)],
+    ),
+    "heat capacity": (
+        X**2 * sp.exp(X) / (sp.exp(X) - 1) ** 2,
+        [(1e4,), (1e-5,), (1.0,), (-1e4,), (30.0,)],
+    ),
+    "three states": (
+        (sp.exp(X) - sp.exp(-X)) / (sp.exp(X) + sp.exp(-X) + 1),
+        [(1e4,), (-1e4,), (1e-2,), (1.0,)],
+    ),
+    "odds": (ODDS / (1 - ODDS), [(710.0,), (708.0,), (-710.0,), (1.0,), (-40.0,)]),
+    "three exponentials": (
+        X * (sp.exp((U + V) * X) - 1) / ((sp.exp(U * X) - 1) * (sp.exp(V * X) - 1)),
+        [(1.0, 2.0, 1e-8), (0.3, 2.0, 1e-3), (0.4, 0.7, 1.0)],
+    ),
+}
+LOST = 2.0**-44
+"""The largest relative error: 9 bits of 53, for points that are rounded and entries of different sizes."""
+
+
+def inputs(name: str) -> list[sp.Symbol]:
+    return sorted(CASES[name][0].free_symbols, key=str)
+
+
+@cache
+def derivatives(name: str, order: int) -> list[sp.Expr]:
+    found = [CASES[name][0]]
+    for _ in range(order):
+        found = [sp.diff(f, s) for f in found for s in inputs(name)]
+    return [f.replace(sp.DiracDelta, lambda *where: sp.Integer(0)) for f in found]
+
+
+def right(name: str, order: int, point: tuple[float, ...]) -> list[Any]:
+    made = [sp.lambdify(inputs(name), f, "mpmath") for f in derivatives(name, order)]
+    largest = max(map(abs, point))
+    with mpmath.workdps(9000 if largest == 1e4 else 900 if 200 < largest < 1e3 else 100):
+        return [mpmath.mpmathify(f(*map(mpmath.mpf, point))) for f in made]
+
+
+@pytest.mark.sample(24)
+@pytest.mark.parametrize("order", range(3))
+@pytest.mark.parametrize("name", CASES)
+def test_no_digits_are_lost(name: str, order: int) -> None:
+    graph = symad.trace(CASES[name][0], inputs(name))
+    if order:
+        graph = (symad.gradient if order == 1 else symad.hessian)(graph, inputs(name))
+    kernel = lower(graph)
+    for point in CASES[name][1]:
+        made = np.hstack([np.ravel(v) for v in np.atleast_1d(kernel(*map(np.float64, point)))])
+        for got, want in zip(made, right(name, order, point), strict=True):
+            if abs(want) > 1.7e308:
+                assert got == np.inf
+            else:
+                assert abs(mpmath.mpf(float(got)) - want) <= LOST * abs(want) + 1e-290, (point, got, want)
