@@ -20,9 +20,9 @@ from sympy.codegen.cfunctions import log1p
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow, power
@@ -82,7 +82,7 @@ class Differences:
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""
-        if not MAX_TERMS >= len(args) > 1:
+        if not MAX_TERMS >= len(args) > 1 or not (-1 in op.signs or any([self.signed(a) for a in args])):
             return None
         listed = [
             [(sign * c, m) for c, m in self.forms.terms(a)] for sign, a in zip(op.signs, args, strict=True)
@@ -95,6 +95,25 @@ class Differences:
             return None
         shape = next((a.shape for a in args if a.shape), ())
         return broadcast_to(_joined(made, list(zip(op.signs, args, listed, strict=True))), shape)
+
+    def signed(self, node: Node) -> bool:
+        """Whether a term may be negative by its form, or by a function that has rows with a sum."""
+        found = self.forms.signed.get(node)
+        if found is None:
+            op, args = node.op, node.args
+            if type(op) is Add:
+                found = -1 in op.signs or any([self.signed(a) for a in args])
+            elif type(op) is Mul:
+                alone = sum([type(a.op) is not Constant for a in args]) == 1
+                found = any(
+                    [(alone or len(a.args) == 1 or type(a.op) is not Add) and self.signed(a) for a in args]
+                )
+            elif type(op) is Constant:
+                found = (rational(node) or 0) < 0
+            else:
+                found = type(op) is Pow or bool(node.op.repeats) or head_of(node) in BY_SUMS
+            self.forms.signed[node] = found
+        return found
 
     def logarithm(self, inside: Node) -> Node | None:
         """log(a/b) by the difference d of a and b: 2 atanh(d/(a + b)) if a + b is a number, or log1p(d/b)."""

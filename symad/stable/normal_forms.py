@@ -15,7 +15,7 @@ import sympy
 
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_sum
-from symad.ops.basic.sources import Constant, constant, constant_value
+from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 
@@ -61,6 +61,14 @@ def rational(node: Node) -> Number | None:
     return value if few else None
 
 
+def _is_base(node: Node) -> bool:
+    """Whether a node is one factor, quickly: an input, a function, a sum."""
+    kind = type(node.op)
+    if kind is Apply or kind is Add:
+        return len(node.args) > 1 or (kind is Apply and type(node.args[0].op) is not Add)
+    return kind is Input
+
+
 class Forms:
     """The normal forms of the nodes of one graph, each found once."""
 
@@ -68,6 +76,8 @@ class Forms:
         """Nothing is known."""
         self.products: dict[Node, Term] = {}
         self.sums: dict[Node, tuple[Term, ...]] = {}
+        self.signed: dict[Node, bool] = {}
+        self.large: set[Node] = set()
         self.skeletons: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = {}
 
     def monomial(self, node: Node, depth: int = MAX_FACTORS) -> Term:
@@ -86,6 +96,9 @@ class Forms:
             coefficient: Number = 1
             powers: dict[Node, int] = {}
             for p, factor in zip(op.powers, node.args, strict=True):
+                if _is_base(factor):
+                    powers[factor] = powers.get(factor, 0) + p
+                    continue
                 c, m = self.monomial(factor, depth - 1)
                 if p < 0 and not c:
                     return 1, frozenset([(node, 1)])

@@ -62,8 +62,12 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
     """
     if type(better.op) is not Add or len(written.args) == 1:
         return None
+    if any([a in forms.large or any([b in forms.large for b in a.args]) for a in written.args]):
+        forms.large.add(written)
+        return None
     t = variable_of(written)
     if t is None:
+        forms.large.add(written)
         return None
     if type(t.op) is not Input:
         with _order(ORDER):

@@ -80,10 +80,6 @@ def _may_change(node: Node) -> bool:
     return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, logaddexp, softplus)
 
 
-MAX_SIZE = 1000
-"""The nodes of a sum, each as often as it is used, in which Taylor pieces are looked for."""
-
-
 class Rows:
     """All rules for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
 
@@ -91,23 +87,24 @@ class Rows:
         """Nothing is known."""
         self.last, self.differences = last, Differences(last)
         self.selections, self.held = Selections(), dict[Node, bool]()
-        self.sizes: dict[Node, int] = {}
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""
         made = stable(node.op, args, self.last)
         if made is None:
             made = node if args == node.args else Node.of(node.op, args)
-        tabled = self._by_tables(made)
+        kind = type(made.op)
+        tabled = self._by_tables(made) if kind is Add or kind is Mul or kind is Apply else made
         if not self.last:
             return tabled
-        self.selections.conditions(tabled)
-        self.sizes[node] = size = 1 + sum([self.sizes.get(a, 1) for a in node.args])
+        if self.selections.inside:
+            self.selections.conditions(tabled)
         if type(node.op) is not Add:
             return tabled
-        few = size <= MAX_SIZE
-        better = without_cancellation(node, tabled, self.differences.forms) if few else None
-        return better or (self._apart(made) if tabled is made else tabled)
+        better = without_cancellation(node, tabled, self.differences.forms)
+        if better is None and tabled is made and self.selections.inside:
+            return self._apart(made)
+        return better or tabled
 
     def _apart(self, total: Node) -> Node:
         """The better sum where x ≠ 0, for a selection by x = 0 in it such as the slope of a distance."""

@@ -23,11 +23,14 @@ from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, logsumexp
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Iota, constant, constant_value
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.stable.normal_forms import head_of
 from symad.sympy_functions.scalar_functions import logcosh, softplus
 
 Term: TypeAlias = tuple[int, Node]
+
+MAY_HOLD = (Apply, Broadcast, Reshape, LogSumExp)
+"""The ops of logarithms of sums, and of their places in larger arrays."""
 
 DEPTH = 6
 """The maximum depth of shifts and of selections of elements that are examined."""
@@ -58,10 +61,11 @@ def without_logarithm(op: Op, args: Nodes) -> Node | None:
     if not isinstance(op, Add):
         return None
     terms = list(zip(op.signs, args, strict=True))
-    if not any(_is_logarithm(t) for t in args):
-        terms = [(s * k, t) for s, arg in terms for k, t in terms_of(arg)]
-        if not any(head_of(t) is logcosh for _, t in terms):
+    if not any([type(a.op) in MAY_HOLD and _is_logarithm(a) for a in args]):
+        inside = [a for a in args if type(a.op) is Add]
+        if not any([head_of(t) is logcosh for a in inside for t in a.args]):
             return None
+        terms = [(s * k, t) for s, arg in terms for k, t in terms_of(arg)]
     for k, (sign, total) in enumerate(terms):
         for j, (other_sign, other) in enumerate(terms):
             if j != k and _is_logarithm(total):

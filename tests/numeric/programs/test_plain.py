@@ -177,7 +177,7 @@ def test_the_log_tells_what_each_pass_did():
     lines = []
     lower(cases.LISTINGS["rnn"](), style="plain", log=lines.append)
     told = {name: done for name, _, done in (line.partition(": ") for line in lines)}
-    assert "nodes" in told["keep"] and told["logistic"] == "nothing to do"
+    assert "nodes" in told["keep"] and told["expand"] == "nothing to do"
     assert "statements" in told["inline"]
 
 
