@@ -245,9 +245,12 @@ def _over(f: Node | None, part: Callable[[Node], Formula]) -> Formula:
     u, exp_1 = Formula(f.args[0]), function(expm1)
     if head_of(f) is sympy.exp:
         return part(u.node)
+    near = part(constant(0)) * f
     if head_of(f) is sympy.sinh:
-        return where(u >= 0, -(part(u.node) * exp_1(-(2 * u))), part((-u).node) * exp_1(2 * u)) / 2
-    return where(u >= 0, -(part(u.node) * exp_1(-u)), part(constant(0)) * exp_1(u))
+        far = where(u >= 0, -(part(u.node) * exp_1(-(2 * u))), part((-u).node) * exp_1(2 * u)) / 2
+    else:
+        far = where(u >= 0, -(part(u.node) * exp_1(-u)), near)
+    return where(abs(u) < 1, near, far)
 
 
 def _is_sum(node: Node) -> bool:

@@ -16,7 +16,7 @@ from sympy.codegen.cfunctions import expm1
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, add, mul, neg
+from symad.ops.basic.arithmetic import Add, add, div, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
@@ -98,6 +98,10 @@ PRODUCTS: dict[Any, tuple[Product, ...]] = {
 """The rows by f."""
 
 
+SQUARES = (sympy.sin, sympy.sinh, sympy.tan)
+"""Functions whose squares are made by rows of sums."""
+
+
 def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
     """The product with two factors replaced, or more; None if no row applies."""
     coefficient, factors = forms.monomial(node)
@@ -115,7 +119,19 @@ def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
     if cotangents is not None:
         left, value = cotangents
         factors, changed = times(left, frozenset([(value, 1)])), True
-    return product(coefficient, factors) if changed else None
+    quotients = _quotients(factors, forms) if last else factors
+    return product(coefficient, quotients) if changed or quotients is not factors else None
+
+
+def _quotients(factors: Monomial, forms: Forms) -> Monomial:
+    """(f/g)² for f²/g², where both are 0: f = sin(u), and g a factor of u."""
+    for f, k in factors:
+        if k > 1 and head_of(f) in SQUARES:
+            for g, j in forms.monomial(f.args[0])[1]:
+                n = min(k, -dict(factors).get(g, 0))
+                if j > 0 and n > 1:
+                    return times(factors, frozenset([(f, -n), (g, n), (div(f, g), n)]))
+    return factors
 
 
 def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None:

@@ -26,7 +26,7 @@ from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, is_huge, within_range
-from symad.stable.products import PRODUCTS, better_product
+from symad.stable.products import PRODUCTS, SQUARES, better_product
 from symad.stable.removable import without_cancellation
 from symad.stable.selections import Selections
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
@@ -139,8 +139,9 @@ class Rows:
             if type(op) is Apply:
                 found = op.head in PRODUCTS
             else:
+                square = type(op) is Pow and head_of(node.args[0]) in SQUARES
                 inside = type(op) in (Mul, Pow) or (type(op) is Add and len(node.args) == 1)
-                found = inside and any([self._holds(a) for a in node.args])
+                found = square or (inside and any([self._holds(a) for a in node.args]))
             self.held[node] = found
         return found
 
