@@ -32,8 +32,8 @@ from symad.ops.elementwise.selection import compare, equal, logic, select
 from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, times
 from symad.sympy_functions.scalar_functions import sigmoid
 
-ORDER, MAX_DEGREE, MAX_NODES = 48, 24, 40
-"""The coefficients that are computed, those that are printed at most, and the nodes of a sum at most."""
+ORDER, FEW, MAX_DEGREE, MAX_NODES = 48, 6, 24, 40
+"""The coefficients computed, and at first; those printed at most; the nodes of a sum at most."""
 
 MAX_TERMS, MAX_ARGUMENTS, MAX_DEPENDENT = 12, 8, 4
 """The terms of a sum of several inputs, the arguments in it that are tried, and the terms of sums in it."""
@@ -70,7 +70,7 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         forms.large.add(written)
         return None
     if type(t.op) is not Input:
-        with _order(ORDER):
+        with _order(FEW):
             sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
             return next(filter(None, (_by_groups(n, better, forms) for n in sums)), None)
     if not all(_cancels_at(better, t, x) for x in (PROBE, -PROBE)):
@@ -102,16 +102,17 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
         left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for c, m in terms]
     made: list[tuple[int, Node]] = []
     for t, guard in list(_arguments(total, forms).items())[:MAX_ARGUMENTS]:
-        groups: dict[Monomial, list[tuple[tuple[int, Node], Laurent]]] = {}
+        groups: dict[Monomial, list[tuple[tuple[int, Node], Term, Laurent]]] = {}
         for sign, arg in left:
             c, m = forms.monomial(arg)
             rest, part = _split((sign * c, m), t, forms)
-            groups.setdefault(rest, []).append(((sign, arg), part))
+            groups.setdefault(rest, []).append(((sign, arg), (sign * c, m), part))
         for rest, parts in groups.items():
             whole = total is better or len(parts) == len(left)
-            piece = _of_group(t, guard, [part for _, part in parts]) if whole and len(parts) > 1 else None
+            may = whole and len(parts) > 1 and _rises([part for *_, part in parts])
+            piece = _of_group(t, guard, [term for _, term, _ in parts], forms) if may else None
             if piece is not None:
-                args = [pair for pair, _ in parts]
+                args = [pair for pair, *_ in parts]
                 left = [pair for pair in left if pair not in args]
                 far = signed_sum(args) if total is better else better
                 scale, inside = forms.monomial(t)
@@ -122,12 +123,18 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
     return broadcast_to(signed_sum([*left, *made]), better.shape) if made else None
 
 
-def _of_group(t: Node, guard: Node, parts: list[Laurent]) -> tuple[Node, Node, int] | None:
+def _rises(parts: list[Laurent]) -> bool:
+    """Whether a sum of series starts at a higher order than its terms, as far as is known."""
     whole = _sum((1,) * len(parts), parts)
-    if whole is None or whole.order <= min(part.order for part in parts):
-        return None
-    found = _piece(whole, t, any(map(_has_pole, parts)))
-    return None if found is None else (logic("and", found[0], guard), found[1], whole.order)
+    return whole is None or whole.order > min(part.order for part in parts)
+
+
+def _of_group(t: Node, guard: Node, terms: list[Term], forms: Forms) -> tuple[Node, Node, int] | None:
+    with _order(ORDER):
+        parts = [_split(term, t, forms)[1] for term in terms]
+        whole = _sum((1,) * len(parts), parts)
+        found = None if whole is None else _piece(whole, t, any(map(_has_pole, parts)))
+    return None if found is None or whole is None else (logic("and", found[0], guard), found[1], whole.order)
 
 
 def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:

@@ -61,13 +61,21 @@ class Selections:
             return made if left == branches else self._selected(condition, left, made)
         if type(made.op) is Add and len(made.args) > 1:
             for condition in found:
-                if all(
-                    condition in self.inside.get(a, NONE) for a in made.args if type(a.op) is not Constant
-                ):
-                    left = [self.assumed(made, condition, truth) for truth in (True, False)]
-                    if any(constant_value(b) is not None for b in left):
+                for truth in (True, False):
+                    if all(type(a.op) is Constant or self.vanishes(a, condition, truth) for a in made.args):
+                        left = [self.assumed(made, condition, t) for t in (True, False)]
                         return self._selected(condition, left, made)
         return made
+
+    def vanishes(self, node: Node, condition: Node, truth: bool) -> bool:
+        """Whether a node is 0 where a condition is true, or false, by a branch 0."""
+        kind = type(node.op)
+        if condition not in self.inside.get(node, NONE):
+            return kind is Constant and constant_value(node) == 0
+        if kind is Select and node.args[0] is condition:
+            return self.vanishes(node.args[1 if truth else 2], condition, truth)
+        among = any if kind is Mul else all
+        return among([self.vanishes(a, condition, truth) for a in node.args])
 
     def _selected(self, condition: Node, branches: list[Node], like: Node) -> Node:
         made = broadcast_to(select(condition, *branches), like.shape)
