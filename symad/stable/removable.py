@@ -96,12 +96,15 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
 
     In the sum as it was written, these are all terms.
     """
+    arguments = list(_arguments(total, forms).items())[:MAX_ARGUMENTS]
+    if not arguments:
+        return None
     left: list[tuple[int, Node]] = []
     for sign, arg in zip(op_of(total, Add).signs, total.args, strict=True):
         terms = forms.terms(arg)
         left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for c, m in terms]
     made: list[tuple[int, Node]] = []
-    for t, guard in list(_arguments(total, forms).items())[:MAX_ARGUMENTS]:
+    for t, guard in arguments:
         groups: dict[Monomial, list[tuple[tuple[int, Node], Term, Laurent]]] = {}
         for sign, arg in left:
             c, m = forms.monomial(arg)
@@ -141,14 +144,14 @@ def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
     """The arguments t of functions among the factors of terms, and where these are functions of t."""
     found: dict[Node, Node] = {}
     for arg in total.args:
-        for base, _ in forms.monomial(arg)[1]:
+        for base, k in forms.monomial(arg)[1]:
             inside = forms.terms(base) if type(base.op) is Add else ()
             for b in (base, *(b for _, m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
                 if head_of(b) in SERIES:
                     found.setdefault(b.args[0], constant(True))
                 elif type(b.op) is Pow and constant_value(b.args[1]) is None:
                     found[exponent_of(b)] = compare("<", constant(0), b.args[0])
-            if len(inside) == 2 and ONE in (inside[0][1], inside[1][1]):
+            if k < 0 and len(inside) == 2 and ONE in (inside[0][1], inside[1][1]):
                 m = inside[0][1] or inside[1][1]
                 if not any(type(b.op) in (Apply, Pow) for b, _ in m):
                     found.setdefault(product(1, m), constant(True))
