@@ -1,6 +1,6 @@
 """Values, gradients and Hessians of differences, quotients and removable cancellations have their digits.
 
-Each at points where the formula as it is written loses them, beside SymPy's derivatives with 330 digits and more.
+Each at points where the formula as it is written loses them, beside SymPy's derivatives with many digits.
 """
 
 from functools import cache
