@@ -49,12 +49,12 @@ from symad.verification.points import (
     rounded,
 )  # fmt: skip
 from symad.verification.quotients import Quotients
+from symad.verification.random_fields.ways import has_domain
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.exact_steps import with_exact_steps
-from symad.verification.terms.positive_domains import is_partial
 from symad.verification.values.balls import (
     DISJOINT,
     OVERLAP,
@@ -306,7 +306,7 @@ class _Watch:
         pair = self.pairs[k]
         if pair.kind == "value" or self.points.domain is not None:
             return False
-        return not any(is_jump(n) or is_partial(n) for n in topological([pair.left, pair.right]))
+        return not any(is_jump(n) or has_domain(n) for n in topological([pair.left, pair.right]))
 
     def _look_outside(self, k: int, point: Point, new: Array) -> None:
         """Keep a difference where the function has no value: analytic sides differ inside, too."""

@@ -32,7 +32,6 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Input, Source, cons
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
-from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
 from symad.verification.terms.discontinuities import SIGNS
 
 MAX_DENOMINATOR_FACTORS = 300
@@ -67,8 +66,6 @@ class Growths:
     """The kinds of functions that were met at m and −m."""
     weight: int = 1
     """The largest power of a random value that stands for one exponential."""
-    cuts: Cuts = NO_CUTS
-    """Where powers of fresh variables are put in."""
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
     """Of each factor its degree and bits, over all its elements."""
     root_bits: int = 0
@@ -84,7 +81,6 @@ class Growths:
             and self.exact_roots == other.exact_roots
             and self.turned == other.turned
             and self.weight == other.weight
-            and self.cuts is other.cuts
         )
 
     def measure(self, outputs: Sequence[Node]) -> list[Growth]:
@@ -93,22 +89,7 @@ class Growths:
             if node not in self.found:
                 value = growth(node.op, node, tuple([self.found[a] for a in node.args]), self)
                 self.found[node] = self._merged(node, value)
-                if node in self.cuts.nodes:
-                    self.met("root", elements(node), [self.found[node]])
-                    self.found[node] = Growth(self.cuts.power, 0, NOTHING)
-                if node in self.cuts.matrices:
-                    self.found[node] = self.with_fresh_pivots(self.found[node], node)
         return [self.found[o] for o in outputs]
-
-    def with_fresh_pivots(self, g: Growth, node: Node) -> Growth:
-        """A matrix after `cut_pivots`: r_k^m, and sums as that of c_ik = a_ik − Σ_{j<k} c_ij c_kj / r_j^m."""
-        power, stack, products = self.cuts.power, prod(node.shape[:-2]), list[Growth]()
-        for k in range(node.shape[-1]):
-            column = self.add([g, *products])
-            self.met("root", stack, [column])
-            over = self.over(("pivot", node, k), stack * power, 0, (stack - 1) * power, 0)
-            products.append(self.mul([column, column, over]))
-        return self.add([g, *products, Growth(power, 0, NOTHING)])
 
     def _merged(self, node: Node, value: Growth) -> Growth:
         """A growth whose long denominator is replaced by one factor."""

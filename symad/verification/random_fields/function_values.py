@@ -354,27 +354,15 @@ class Signatures:
         """|u|: the square of its root where that is free."""
         return self.field.mul(u, self.sign(u)) if self.exact_roots else self.field.mul(root, root)
 
-    def enter_root(self, a: Array, order: int, roots: Array, related: bool = True) -> None:
-        """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s), ``related`` to others."""
+    def enter_root(self, a: Array, order: int, roots: Array) -> None:
+        """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s)."""
         atoms = self.kinds.setdefault(("root", order), Atoms())
         columns = roots.reshape(self.field.lanes, -1, *self.field.tail)
         radicands = a.reshape(self.field.lanes, -1, *self.field.tail)
         for k, key in enumerate(keys_of(self._rows(a))):
             atoms.enter((columns[:, k],), key)
-            if related and not self.field.is_zero(radicands[:, k]).any():
+            if not self.field.is_zero(radicands[:, k]).any():
                 self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
-
-    def as_power(self, a: Array, power: int, orders: Sequence[int]) -> Array:
-        """r^power in place of ``a``, with one fresh r for equal values, and its roots; 0 and r^power stay."""
-
-        def fresh(column: Array) -> list[tuple[Array, ...]]:
-            return [(value,) for value in np.moveaxis(self._zero_at_zero(column), 1, 0)]
-
-        (roots,), _ = self.look_up(("root", power), [a], fresh, False)
-        made = self.field.power(roots, power)
-        for n in {power, *orders}:
-            self.enter_root(made, n, self.field.power(roots, power // n), related=False)
-        return made
 
     def _square_root(self, a: Array) -> Array:
         def fresh(column: Array) -> list[tuple[Array, ...]]:

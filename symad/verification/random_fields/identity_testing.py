@@ -1,9 +1,8 @@
 """Identity testing in prime fields: are two graphs the same function?
 
-Four ways are tried, each sound, from cheap to complete:
+Three ways are tried, each sound, from cheap to complete:
 
 - *free*: roots and signs are free random values; no relation such as √u² = u is used;
-- *cut*: the same, with powers of free values in place of what roots are taken of;
 - *exact*: roots are roots, in an extension of the field, and signs are ±1, region by region;
 - *related*: rational relations between exponents, and between angles, are found.
 
@@ -15,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, islice
+from itertools import islice
 from math import prod
 from random import Random
 
@@ -30,13 +29,11 @@ from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Budget, Meter, OutOfBudget, Unsupported
 from symad.verification.fields.integer_inputs import all_choices, integer_inputs, reads_inside
 from symad.verification.fields.prime_fields import Array
-from symad.verification.random_fields.cut_radicands import has_roots_of_sums
 from symad.verification.random_fields.error_bound import add_logs
 from symad.verification.random_fields.function_values import NeedsLevel
 from symad.verification.random_fields.runs import PairResult, Sampler
 from symad.verification.random_fields.ways import (
     Way,
-    first_ways,
     has_domain,
     is_root_or_sign,
     odd_parts,
@@ -45,22 +42,19 @@ from symad.verification.random_fields.ways import (
 )
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.restated.by_elements import by_elements
-from symad.verification.rewriting.restated.by_exponentials import by_exponentials
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
 from symad.verification.rewriting.restated.by_one_element import one_element_of
 from symad.verification.rewriting.restated.by_regions import with_known_signs
-from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.restated.by_substitution import cases_of
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending
-from symad.verification.terms.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.values.scouting import have_values, visibly_different
 
 DRAWS, MAX_DRAWN = 2, 100
 """How many random choices of integer inputs (indices, matrix exponents) are tested."""
 
-BASES = ((False, False, False), (False, False, True), (True, False, False), (True, True, False))
-"""Whether sums of exponents, products of unknown sign, and roots of sums (not) are taken apart: `Basis`."""
+BASES = ((False, False), (True, False), (True, True))
+"""Whether sums of exponents, and roots of products of unknown sign, are taken apart: `Basis`."""
 
 
 @dataclass(frozen=True)
@@ -102,26 +96,20 @@ def compare_nodes(
     plain = list(zip(expanded[0::2], expanded[1::2], strict=True))
     best = [_nothing(pair[0]) if k in long else _by_one_element(pair, search, rng, meter)
             for k, pair in enumerate(plain)]  # fmt: skip
-    for split, absolutes, whole in BASES:
+    for split, absolutes in BASES:
         rest = [k for k, found in enumerate(best) if not _is_done(found) and k not in long]
         if absolutes:
             rest = [k for k in rest if _has_roots_of_products(pairs[k])]
-        if whole:
-            rest = [k for k in rest if has_roots_of_sums(pairs[k])]
-        if split or whole:  # no relation will make these equal
+        if split:  # no relation will make these equal
             rest = [k for k in rest if not visibly_different(*pairs[k], ~best[k].certain)]
         if rest:
-            basis = Basis(split, absolutes, whole)
+            basis = Basis(split, absolutes)
             made = rewrite([n for k in rest for n in plain[k]], basis)
             for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
                 best[k] = _better(best[k], found)
     for k, found in enumerate(best):
         if not _is_done(found) and k not in long and not visibly_different(*pairs[k], ~found.certain):
             best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
-            if not _is_done(best[k]):
-                best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, meter))
-            if not _is_done(best[k]):
-                best[k] = _better(best[k], _by_spectra(pairs[k], best[k], search, rng, meter))
             if not _is_done(best[k]):
                 best[k] = _better(best[k], _by_cases(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
@@ -153,7 +141,7 @@ def _by_elements(
 ) -> PairResult:
     """A pair of small arrays, written out: the elements that are not known to be equal.
 
-    They are compared together, and those that remain, or have domains of their own, each alone.
+    They are compared together, and those that remain each alone.
     """
     sides = by_elements(pair)
     if sides is None:
@@ -161,10 +149,9 @@ def _by_elements(
     rest = np.flatnonzero(~found.certain.ravel())
     search.ranges = {}
     pairs = [[side[k] for side in sides] for k in rest]
-    together = not has_loose_domains(pair)
-    parts = _written_out(pairs, search, rng, meter) if together else [_nothing(a) for a, _ in pairs]
+    parts = _written_out(pairs, search, rng, meter)
     for k, part in enumerate(parts):
-        if not _is_done(part) and (len(parts) > 1 or not together):  # its signs alone are fewer
+        if not _is_done(part) and len(parts) > 1:  # its signs alone are fewer
             parts[k] = _better(part, _written_out([pairs[k]], search, rng, meter)[0])
     equal, defined = found.certain.ravel().copy(), found.defined.ravel().copy()
     equal[rest] = [p.certain for p in parts]
@@ -184,34 +171,6 @@ def _written_out(
     sampler = _sampler(made, basis, rng, meter)
     nothing = [_nothing(a) for a in sampler.left]
     return search.improve(nothing, sampler, [("free", Sampler.free), *ways_of(made)])
-
-
-def _by_exponentials(
-    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
-) -> PairResult:
-    """A pair of functions of other inputs, of which inverse hyperbolic functions are logarithms."""
-    sides = by_exponentials(pair)
-    if sides is None:
-        return found
-    basis = Basis()
-    (best,) = search.compare(rewrite(sides, basis), basis, rng, meter)
-    return best
-
-
-def _by_spectra(
-    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
-) -> PairResult:
-    """A pair of functions of other inputs, of which eigenvectors and singular vectors are functions."""
-    for sides, claims, apart in by_spectra(pair):
-        if not all(_visible(a, b) for a, b in combinations(apart, 2)) or any(_visible(*c) for c in claims):
-            continue
-        results = []
-        for each in (sides, *claims):
-            basis = Basis(True)
-            results += search.compare(rewrite(each, basis), basis, rng, meter)
-        if all(map(_is_done, results[1:])):
-            return replace(results[0], log2_bound=add_logs(*[r.log2_bound for r in results]), way="spectral")
-    return found
 
 
 def _by_cases(
@@ -257,8 +216,7 @@ def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> S
     """Of nodes that take turns, left and right."""
     odd = odd_parts(basis.roots.found)
     left, right = tuple(made[0::2]), tuple(made[1::2])
-    positive = positive_arguments(list(zip(left, right, strict=True)))
-    return Sampler(left, right, rng, meter, odd, root_inputs(made, positive), positive)
+    return Sampler(left, right, rng, meter, odd, root_inputs(made))
 
 
 def _has_roots_of_products(pair: tuple[Node, Node]) -> bool:
@@ -288,7 +246,6 @@ class _Search:
         self.ranges = {n: known.get(n, found) for n, found in integer_inputs(made).items()}
         best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
-        best = self._together(best, made, basis, rng, meter, first_ways)
         if not basis.split:
             return best
         if sum(not _is_done(found) for found in best) > 1:
@@ -297,10 +254,7 @@ class _Search:
             if not _is_done(found):
                 pair = made[2 * k : 2 * k + 2]
                 alone = _sampler(pair, basis, rng, meter)
-                ways = ways_of(pair)
-                if len(made) > 2 and alone.positive > together.positive:
-                    ways.insert(0, ("free", Sampler.free))
-                (best[k],) = self.improve([found], alone, ways)
+                (best[k],) = self.improve([found], alone, ways_of(pair))
                 self.primes = tuple(alone.primes) or self.primes
         return best
 

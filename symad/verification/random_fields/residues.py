@@ -31,8 +31,6 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.budget import Meter, Unsupported, steps_of_residues
 from symad.verification.fields.prime_fields import Array, Field
-from symad.verification.random_fields.cut_pivots import with_fresh_pivots
-from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts
 from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
 from symad.verification.rewriting.basis import Basis
@@ -52,10 +50,6 @@ class Run:
     """Inputs of which roots are taken, with the order L: their value is drawn as X^L."""
     integers: Mapping[Node, Array] = dataclasses.field(default_factory=dict)
     """Inputs that are indices or exponents, with the integers they are given."""
-    positive: frozenset[Node] = frozenset()
-    """Arguments of logarithms that are positive wherever a claim says something."""
-    cuts: Cuts = NO_CUTS
-    """Arguments of roots of which the values are powers of fresh variables."""
     marks: dict[Node, Array] = dataclasses.field(default_factory=dict)
     """Where a value is undefined: boolean arrays (T, *shape), only for nodes that have some."""
     values: dict[Node, Array] = dataclasses.field(default_factory=dict)
@@ -70,12 +64,7 @@ class Run:
         for node in order:
             values = [self.values[a] for a in node.args]
             before = self.field.operations
-            value = self.value(node, values)
-            if node in self.cuts.nodes:
-                value = self.signatures.as_power(value, self.cuts.power, self.cuts.orders)
-            if node in self.cuts.matrices:
-                value = with_fresh_pivots(value, node, self.cuts, self.signatures)
-            self.values[node] = value
+            self.values[node] = self.value(node, values)
             done = self.field.operations - before
             self.meter.spend(steps_of_residues(node, self.values[node], done))
             for a in node.args:
@@ -295,8 +284,7 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
     if op.head is sympy.log:
         run.mark(y, run.field.is_zero(arguments[0]))
         run.leave(y, y.args[0], arguments[0])
-        positive = y.args[0] in run.positive or run.is_positive(y.args[0])
-        return functions.logarithm(arguments[0], positive)
+        return functions.logarithm(arguments[0], run.is_positive(y.args[0]))
     return functions.opaque(op.head, arguments, odd=op.head in ODD and len(arguments) == 1)
 
 
@@ -321,10 +309,9 @@ def select_residue(op: Select, y: Node, values: Values, run: Run) -> Array:
 
 @residue.dispatch
 def compare_residue(op: Compare, y: Node, values: Values, run: Run) -> Array:
-    """[a == 0] in the basis; equal means in every lane, or in this one where each has its own region."""
+    """[a == 0] in the basis; equal means in every lane."""
     zero = run.field.is_zero(run.lift(values[0], y.args[0], y))
-    if run.signatures.regions is None or run.signatures.regions.choices is not None:
-        zero = np.broadcast_to(zero.all(axis=0), zero.shape)
+    zero = np.broadcast_to(zero.all(axis=0), zero.shape)
     return run.field.embed(zero.astype(np.int64).astype(run.field.dtype))
 
 

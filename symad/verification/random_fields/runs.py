@@ -20,7 +20,6 @@ from symad.ops.elementwise.selection import Select
 from symad.verification.budget import Meter, Unsupported
 from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.fields.primes import SMALL, random_primes
-from symad.verification.random_fields.cut_radicands import NO_CUTS, Cuts, cuts_at_radicands
 from symad.verification.random_fields.degree_bounds import Growths
 from symad.verification.random_fields.error_bound import (
     TARGET,
@@ -35,7 +34,7 @@ from symad.verification.random_fields.error_bound import (
 from symad.verification.random_fields.exponent_relations import relations_for
 from symad.verification.random_fields.function_values import NeedsLevel, Signatures
 from symad.verification.random_fields.residues import Run
-from symad.verification.random_fields.sign_regions import Regions, sign_support
+from symad.verification.random_fields.sign_regions import Regions
 
 LANES = 6
 """Lanes of a first run."""
@@ -97,40 +96,22 @@ class Sampler:
     meter: Meter
     odd_roots: tuple[int, ...]
     root_orders: Mapping[Node, int]
-    positive: frozenset[Node] = frozenset()
-    """Arguments of roots and logarithms that are positive wherever one of the pairs says something."""
     integers: Mapping[Node, Array] = field(default_factory=dict)
     primes: list[int] = field(default_factory=list)
-    cuts: Cuts = NO_CUTS
     _measured: Growths | None = None
 
     # ---- the ways --------------------------------------------------------------------------------
 
     def free(self) -> list[PairResult]:
         """Roots and signs are free random values."""
-        return self._freely("free")
-
-    def cut(self) -> list[PairResult]:
-        """As `free`, but what roots are taken of are powers of free random values."""
-        self.cuts = cuts_at_radicands(self.left + self.right)
-        try:
-            return self._freely("cut") if self.cuts else self._nothing()
-        finally:
-            self.cuts = NO_CUTS
-
-    def _freely(self, way: str) -> list[PairResult]:
         sampling = Sampling(SMALL, LANES, self.odd_roots)
         while True:
             signatures = Signatures(self._field(sampling), self.rng)
             results = self._run(signatures)
-            results, better = self._judge(results, signatures, sampling, way)
+            results, better = self._judge(results, signatures, sampling, "free")
             if better is None:
                 return results
             sampling = better
-
-    def _nothing(self) -> list[PairResult]:
-        none = [np.zeros(n.shape, dtype=bool) for n in self.left]
-        return [PairResult(equal, equal, 0.0, "none") for equal in none]
 
     def exact(self) -> list[PairResult]:
         """Roots are roots in an extension, signs are ±1 in each region, one after the other."""
@@ -141,18 +122,6 @@ class Sampler:
         roots = sum(prod(n.shape) for n in topological(self.left + self.right) if _is_root(n))
         lanes = LANES if not roots or roots > FEW_ROOTS else roots + 16
         return Sampling(SMALL, lanes, self.odd_roots)
-
-    def scattered(self) -> list[PairResult]:
-        """As `exact`, but with a region of its own in each lane: for elements that depend on few signs.
-
-        Raises:
-            Unsupported: one element may depend on many signs.
-        """
-        support = sign_support(self.left + self.right)
-        if support is None or support > 4:
-            raise Unsupported("an element may depend on many signs")
-        sampling = Sampling(SMALL, LANES, self.odd_roots, coins=support)
-        return self._exactly(self._one_run, sampling, "exact")
 
     def exact_related(self) -> list[PairResult]:
         """As `exact` and `related` together: exp(max(a, b)) is exp(a) or exp(b)."""
@@ -169,7 +138,7 @@ class Sampler:
     def _exactly(
         self, runs_in: Callable[[Field], Iterable[SignedRun]], sampling: Sampling, way: str
     ) -> list[PairResult]:
-        levels, coins = 1, sampling.coins
+        levels = 1
         while True:
             try:
                 runs = _until_hopeless(runs_in(self._field(sampling, levels)))
@@ -185,7 +154,7 @@ class Sampler:
                 sampling = replace(sampling, lanes=wanted)
                 continue
             dependent = max(len(s.radicands) - independent_roots(s) for s, _ in runs)
-            sampling = replace(sampling, coins=coins + dependent)
+            sampling = replace(sampling, coins=dependent)
             results, better = self._judge(results, rooted, sampling, way)
             if better is None:
                 return results
@@ -228,10 +197,7 @@ class Sampler:
 
     def _run(self, signatures: Signatures) -> list[PairResult]:
         """One evaluation of everything; bounds are filled in later."""
-        run = Run(
-            signatures.field, self.rng, signatures, self.meter, self.root_orders, self.integers,
-            self.positive, self.cuts,
-        )  # fmt: skip
+        run = Run(signatures.field, self.rng, signatures, self.meter, self.root_orders, self.integers)
         values = run.evaluate(self.left + self.right)
         half = len(self.left)
         results = []
@@ -243,16 +209,11 @@ class Sampler:
             results.append(PairResult(equal, np.asarray(defined), 0.0, ""))
         return results
 
-    def _one_run(self, fields: Field) -> list[SignedRun]:
-        """One run with a region of its own in each lane."""
-        signatures = Signatures(fields, self.rng, exact_roots=True, regions=Regions(fields, self.rng))
-        return [(signatures, self._run(signatures))]
-
     def _regions(self, fields: Field, domains: bool = False, related: bool = False) -> Iterator[SignedRun]:
         """A run for each combination of signs, as far as the signs are free."""
         choices: list[bool] = []
         for _ in range(MAX_REGIONS):
-            regions = Regions(fields, self.rng, choices)
+            regions = Regions(fields, choices)
             relations = relations_for(fields) if related else None
             signatures = Signatures(fields, self.rng, True, regions, domains=domains, relations=relations)
             results = self._run(signatures)
@@ -297,9 +258,8 @@ class Sampler:
         """The growths of all nodes; larger samplings of the same kind share them."""
         weight = signatures.relations.weight if signatures.relations is not None else 1
         growths = Growths(
-            self.root_orders, self.integers, signatures.exact_roots, frozenset(signatures.turned), weight,
-            self.cuts,
-        )  # fmt: skip
+            self.root_orders, self.integers, signatures.exact_roots, frozenset(signatures.turned), weight
+        )
         if self._measured is None or not self._measured.alike(growths):
             growths.measure(self.left + self.right)
             self._measured = growths

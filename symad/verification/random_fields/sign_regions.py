@@ -1,8 +1,7 @@
 """Exact signs: ±1 for each argument of `sign`, as one region of the inputs has them.
 
-Either one region is chosen for all lanes, argument by argument, so that all regions can be visited
-one after the other; or each lane has a region of its own, at random. Signs that follow from others
-are not free: x > 0 implies x + 1 > 0, and x − y > 0 with y − z > 0 implies x − z > 0.
+A region is chosen argument by argument, so that all regions can be visited one after the other. Signs that
+follow from others are not free: x > 0 implies x + 1 > 0, and x − y > 0 with y − z > 0 implies x − z > 0.
 """
 
 from __future__ import annotations
@@ -12,21 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
-from random import Random
-from typing import Any
 
 import numpy as np
 
-from symad.core.graph import Node, topological
-from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.basic.arithmetic import ElementwiseOp
-from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import ShapingOp
-from symad.ops.elementwise.apply import Apply
 from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.exponent_relations import reconstruct
-from symad.verification.terms.discontinuities import SIGNS
 
 MAX_LINKED_SIGNS = 40
 """The maximum number of signs between which implications are looked for."""
@@ -38,21 +27,14 @@ PARTS = (1, 2, 3, 4, 6, 8)
 MULTIPLES = tuple(sorted({Fraction(n, d) for n in PARTS for d in PARTS}))
 """By which known arguments are multiplied in sums of two: a − max(b, c, d) comes as 4 times itself."""
 
-MAX_SIGNS_OF_AN_ELEMENT = 8
-"""The maximum number of signs that are kept for an element; beyond it counts as depending on all."""
-
 
 @dataclass(eq=False)
 class Regions:
     """The signs of one run."""
 
     field: Field
-    rng: Random
-    choices: list[bool] | None = None
-    """Whether the free signs are +, in the order they come; missing ones become +.
-
-    None: each lane has its own.
-    """
+    choices: list[bool]
+    """Whether the free signs are +, in the order they come; missing ones become +."""
     chosen: int = 0
     """How many signs were free so far."""
     settled: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
@@ -73,13 +55,10 @@ class Regions:
 
     def _free(self) -> Array:
         """The next free sign."""
-        lanes = self.field.lanes
         position, self.chosen = self.chosen, self.chosen + 1
-        if self.choices is None:
-            return np.array([self.rng.random() < 0.5 for _ in range(lanes)])
         if position == len(self.choices):
             self.choices.append(True)
-        return np.full(lanes, self.choices[position])
+        return np.full(self.field.lanes, self.choices[position])
 
     def _implied(self, column: Array) -> tuple[Array, Array]:
         """In which lanes a sign follows, and what it is there."""
@@ -177,53 +156,3 @@ def small_rational(column: Array, fields: Field) -> Fraction | None:
         if (found.numerator - residue * found.denominator) % q:
             return None
     return found
-
-
-# ---- on how many signs an element depends --------------------------------------------------------
-
-Support = frozenset[Any]
-"""The signs one element depends on, named; None stands for too many."""
-
-
-def sign_support(outputs: Sequence[Node]) -> int | None:
-    """The largest number of signs that one element of the outputs depends on; None if that is large.
-
-    Names are chosen so that the same sign, reached by the same moves, has the same name for every element.
-    """
-    found: dict[Node, Support | None] = {}
-    for node in topological(outputs):
-        found[node] = _support(node, [found[a] for a in node.args])
-        own = found[node]
-        if own is not None and len(own) > MAX_SIGNS_OF_AN_ELEMENT:
-            found[node] = None
-    total = [found[o] for o in outputs]
-    union = None if any(t is None for t in total) else frozenset().union(*[t for t in total if t is not None])
-    return None if union is None or len(union) > MAX_SIGNS_OF_AN_ELEMENT else len(union)
-
-
-def _support(node: Node, parts: Sequence[Support | None]) -> Support | None:
-    if all(p is not None and not p for p in parts):
-        union: Support = frozenset()
-    elif any(p is None for p in parts):
-        return None
-    else:
-        union = frozenset().union(*[p for p in parts if p is not None])
-    if isinstance(node.op, ElementwiseOp):
-        own = {node} if isinstance(node.op, Apply) and node.op.head in SIGNS else set()
-        return union | own
-    if not union:
-        return union
-    if isinstance(node.op, ShapingOp) and not isinstance(node.op, (Gather, ScatterAdd)):
-        widest = max((p for p in parts if p is not None), key=len)
-        return frozenset((node, name) for name in widest)
-    if isinstance(node.op, Einsum):
-        dims = {
-            k: d
-            for at, a in zip(node.op.inputs, node.args, strict=True)
-            for k, d in zip(at, a.shape, strict=True)
-        }
-        count = prod([d for k, d in dims.items() if k not in node.op.output])
-        if count * len(union) > MAX_SIGNS_OF_AN_ELEMENT:
-            return None
-        return frozenset((node, term, name) for term in range(count) for name in union)
-    return None

@@ -12,16 +12,10 @@ from symad.ops.basic.sources import Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
-from symad.verification.random_fields.cut_radicands import cuts_at_radicands
 from symad.verification.random_fields.runs import PairResult, Sampler
 from symad.verification.terms.discontinuities import SIGNS
 
 Way = Callable[[Sampler], "list[PairResult]"]
-
-
-def first_ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
-    """What is quick where there are roots."""
-    return [("cut", Sampler.cut)] if cuts_at_radicands(outputs) else []
 
 
 def ways_of(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
@@ -29,7 +23,7 @@ def ways_of(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
     found: list[tuple[str, Way]] = []
     nodes = topological(outputs)
     if any(is_root_or_sign(n) for n in nodes):
-        found.extend([("exact", Sampler.exact), ("scattered", Sampler.scattered)])
+        found.append(("exact", Sampler.exact))
     if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
         found.append(("related", Sampler.related))
         if any(isinstance(n.op, Apply) and n.op.head in SIGNS for n in nodes):
@@ -62,8 +56,8 @@ def odd_parts(units: Sequence[Fraction]) -> tuple[int, ...]:
     return tuple(sorted({int(q) for order in orders for q in sympy.primefactors(order) if q > 2}))
 
 
-def root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Node, int]:
-    """Inputs of which roots are taken, and that are positive in all claims: they are drawn as powers."""
+def root_inputs(outputs: Sequence[Node]) -> dict[Node, int]:
+    """Inputs of which roots are taken, and that are promised to be positive: they are drawn as powers."""
     found: dict[Node, int] = {}
     for node in topological(outputs):
         base = node.args[0] if isinstance(node.op, Pow) else node
@@ -71,6 +65,6 @@ def root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Node
             continue
         value = constant_value(node.args[1])
         is_root = isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64
-        if is_root and (base in positive or getattr(base.op.symbol, "is_nonnegative", None)):
+        if is_root and getattr(base.op.symbol, "is_nonnegative", None):
             found[base] = value.denominator
     return found

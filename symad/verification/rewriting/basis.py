@@ -19,14 +19,12 @@ class Basis:
 
     With ``split``, exponents and angles are taken apart at sums: exp(x + y) is exp(x) exp(y). Without, a
     sum is one argument, which agrees between graphs that compute it in different ways. With ``absolutes``,
-    roots and logarithms of products are taken apart by absolute values: √(xy) = √|x| √|y|. With ``whole``,
-    roots of sums are left as they are: √(1 + 1/E) is not √(E + 1)/√E, so that sums with equal values, in
-    which these factors may be hidden, have equal roots.
+    roots and logarithms of products are taken apart by absolute values: √(xy) = √|x| √|y|.
     """
 
-    def __init__(self, split: bool = True, absolutes: bool = False, whole: bool = False) -> None:
+    def __init__(self, split: bool = True, absolutes: bool = False) -> None:
         """Nothing is known yet."""
-        self.split, self.absolutes, self.whole = split, absolutes, whole
+        self.split, self.absolutes = split, absolutes
         self.start_units()
         self.integers: frozenset[Node] = frozenset()
         """Inputs with integer values only."""

@@ -49,7 +49,6 @@ from symad.verification.rewriting.identities.elementary import exponential, is_z
 from symad.verification.rewriting.identities.extremes import largest
 from symad.verification.rewriting.identities.functions import alias
 from symad.verification.rewriting.identities.infinities import constant_truth, is_constant, without_infinities
-from symad.verification.rewriting.identities.nested_selections import taken
 from symad.verification.rewriting.identities.powers import general_power
 from symad.verification.terms.linear_terms import collect_roots, holds_exponential
 
@@ -286,10 +285,7 @@ def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Rewritten
         if truth.all() or not truth.any():
             return broadcast_to(branches[0 if truth.all() else 1], y.shape)
         condition = array_constant(truth.astype(np.int64))
-    first, second = (taken(b, condition, h, basis) for b, h in zip(branches, (True, False), strict=True))
-    if all(a.shape == b.shape for a, b in zip((first, second), branches, strict=True)):
-        return Node.of(op, (condition, first, second))
-    return Node.of(op, args)
+    return Node.of(op, (condition, *branches))
 
 
 # ---- extremes -----------------------------------------------------------------------------------

@@ -217,21 +217,18 @@ def by_hand(sizes):
     return symad.verify(f, vjp=symad.trace(backward, [(inner,), (outer, inner), (outer,)]), seed=1)
 
 
-def of_eigenvalues():
-    """The cotangent of Σ λ of A + Aᵀ, for which the checker has no rule: it is 2 tr A."""
-    f = symad.trace(lambda A: np.linalg.eigvalsh(A + A.T).sum(), [(2, 2)])
-
-    def backward(A, y_bar):
-        return 2 * y_bar * np.eye(2)
-
-    return symad.verify(f, vjp=symad.trace(backward, [(2, 2), ()]), seed=1)
+def of_a_gamma_function():
+    """The cotangent of Γ(p + 1) by Γ(p) and ψ(p), for whose recurrences the checker has no rule."""
+    slope = sp.gamma(p) * (1 + p * sp.digamma(p))
+    return symad.verify(sp.gamma(p + 1), p, vjp=slope * sp.Symbol("y_bar", real=True), seed=1)
 
 
 N, K = sp.symbols("N K", integer=True, positive=True)
+p = sp.Symbol("p", positive=True)
 PRODUCTS = {
     "by the checker": lambda: by_hand((3, 2)),
     "of all sizes": lambda: by_hand((N, K)),
-    "without a rule": of_eigenvalues,
+    "without a rule": of_a_gamma_function,
     "along a direction": lambda: symad.verify(
         x**2 * y, [x, y], jvp=2 * x * y * sp.Symbol("x_dot") + x**2 * sp.Symbol("y_dot"), seed=1
     ),

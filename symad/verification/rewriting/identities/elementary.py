@@ -108,10 +108,7 @@ def rational_power(base: Node, exponent: Fraction, basis: Basis) -> Node:
         return integer_power(base, int(exponent))
 
     def of(node: Node) -> Node:
-        if basis.whole and isinstance(node.op, Add):
-            parts = [(Fraction(1), node)]
-        else:
-            parts = power_factors(_squared(node), basis.sign, basis.split, basis.absolutes)
+        parts = power_factors(_squared(node), basis.sign, basis.split, basis.absolutes)
         factors = [_root_power(b, e * exponent, basis) for e, b in parts]
         return broadcast_to(mul(*factors) if factors else constant(1), node.shape)
 
