@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.dims import Shape
+from symad.core.graph import Node, Op
 from symad.core.questions import chosen, transpose
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import ElementwiseOp
@@ -25,7 +26,7 @@ from symad.ops.basic.shaping import Broadcast, ShapingOp
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.radius import inside
-from symad.ops.elementwise.selection import Select, compare, indicator, logic
+from symad.ops.elementwise.selection import Condition, Select, compare, indicator, logic
 from symad.ops.elementwise.undefined import Undefined
 from symad.transforms.finite_slopes import flat_nodes, may_overflow
 
@@ -195,13 +196,24 @@ def carried(condition: Node | None, node: Node, k: int) -> Node | None:
     arg = node.args[k]
     if isinstance(node.op, ElementwiseOp):
         return condition if len(arg.shape) == len(condition.shape) else somewhere(condition)
-    if isinstance(node.op, Broadcast) and condition.op == node.op and condition.args[0].shape == arg.shape:
-        return condition.args[0]  # the same for all elements that one of the argument becomes
+    if isinstance(node.op, Broadcast) and (same := _before(condition, node.op, arg.shape)) is not None:
+        return same  # the same for all elements that one of the argument becomes
     if moves_elements(node) and condition.shape == node.shape:
         flags = tuple(i == k for i in range(len(node.args)))
         count = transpose(node.op, node, indicator(condition), flags)[k]
         return compare("<", constant(0), count) if isinstance(count, Node) else None
     return None
+
+
+def _before(condition: Node, op: Op, shape: Shape) -> Node | None:
+    """The condition on fewer axes that becomes this one by a broadcast; None if there is none."""
+    if condition.op == op and condition.args[0].shape == shape:
+        return condition.args[0]
+    if not isinstance(condition.op, Condition) or all(not a.shape for a in condition.args):
+        return None
+    found = [_before(a, op, shape) if a.shape else a for a in condition.args]
+    args = [a for a in found if a is not None]
+    return Node.of(condition.op, tuple(args)) if len(args) == len(found) else None
 
 
 def moves_elements(node: Node) -> bool:

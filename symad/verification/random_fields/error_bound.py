@@ -35,7 +35,7 @@ class Sampling:
     """Whether all lanes share one prime, which may divide a coefficient in all of them."""
     coins: int = 0
     """A lane has the signs that matter with probability 2^−coins at least: those of exact roots that may
-    be rational functions of others."""
+    be rational functions of others, and of branches where each lane has a region of its own."""
 
 
 def log2_of(number: int) -> float:

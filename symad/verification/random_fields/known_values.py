@@ -104,6 +104,8 @@ class Signs:
     """The arguments of which a sign was drawn, and their signs."""
     weak: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """The same for what may be 0 on an open set."""
+    multiplied: bool = False
+    """Whether a sign was the product of two others."""
 
     def of(self, column: Array, related: bool) -> Array | None:
         """A sign that follows from others; None if there is none."""
@@ -137,6 +139,6 @@ class Signs:
                 for factor in (mul(over, under), mul(over, b), mul(a, under), mul(a, b)):
                     ratio = small_rational(mul(column, factor), self.field)
                     if ratio:
-                        product = mul(first, second)
+                        self.multiplied, product = True, mul(first, second)
                         return product if ratio > 0 else self.field.neg(product)
         return None

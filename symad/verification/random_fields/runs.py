@@ -34,12 +34,13 @@ from symad.verification.random_fields.error_bound import (
 from symad.verification.random_fields.exponent_relations import relations_for
 from symad.verification.random_fields.function_values import NeedsLevel, Signatures
 from symad.verification.random_fields.residues import Run
+from symad.verification.random_fields.sign_degrees import sign_degree
 from symad.verification.random_fields.sign_regions import Regions
 
 LANES = 6
 """Lanes of a first run."""
 
-MAX_LANES = 400
+MAX_LANES = 600
 """The maximum number of lanes, which one run evaluates side by side."""
 
 FEW_ROOTS = 32
@@ -47,6 +48,9 @@ FEW_ROOTS = 32
 
 MAX_REGIONS = 64
 """The maximum number of regions of signs that one claim is cut into."""
+
+MAX_SIGN_DEGREE = 3
+"""The maximum degree in signs of which each lane draws its own: it needs some 110, 270 or 570 lanes."""
 
 MAX_CUT_LEVELS = 3
 """The maximum depth of roots inside of roots that are taken exactly."""
@@ -68,6 +72,8 @@ class PairResult:
     way: str
     primes: tuple[int, ...] = ()
     """The primes of the run that said so."""
+    everywhere: bool = False
+    """Whether both were defined in all lanes."""
 
     @property
     def certain(self) -> Array:
@@ -123,6 +129,18 @@ class Sampler:
         lanes = LANES if not roots or roots > FEW_ROOTS else roots + 16
         return Sampling(SMALL, lanes, self.odd_roots)
 
+    def scattered(self) -> list[PairResult]:
+        """As `exact`, but with a region of its own in each lane: where degrees in signs are small.
+
+        Raises:
+            Unsupported: they are not; or signs follow from others, or a value is undefined somewhere, so
+                that some regions are rarer than `sign_degree` says.
+        """
+        degree = sign_degree(self.left + self.right)
+        if not 0 < degree <= MAX_SIGN_DEGREE:
+            raise Unsupported("elements depend on many signs")
+        return self._exactly(self._one_run, Sampling(SMALL, LANES, self.odd_roots, coins=degree), "exact")
+
     def exact_related(self) -> list[PairResult]:
         """As `exact` and `related` together: exp(max(a, b)) is exp(a) or exp(b)."""
         return self._exactly(partial(self._regions, related=True), self._common(), "exact")
@@ -138,7 +156,7 @@ class Sampler:
     def _exactly(
         self, runs_in: Callable[[Field], Iterable[SignedRun]], sampling: Sampling, way: str
     ) -> list[PairResult]:
-        levels = 1
+        levels, coins = 1, sampling.coins
         while True:
             try:
                 runs = _until_hopeless(runs_in(self._field(sampling, levels)))
@@ -154,7 +172,7 @@ class Sampler:
                 sampling = replace(sampling, lanes=wanted)
                 continue
             dependent = max(len(s.radicands) - independent_roots(s) for s, _ in runs)
-            sampling = replace(sampling, coins=dependent)
+            sampling = replace(sampling, coins=coins + dependent)
             results, better = self._judge(results, rooted, sampling, way)
             if better is None:
                 return results
@@ -206,8 +224,18 @@ class Sampler:
             same = signatures.field.is_zero(signatures.field.sub(values[k], values[half + k]))
             defined = usable.any(axis=0)
             equal = np.asarray((same | ~usable).all(axis=0) & defined)
-            results.append(PairResult(equal, np.asarray(defined), 0.0, ""))
+            every = bool(usable.all())
+            results.append(PairResult(equal, np.asarray(defined), 0.0, "", everywhere=every))
         return results
+
+    def _one_run(self, fields: Field) -> list[SignedRun]:
+        """One run with a region of its own in each lane."""
+        regions = Regions(fields, self.rng)
+        signatures = Signatures(fields, self.rng, exact_roots=True, regions=regions)
+        results = self._run(signatures)
+        if regions.linked or signatures.signs.multiplied or not all(r.everywhere for r in results):
+            raise Unsupported("signs follow from others, or a value is undefined in some regions")
+        return [(signatures, results)]
 
     def _regions(self, fields: Field, domains: bool = False, related: bool = False) -> Iterator[SignedRun]:
         """A run for each combination of signs, as far as the signs are free."""

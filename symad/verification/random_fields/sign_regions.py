@@ -1,7 +1,8 @@
 """Exact signs: ±1 for each argument of `sign`, as one region of the inputs has them.
 
-A region is chosen argument by argument, so that all regions can be visited one after the other. Signs that
-follow from others are not free: x > 0 implies x + 1 > 0, and x − y > 0 with y − z > 0 implies x − z > 0.
+Either a region is chosen for all lanes, argument by argument, so that all regions can be visited one after
+the other; or each lane draws its own. Signs that follow from others are not free: x > 0 implies x + 1 > 0,
+and x − y > 0 with y − z > 0 implies x − z > 0.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from random import Random
 
 import numpy as np
 
@@ -33,12 +35,14 @@ class Regions:
     """The signs of one run."""
 
     field: Field
-    choices: list[bool]
-    """Whether the free signs are +, in the order they come; missing ones become +."""
+    choices: list[bool] | Random
+    """Whether the free signs are +, in the order they come, missing ones being +; or what draws them."""
     chosen: int = 0
     """How many signs were free so far."""
     settled: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """Arguments (T, *tail), and in which lanes they are positive (T,)."""
+    linked: bool = False
+    """Whether a sign followed from others, so that not all choices are equally likely."""
 
     def sign(self, column: Array) -> Array:
         """The signs of an argument (T, *tail), as residues."""
@@ -56,6 +60,8 @@ class Regions:
     def _free(self) -> Array:
         """The next free sign."""
         position, self.chosen = self.chosen, self.chosen + 1
+        if isinstance(self.choices, Random):
+            return np.array([self.choices.random() < 0.5 for _ in range(self.field.lanes)])
         if position == len(self.choices):
             self.choices.append(True)
         return np.full(self.field.lanes, self.choices[position])
@@ -74,6 +80,7 @@ class Regions:
             for a, above in signed:
                 where = above & ~known
                 if where.any() and any(self._exceeds(target, a, scale) for scale in SCALES):
+                    self.linked = True
                     _set(known, positive, where, truth)
             for scale, k, other, j in self._sums(target, signed):
                 (a, above), (b, also) = signed[k], signed[j]
@@ -82,6 +89,7 @@ class Regions:
                     continue
                 rest = self.field.sub(target, self._scaled(scale, a))
                 if self.field.is_zero(self.field.sub(rest, self._scaled(other, b))).all():
+                    self.linked = True
                     _set(known, positive, where, truth)
         return known, positive
 

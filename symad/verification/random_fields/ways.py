@@ -23,7 +23,7 @@ def ways_of(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
     found: list[tuple[str, Way]] = []
     nodes = topological(outputs)
     if any(is_root_or_sign(n) for n in nodes):
-        found.append(("exact", Sampler.exact))
+        found.extend([("scattered", Sampler.scattered), ("exact", Sampler.exact)])
     if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
         found.append(("related", Sampler.related))
         if any(isinstance(n.op, Apply) and n.op.head in SIGNS for n in nodes):

@@ -230,6 +230,15 @@ def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Rew
 
 
 @in_basis.dispatch
+def broadcast_in_basis(op: Broadcast, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+    """One broadcast in place of one of another, so that equal ones are one node."""
+    (inner,) = args
+    if isinstance(inner.op, Broadcast):
+        return broadcast_axes(inner.args[0], y.shape, [op.axes[k] for k in inner.op.axes])
+    return y if args == y.args else Node.of(op, args)
+
+
+@in_basis.dispatch
 def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Rewritten:
     known = at_numbers(y)
     return alias(y, args, basis) if known is None else known
