@@ -46,6 +46,7 @@ from symad.verification.points import (
     evaluated,
     is_generic,
     is_short,
+    one_by_one,
     rounded,
 )  # fmt: skip
 from symad.verification.quotients import Quotients
@@ -75,6 +76,9 @@ from symad.verification.without_values import Claimed
 
 ROWS, ELEMENTS = 1024, 1 << 16
 """Rows evaluated in floats, and the elements of all inputs together in all rows."""
+
+ALONE = 64
+"""The maximum number of rows that are evaluated one by one, where some of all cannot be evaluated."""
 
 FEW_ROWS = 24
 """The same where a function is called point by point."""
@@ -198,10 +202,10 @@ class _Watch:
         regions = [q for q in watched_quantities(self.nodes) if prod(q.shape) <= 64]
         try:
             found = evaluated((*self.outputs, *regions), columns)
-        except UNUSABLE:
-            found = None
-        rows = self._rows(found, total, count) if found is not None else list(range(min(count, total)))
-        for k in rows:
+        except UNUSABLE:  # as by a factor of one matrix that is not definite
+            total = min(total, ALONE)
+            found = one_by_one((*self.outputs, *regions), columns, total)
+        for k in self._rows(found, total, count):
             yield {n: as_plain(column[k]) for n, column in columns.items()}
 
     def _rows(self, found: Sequence[Array], total: int, count: int) -> list[int]:

@@ -173,6 +173,20 @@ def evaluated(outputs: tuple[Node, ...], columns: Columns) -> list[Array]:
     return [np.broadcast_to(np.asarray(v), (count, *o.shape)) for v, o in zip(found, outputs, strict=True)]
 
 
+def one_by_one(outputs: tuple[Node, ...], columns: Columns, rows: int) -> list[Array]:
+    """The same at so many rows, each alone; not a number in those that some op refuses."""
+    found = [np.full((rows, *(int(d) for d in o.shape)), np.nan) for o in outputs]
+    for k in range(rows):
+        try:
+            with np.errstate(all="ignore"):
+                values = unchecked(outputs, {n: as_plain(column[k]) for n, column in columns.items()})
+        except UNUSABLE:
+            continue
+        for whole, value in zip(found, values, strict=True):
+            whole[k] = value
+    return found
+
+
 def as_plain(value: Any) -> Any:
     """A number without axes as a float or an int; rational numbers as floats."""
     if isinstance(value, Fraction):
@@ -189,9 +203,11 @@ def _short(values: Array) -> Array:
 
 
 def _definite(a: Array) -> Array:
-    """A Aᵀ + I of what is not too large."""
+    """A Aᵀ + I of what is not too large; of every other matrix the upper triangle is halved."""
     a = np.clip(a, -4, 4)
-    return a @ np.swapaxes(a, -1, -2) + np.eye(a.shape[-1])
+    made = a @ np.swapaxes(a, -1, -2) + np.eye(a.shape[-1])
+    made[1::2] -= np.triu(made[1::2], 1) / 2  # what factors do not read
+    return made
 
 
 def _between(values: Array, low: float, high: float, rng: np.random.Generator) -> Array:
