@@ -11,18 +11,19 @@ from sympy.assumptions.assume import AppliedPredicate
 
 from symad.core.arrays import Array
 from symad.core.escaping import brief
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, topological
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
 from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import product
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import Input, constant
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
 from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
+from symad.verification.points import PointSet
 from symad.verification.values.hostile_points import FloatPoint
 
 
@@ -126,12 +127,24 @@ def restricted(sides: Sequence[Node], condition: Node) -> tuple[Node, ...]:
 
 def inside_of(condition: Node) -> Callable[[FloatPoint], bool]:
     """A function that is True for points of the domain."""
+    return PointSet((), 0, domain=condition).holds
 
-    def inside(point: FloatPoint) -> bool:
+
+def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:
+    """A function that is True for points at which no element is NaN; inputs that points leave out are 1.
+
+    log x has no value for x < 0, and so no derivative there: 1/|x| is as correct as 1/x.
+    """
+    inputs = [n for n in topological(tuple(function)) if isinstance(n.op, Input)]
+    ones = {n: np.ones([int(d) for d in n.shape]) if n.shape else 1.0 for n in inputs}
+
+    def valued(point: FloatPoint) -> bool:
         try:
-            (value,) = unchecked((condition,), point)
+            values = unchecked(function, {**ones, **point})
+        except OverflowError:
+            return True
         except (SymadError, ArithmeticError, ValueError):
             return False
-        return bool(np.all(np.asarray(value, dtype=float) > 0))
+        return not any(np.isnan(np.asarray(v, dtype=float)).any() for v in values)
 
-    return inside
+    return valued

@@ -43,7 +43,7 @@ from symad.verification.proof.with_proofs import (
 from symad.verification.proved_sides import beside_proved, told
 from symad.verification.rewriting.restated.by_one_element import by_one_element
 from symad.verification.terms.depending import depending
-from symad.verification.values.find_values import may_lack_values
+from symad.verification.values.domains import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
 from symad.verification.values.points import is_zero
 from symad.verification.values.scouting import visibly_different

@@ -66,11 +66,11 @@ from symad.verification.values.balls import (
     compared,
     in_balls,
 )  # fmt: skip
+from symad.verification.values.evaluation import values_of
 from symad.verification.values.fifty_digits import settled_values
 from symad.verification.values.hostile_points import exactly, is_manageable
 from symad.verification.values.mpmath_balls import to_mpmath
 from symad.verification.values.points import describe, is_promised, points
-from symad.verification.values.steady_values import values_of
 from symad.verification.values.turning_points import watched_quantities
 from symad.verification.without_values import Claimed
 

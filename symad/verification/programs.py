@@ -18,9 +18,8 @@ from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
 from symad.verification.certificate.certificate import Certificate
-from symad.verification.claimed_domain import inside_of
+from symad.verification.claimed_domain import inside_of, with_values_of
 from symad.verification.decide import versions
-from symad.verification.function_domain import have_values
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
 from symad.verification.measuring.measure import measure
 from symad.verification.mistakes.asking import named_program
@@ -193,7 +192,7 @@ def _measured_at(
         "seed": seed,
         "directions": [concrete.input_nodes[k] for k in places],
     }
-    options |= {"valued": lambda point: bool(have_values(of, point).all())} if of else {}
+    options |= {"valued": with_values_of(of)} if of else {}
     here = None
     if domain is not None:
         (here,) = rebuild((domain,), dict(zip(reference.input_nodes, concrete.input_nodes, strict=True)))

@@ -21,8 +21,8 @@ from symad.verification.certificate.witness import digits_of
 from symad.verification.goals import Pair
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.values.balls import VALUE, as_balls, in_balls
+from symad.verification.values.evaluation import values_of
 from symad.verification.values.mpmath_balls import to_mpmath
-from symad.verification.values.steady_values import values_of
 
 STEPS = (Fraction(1, 2**40), Fraction(1, 2**52))
 BITS = 1200

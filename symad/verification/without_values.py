@@ -25,14 +25,13 @@ from symad.verification.large_arrays import MAX_ELEMENTS, is_fixed, largest, not
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.terms.depending import depending
 from symad.verification.values.boxes import domain_margins
+from symad.verification.values.domains import may_lack_values, nowhere
 from symad.verification.values.find_values import (
     MOST_ELEMENTS,
     Place,
     TooLarge,
     is_small,
     is_too_large,
-    may_lack_values,
-    nowhere,
     places,
 )
 from symad.verification.values.ranges import promised

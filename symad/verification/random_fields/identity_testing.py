@@ -48,7 +48,8 @@ from symad.verification.rewriting.restated.by_regions import with_known_signs
 from symad.verification.rewriting.restated.by_substitution import cases_of
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending
-from symad.verification.values.scouting import have_values, visibly_different
+from symad.verification.values.find_values import have_values
+from symad.verification.values.scouting import visibly_different
 
 DRAWS, MAX_DRAWN = 2, 100
 """How many random choices of integer inputs (indices, matrix exponents) are tested."""

@@ -34,8 +34,8 @@ from symad.ops.basic.sources import Constant
 from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.scalar_definitions import definition_of
 from symad.verification.values.ball_functions import ENDS, FUNCTIONS, LIMITS, NAN, OUTSIDE, sign_of
+from symad.verification.values.evaluation import Way
 from symad.verification.values.mpmath_balls import ball_by_mpmath, named_ball
-from symad.verification.values.steady_values import Way
 
 VALUE, NONE, UNKNOWN = "value", "none", "unknown"
 """At a point there is a value, perhaps an infinite one; none, which is shown; or what is not known."""

@@ -7,59 +7,33 @@ evaluated in floats of two precisions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import islice
 from random import Random
 from typing import Any
 
 import mpmath
 import numpy as np
-import sympy
-from sympy.codegen.cfunctions import log1p
 
 from symad.core.arrays import Number
 from symad.core.dims import size
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.higher_order.adjugate import Adjugate, AdjugateTangent
-from symad.ops.arrays.ordering import SortingPositions
-from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.random import RandomOp
-from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.softmax import ExponentialOp
-from symad.ops.basic.arithmetic import Add, Mul, add, sub
-from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import ShapingOp
-from symad.ops.basic.sources import Input, Source, constant, constant_value, symbol_of
-from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.sources import Input, symbol_of
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Condition, Select
-from symad.ops.linalg.cholesky import Cholesky, Triangle
-from symad.ops.linalg.eigen import eigenvalues
-from symad.ops.linalg.slogdet import DeterminantSign
-from symad.ops.linalg.solve_det import Determinant, LogDeterminant, determinant
-from symad.ops.sparse.csr import CompressedRows
+from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.budget import operations
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
-from symad.verification.terms.discontinuities import KINKED
-from symad.verification.terms.linear_terms import number
+from symad.verification.values.domains import divisors, margins, may_lack_values
+from symad.verification.values.evaluation import UNUSABLE, Way, in_digits, in_floats, values_of
 from symad.verification.values.hostile_points import exactly, is_manageable
-from symad.verification.values.intervals import ENTIRE, MONOTONE, Interval
 from symad.verification.values.points import points
-from symad.verification.values.ranges import ranges
 from symad.verification.values.scouting import as_floats
-from symad.verification.values.steady_values import (
-    AGREED,
-    ROUGHLY,
-    in_digits,
-    in_floats,
-    steady_values,
-    values_of,
-)
 
 ORDINARY = 27
 """Points of ordinary sizes that are tried."""
@@ -79,60 +53,14 @@ FEW = 9
 NEAR = 10**9 + 7
 """The inverse of the relative distance to points of few digits."""
 
+AGREED, ROUGHLY = 1e-25, 0.1
+"""Relative differences up to which numbers of 50 and 100 digits agree, and of 7 and 16 digits."""
+
 BITS, DIGITS = 128, (50, 100)
 """Precision of balls, and the two decimal precisions compared."""
 
-TOTAL = (ENTIRE | set(MONOTONE) | KINKED) - {sympy.log, log1p, sympy.Mod}
-"""Functions that have a value at every real number."""
-
-MARGINS: dict[type[sympy.Basic], tuple[bool, Callable[[Node], Node]]] = {
-    sympy.log: (False, lambda a: a),
-    log1p: (False, lambda a: add(a, constant(1))),
-    sympy.asin: (True, lambda a: sub(constant(1), apply(sympy.Abs, a))),
-    sympy.acos: (True, lambda a: sub(constant(1), apply(sympy.Abs, a))),
-    sympy.atanh: (False, lambda a: sub(constant(1), apply(sympy.Abs, a))),
-    sympy.acosh: (True, lambda a: sub(a, constant(1))),
-    sympy.acoth: (False, lambda a: sub(apply(sympy.Abs, a), constant(1))),
-    sympy.asec: (True, lambda a: sub(apply(sympy.Abs, a), constant(1))),
-    sympy.acsc: (True, lambda a: sub(apply(sympy.Abs, a), constant(1))),
-    sympy.loggamma: (False, lambda a: a),
-}
-"""For each function that is not defined everywhere, whether its boundary belongs to the domain, and what is
-positive inside."""
-
-
 class TooLarge(SymadError):
     """A graph is too large to be evaluated."""
-
-
-@dataclass(frozen=True)
-class Margin:
-    """What must be positive for a node to have a value on an open set."""
-
-    of: Node
-    inside: Node
-    closed: bool = False
-    """Whether it has a value where that is 0, too."""
-    always: bool = True
-    """Whether this holds whatever other arguments are: x^y has values for x < 0 where y is an integer."""
-
-
-def margins(nodes: Sequence[Node]) -> list[Margin]:
-    """The conditions under which nodes have values, as far as they are known."""
-    found = []
-    for node in nodes:
-        if isinstance(node.op, Pow):
-            base, exponent = node.args[0], number(node.args[1])
-            if exponent is None or exponent.denominator > 1:
-                found.append(Margin(node, base, True, exponent is not None))
-        elif isinstance(node.op, Apply) and node.op.head in MARGINS and len(node.args) == 1:
-            closed, inside = MARGINS[node.op.head]
-            found.append(Margin(node, inside(node.args[0]), closed))
-        elif isinstance(node.op, Cholesky):
-            found.append(Margin(node, eigenvalues(node.args[0])))
-        elif isinstance(node.op, LogDeterminant):
-            found.append(Margin(node, determinant(node.args[0])))
-    return found
 
 
 def is_small(outputs: Sequence[Node]) -> bool:
@@ -146,26 +74,6 @@ def is_small(outputs: Sequence[Node]) -> bool:
 def is_too_large(outputs: Sequence[Node]) -> bool:
     """Whether outputs are evaluated nowhere."""
     return bool(sum(size(n.shape) for n in topological(outputs)) > MOST_ELEMENTS)
-
-
-TOTAL_OPS = (
-    Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select, ExponentialOp, Triangle, Determinant,
-    DeterminantSign, Adjugate, AdjugateTangent, RandomOp, CompressedRows, Positions, SortingPositions,
-)  # fmt: skip
-"""Ops that have values wherever their arguments have."""
-
-
-def may_lack_values(node: Node) -> bool:
-    """Whether a node may have no value although its arguments have."""
-    op = node.op
-    if isinstance(op, Apply):
-        return op.head not in TOTAL
-    if isinstance(op, Mul):
-        return -1 in op.powers
-    if isinstance(op, Pow):
-        exponent = constant_value(node.args[1])
-        return not (isinstance(exponent, int) and exponent >= 0)
-    return not isinstance(op, TOTAL_OPS)
 
 
 @dataclass(frozen=True)
@@ -342,13 +250,61 @@ def _moved(node: Node, value: Number, size: float, rng: np.random.Generator) -> 
     return moved if number.shape else float(moved)
 
 
-def nowhere(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> list[Node]:
-    """The nodes below some outputs that have no value while the inputs lie in a box, by intervals."""
-    wanted = [m for m in margins(topological(outputs)) if m.always]
-    known = ranges([m.inside for m in wanted], box) if wanted else {}
-    return [m.of for m in wanted if known and _is_outside(known[m.inside], m.closed)]
+# ---- two precisions ----------------------------------------------------------------------------
 
 
-def _is_outside(values: Number, closed: bool) -> bool:
-    every = np.asarray(values, dtype=object).ravel()
-    return all(bool(v.high < 0 if closed else v.high <= 0) for v in every) and len(every) > 0
+def steady_values(outputs: Sequence[Node], ways: tuple[Way, Way], apart: float) -> list[tuple[Any, Any]]:
+    """The values of some nodes in two ways; nothing where a divisor differs by more than ``apart``."""
+    (one, other), (first, second) = ways, [dict(way.point) for way in ways]
+    with np.errstate(all="ignore"):
+        for node in topological(outputs):
+            if node in first:
+                continue
+            with one.precision():
+                a = one.value(node, first)
+            with other.precision():
+                first[node], second[node] = a, b = a, other.value(node, second)
+                lost = _lost(node, first, second, apart)
+            if lost is not None and np.any(lost):
+                first[node], second[node] = one.without(a, lost), other.without(b, lost)
+    return [(first[o], second[o]) for o in outputs]
+
+
+def _lost(node: Node, first: Mapping[Node, Any], second: Mapping[Node, Any], apart: float) -> Array | None:
+    """Which elements of a node are divided by a remainder; None for ops that divide by nothing.
+
+    A divisor has the same value in both ways. Of matrices the results have: of a singular one they differ.
+    """
+    at = divisors(node)
+    try:
+        if at:
+            lost = [~agree(first[node.args[k]], second[node.args[k]], apart) for k in at]
+            if isinstance(node.op, Pow):
+                lost = [lost[0] & np.asarray(np.asarray(second[node.args[1]]) < 0, dtype=bool)]
+            return reduce(np.logical_or, lost, np.zeros(node.shape, dtype=bool))
+        if isinstance(node.op, ElementwiseOp) or not may_lack_values(node):
+            return None
+        return ~_alike(node, first[node], second[node], apart)
+    except UNUSABLE:
+        return None
+
+
+def agree(a: Any, b: Any, apart: float) -> Array:
+    """Which elements of two arrays are the same number but for rounding, and not 0."""
+    a, b = (np.asarray(v, dtype=object if _is_precise(v) else float) for v in (a, b))
+    near = np.asarray(abs(a - b) <= apart * abs(b), dtype=bool) | np.asarray(a == b, dtype=bool)
+    return np.asarray(near & np.asarray(b != 0, dtype=bool))
+
+
+def _is_precise(value: Any) -> bool:
+    return isinstance(value, mpmath.mpf) or (isinstance(value, np.ndarray) and value.dtype.hasobject)
+
+
+def _alike(node: Node, a: Any, b: Any, apart: float) -> Array:
+    """Which elements are alike: of factors each for itself, of other matrices all, by the largest ones."""
+    a, b = (np.asarray(v, dtype=object if _is_precise(v) else float) for v in (a, b))
+    gaps, sizes = abs(a - b), abs(b)
+    if not isinstance(node.op, Cholesky) and sizes.size:
+        axes = tuple(range(max(sizes.ndim - 2, 0), sizes.ndim))
+        gaps, sizes = (np.broadcast_to(np.max(v, axis=axes, keepdims=True), b.shape) for v in (gaps, sizes))
+    return np.asarray(gaps <= apart * sizes, dtype=bool)

@@ -22,7 +22,7 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, c
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.verification.values.find_values import may_lack_values
+from symad.verification.values.domains import may_lack_values
 
 POSITIVE = {sympy.exp, sympy.cosh, sympy.sech, sigmoid, softplus}
 """Functions that are positive at all real arguments."""

@@ -1,8 +1,8 @@
-"""What floats tell about two graphs: whether they have values, and whether these visibly differ."""
+"""Whether two graphs visibly differ, as floats tell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.values.fifty_digits import PRECISIONS, evaluate_all
 from symad.verification.values.points import points
-
-SOME = 48
-"""Points tried one by one where inputs are arrays."""
 
 VISIBLE = 1e-6
 """A relative difference that rounding hardly makes at two points."""
@@ -46,20 +43,6 @@ def visibly_different(a: Node, b: Node, watched: Array) -> bool:
             return False
         seen += 1
         if seen == 2:
-            return True
-    return False
-
-
-def have_values(outputs: Sequence[Node]) -> bool:
-    """Whether all elements have finite values at some point."""
-    nodes = topological(outputs)
-    inputs = [n for n in nodes if isinstance(n.op, Input)]
-    for point in points(inputs, integer_inputs(nodes), SOME):
-        try:
-            values = unchecked(outputs, {n: as_floats(x) for n, x in point.items()})
-        except (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError):
-            continue
-        if all(np.isfinite(np.asarray(v, dtype=float)).all() for v in values):
             return True
     return False
 

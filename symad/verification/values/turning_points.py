@@ -28,7 +28,7 @@ from symad.transforms.batches import batch_outputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import KINKED
 from symad.verification.terms.linear_terms import number
-from symad.verification.values.find_values import margins
+from symad.verification.values.domains import margins
 from symad.verification.values.points import points
 
 SATURATING = {
