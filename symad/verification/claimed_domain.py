@@ -23,7 +23,6 @@ from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
 from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
-from symad.verification.points import PointSet
 from symad.verification.values.hostile_points import FloatPoint
 
 
@@ -123,11 +122,6 @@ def restricted(sides: Sequence[Node], condition: Node) -> tuple[Node, ...]:
         else select(holds, y, constant(0))
         for y in sides
     )
-
-
-def inside_of(condition: Node) -> Callable[[FloatPoint], bool]:
-    """A function that is True for points of the domain."""
-    return PointSet((), 0, domain=condition).holds
 
 
 def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:

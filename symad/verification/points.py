@@ -27,7 +27,7 @@ from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.boxes import Bounds, bounds_of, box_within
-from symad.verification.values.points import is_zero
+from symad.verification.values.points import is_whole, is_zero
 from symad.verification.values.turning_points import turning_points
 
 FloatPoint = dict[Node, Any]
@@ -97,6 +97,12 @@ class PointSet:
                 made[node][inside] = _between(made[node][inside], low, high, rng)
         return self.within(made)
 
+    def points(self, count: int) -> Iterator[FloatPoint]:
+        """The rows, one after the other."""
+        columns = self.drawn(count)
+        for k in range(len(next(iter(columns.values()), ()))):
+            yield {n: as_plain(c[k]) for n, c in columns.items()}
+
     def within(self, columns: Columns) -> Columns:
         """The rows that lie in the domain."""
         if self.domain is None or not columns:
@@ -134,7 +140,7 @@ class PointSet:
         span, symbol = self.integers.get(node), symbol_of(node)
         if span is not None:
             return rng.integers(span[0], max(span[1], span[0] + 1), size=(count, *shape))
-        whole = bool(getattr(symbol, "is_integer", False))
+        whole = is_whole(node)
         values: Array = np.empty((count, prod(shape)))
         for kind in dict.fromkeys(kinds.tolist()):
             rows = kinds == kind

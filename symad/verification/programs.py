@@ -18,12 +18,12 @@ from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
 from symad.verification.certificate.certificate import Certificate
-from symad.verification.claimed_domain import inside_of, with_values_of
+from symad.verification.claimed_domain import with_values_of
 from symad.verification.decide import versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
 from symad.verification.measuring.measure import measure
 from symad.verification.mistakes.asking import named_program
-from symad.verification.values.boxes import bounds_of, box_within
+from symad.verification.points import PointSet
 from symad.verification.values.instance_sizes import sizes_of, sizes_of_programs
 from symad.verification.without_values import claimed_of, measured_with_values
 
@@ -196,7 +196,7 @@ def _measured_at(
     here = None
     if domain is not None:
         (here,) = rebuild((domain,), dict(zip(reference.input_nodes, concrete.input_nodes, strict=True)))
-        options |= {"inside": inside_of(here), "bounds": bounds_of(box_within(here))}
+        options |= {"domain": here}
     entries, losses = measure(
         caller, concrete, [n + at for n in program.names], _taken_apart(concrete),
         program.assumes, meter, hostile, **options,
@@ -215,7 +215,7 @@ def _measured_at(
     return named_program(
         made, program.kind, program.graph, program.wrt, concrete, sizes, [n + at for n in program.names],
         lambda point: flat(caller([point[n] for n in concrete.input_nodes])),
-        options.get("inside", lambda point: True),
+        PointSet((), seed, domain=here).holds,
     )  # fmt: skip
 
 

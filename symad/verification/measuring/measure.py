@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import mpmath
@@ -45,7 +46,9 @@ from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, 
 from symad.verification.measuring.found import RAISED, Found, entry_of, finite, visible
 from symad.verification.measuring.rounding_errors import effects, values_of
 from symad.verification.measuring.sampling import KIND as SAMPLED
+from symad.verification.measuring.sampling import SAMPLED as MANY
 from symad.verification.measuring.sampling import is_moderate, rows, suspicious
+from symad.verification.points import PointSet
 from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
@@ -58,15 +61,11 @@ from symad.verification.values.fifty_digits import (
     usable,
 )
 from symad.verification.values.hostile_points import (
-    Bounds,
     FloatPoint,
-    each_far,
     exactly,
-    far_points,
     hostile_points,
     is_manageable,
     ordinary_points,
-    points_between,
 )
 from symad.verification.values.turning_points import turning_points
 
@@ -76,7 +75,7 @@ if TYPE_CHECKING:
 UNKNOWN = 1e-50
 """What roundings in the 100 digits of an exact value may do, relative to those of a program."""
 
-ORDINARY, FEW = 24, 4
+ORDINARY, FEW, FAR = 24, 4, 8
 FEWEST = 2
 """The points at sizes that are tried in addition: what is wrong there mostly is at each point."""
 
@@ -122,8 +121,7 @@ def measure(
     assumes: tuple[str, ...],
     meter: Meter,
     hostile: bool = True,
-    inside: Inside = lambda point: True,
-    bounds: Bounds | None = None,
+    domain: Node | None = None,
     valued: Inside = lambda point: True,
     directions: Sequence[Node] = (),
     few: bool = False,
@@ -139,8 +137,7 @@ def measure(
         assumes: what is trusted.
         meter: stops the measurement.
         hostile: whether hostile points are visited as well.
-        inside: the domain of the claim.
-        bounds: a box around it, in which points are drawn where few others lie inside.
+        domain: positive where the claim is made.
         valued: where the function has a value whose derivative is claimed; a formula of the derivative may
             have values elsewhere. Where this is seldom so, all points count.
         directions: inputs in which the reference is linear: y_bar of a vector-Jacobian product.
@@ -154,27 +151,29 @@ def measure(
     outputs = with_whole_parts(expand_definitions(reference.output_nodes))
     reads = reads_inside(reference.output_nodes)
 
+    drawn = PointSet(outputs, seed, reference.input_nodes, domain)
+
     def usable(point: FloatPoint) -> bool:
-        return reads(point) and inside(point)
+        return reads(point) and drawn.holds(point)
 
     task = Task(caller, reference, outputs, tuple(names), flat, meter, usable, directions)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
-    if bounds and sum(usable(p) for _, p in ordinary) < ORDINARY // 2:
-        ordinary += points_between(nodes, task.integers, bounds, ORDINARY)
+    if domain is not None and sum(usable(p) for _, p in ordinary) < ORDINARY // 2:
+        ordinary += [("ordinary", p) for p in islice(drawn.points(MANY), ORDINARY)]
     if sum(usable(p) and valued(p) for _, p in ordinary) >= FEW:
         task = replace(task, inside=lambda point: usable(point) and valued(point))
     if few:
         found = _visited(task, [p for p in ordinary if task.inside(p[1])][:FEWEST], False)
         entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
         return entries, [loss for w in found for loss in w.losses if w.wrong is None]
-    far = [*far_points(nodes, task.integers, outputs), *each_far(nodes, task.integers, directions)]
     special = special_directions(directions, [p for _, p in ordinary if task.inside(p)][:FEW])
     turning = [("turning", point) for point in turning_points(outputs, task.integers)]
+    far = [("far", point) for point in islice((p for p in drawn.points(MANY) if not is_moderate(p)), FAR)]
     tried = [*ordinary, *special, *far, *turning]
     found = _visited(task, tried, False)
     if not any(w.wrong or w.stopped or w.stuck or w.unsteady for w in found):
-        _sampled(task, seed, found, tried, hostile)
+        _sampled(task, drawn, found, tried, hostile)
     entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
     if hostile and not any(e.status == "refuted" for e in entries):
@@ -184,15 +183,15 @@ def measure(
 
 
 def _sampled(
-    task: Task, seed: int, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]], far: bool
+    task: Task, drawn: PointSet, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]], far: bool
 ) -> None:
     """Measure at the points of a seed at which floats differ, of ordinary size alone if `far` is not asked.
 
     ``before`` are the points that were measured.
     """
-    drawn = rows(task.outputs, task.reference.input_nodes, seed, far)
     outputs = task.reference.output_nodes
-    points, count = suspicious(outputs, partial(_called, task), drawn, task.inside)
+    tried = rows(drawn, task.directions, far)
+    points, count = suspicious(outputs, partial(_called, task), tried, task.inside)
     known = [(w.best, w.alive, w.largest, dict(w.regions)) for w in found]
     for w in found:
         w.sampled = count

@@ -15,7 +15,8 @@ import numpy as np
 from symad.core.graph import Node, topological
 from symad.numbers.values import unchecked
 from symad.verification.fields.prime_fields import Array
-from symad.verification.points import UNUSABLE, FloatPoint, PointSet, as_plain
+from symad.verification.points import UNUSABLE, FloatPoint, PointSet
+from symad.verification.values.points import is_whole
 from symad.verification.values.turning_points import watched_quantities
 
 SAMPLED, LEAST, SECONDS = 160, 32, 2.0
@@ -28,17 +29,21 @@ KIND = "sampled"
 """What these points are called."""
 
 
-def rows(outputs: Sequence[Node], inputs: Sequence[Node], seed: int, far: bool) -> Iterator[FloatPoint]:
-    """Points of all strata, or of ordinary size alone, beside what turns, and with one element that is 0."""
-    every = _rows(outputs, inputs, seed, SAMPLED if far else 4 * SAMPLED)
-    return every if far else islice(filter(is_moderate, every), SAMPLED)
+FAR = 1.2e4
+"""The size of one input, or of all directions, where others are of ordinary size: a pass may clip them."""
 
 
-def _rows(outputs: Sequence[Node], inputs: Sequence[Node], seed: int, count: int) -> Iterator[FloatPoint]:
-    points = PointSet(tuple(outputs), seed, tuple(inputs))
-    columns = points.drawn(count)
-    rng = np.random.default_rng(seed % 2**63)
-    drawn: Iterator[FloatPoint] = ({n: as_plain(c[k]) for n, c in columns.items()} for k in range(count))
+DECADES = (-6, 9)
+"""The powers of ten by which every fourth point is scaled."""
+
+
+def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[FloatPoint]:
+    """Points of all strata, or of ordinary size, beside what turns, with an element 0 or one input far."""
+    drawn = points.points(SAMPLED if far else 4 * SAMPLED)
+    drawn = drawn if far else islice(filter(is_moderate, drawn), SAMPLED)
+    rng = np.random.default_rng(points.seed % 2**63)
+    whole = [n for n in points.arguments if n in points.integers or is_whole(n)]
+    able = [[n] for n in points.arguments if n not in whole and n not in directions] if directions else []
     for k, point in enumerate(chain(islice(points.turning(), LOOKED_AT), drawn)):
         arrays = [n for n, v in point.items() if np.size(v) > 1 and n not in points.integers]
         if k % 8 == 7 and arrays:
@@ -46,6 +51,12 @@ def _rows(outputs: Sequence[Node], inputs: Sequence[Node], seed: int, count: int
             changed = np.array(point[node], dtype=float)
             changed.flat[int(rng.integers(changed.size))] = 0.0
             point = {**point, node: changed}
+        elif k % 8 == 3 and able:
+            chosen = [*able, list(directions)][k // 8 % (len(able) + 1)]
+            point = {n: v * FAR if n in chosen else v for n, v in point.items()}
+        elif k % 4 == 1:
+            size = 10.0 ** rng.uniform(*DECADES)
+            point = {n: v if n in whole else v * size for n, v in point.items()}
         yield point
 
 

@@ -12,9 +12,9 @@ from symad.core.graph import Graph, Node
 from symad.numbers.values import unchecked
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
-from symad.verification.claimed_domain import inside_of
 from symad.verification.mistakes.entries import owners, without_input
 from symad.verification.mistakes.naming import Asked, with_entries, with_names
+from symad.verification.points import PointSet
 from symad.verification.values.hostile_points import FloatPoint
 from symad.verification.values.instance_sizes import sizes_of
 
@@ -37,7 +37,8 @@ def named_formula(
     left, right = comparison.left.at(sizes), comparison.right.at(sizes)
     inside: Callable[[FloatPoint], bool] = lambda point: True  # noqa: E731
     if comparison.domain is not None:
-        inside = inside_of(Graph(comparison.left.input_nodes, (comparison.domain,)).at(sizes).output_nodes[0])
+        (here,) = Graph(comparison.left.input_nodes, (comparison.domain,)).at(sizes).output_nodes
+        inside = PointSet((), 0, domain=here).holds
     asked = _asked(kind, graph, wrt, left, sizes, lambda p: unchecked(right.output_nodes, p), inside)
     return _named(certificate, kind, asked, comparison.names)
 

@@ -103,14 +103,20 @@ def may_lack_values(node: Node) -> bool:
     return not isinstance(op, TOTAL_OPS)
 
 
+POLES = {
+    sympy.log, sympy.loggamma, sympy.gamma, sympy.digamma, sympy.cot, sympy.csc, sympy.coth, sympy.csch,
+    sympy.acoth, sympy.asec, sympy.acsc, sympy.Ci, sympy.Chi, sympy.expint, sympy.bessely, sympy.besselk,
+}  # fmt: skip
+"""Functions that have no value where the last argument is 0."""
+
+
 def divisors(node: Node) -> list[int]:
     """The arguments of a node that has no value where one of them is 0."""
     op = node.op
     if isinstance(op, Mul):
         return [k for k, power in enumerate(op.powers) if power == -1]
     if isinstance(op, Apply):
-        open_end = op.head not in TOTAL and not MARGINS.get(op.head, (False,))[0]
-        return [len(node.args) - 1] if open_end else []
+        return [len(node.args) - 1] if op.head in POLES else []
     return [0] if isinstance(op, Pow) else []
 
 

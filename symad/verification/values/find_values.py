@@ -32,7 +32,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.values.domains import divisors, margins, may_lack_values
 from symad.verification.values.evaluation import UNUSABLE, Way, in_digits, in_floats, values_of
 from symad.verification.values.hostile_points import exactly, is_manageable
-from symad.verification.values.points import points
+from symad.verification.values.points import is_whole, points
 from symad.verification.values.scouting import as_floats
 
 ORDINARY = 27
@@ -182,7 +182,7 @@ def _moved_a_little(
         return value + (part if seed % 2 == 0 else -part) * (value or 1)
 
     each = np.frompyfunc(moved, 1, 1)
-    return {n: v if n in integers or _is_whole(n) else each(v) for n, v in point.items()}
+    return {n: v if n in integers or is_whole(n) else each(v) for n, v in point.items()}
 
 
 def large_points(
@@ -199,7 +199,7 @@ def _drawn(node: Node, span: tuple[int, int] | None, positive: bool, rng: np.ran
     if span is not None:
         return rng.integers(span[0], max(span[1], span[0] + 1), size=shape)
     drawn = rng.uniform(-2, 2, size=shape)
-    if _is_whole(node):
+    if is_whole(node):
         drawn = np.round(4 * drawn)
     if getattr(symbol, "is_nonpositive", None):
         return -abs(drawn)
@@ -217,7 +217,7 @@ def _searched(
     here = min((p.floats for p in starts), key=lambda p: _violation(wanted, p))
     least, size = _violation(wanted, here), 1.0
     for _ in range(STEPS):
-        there = {n: v if n in integers or _is_whole(n) else _moved(n, v, size, rng) for n, v in here.items()}
+        there = {n: v if n in integers or is_whole(n) else _moved(n, v, size, rng) for n, v in here.items()}
         violation = _violation(wanted, there)
         if violation < least:
             here, least, size = there, violation, size * GROW
@@ -233,10 +233,6 @@ def _violation(wanted: Sequence[Node], point: Mapping[Node, Number]) -> tuple[in
     missing = sum(int(np.isnan(v).sum()) for v in values)
     below = [np.minimum(v[~np.isnan(v)], 0.0) for v in values]
     return missing, -float(sum(b.sum() for b in below))
-
-
-def _is_whole(node: Node) -> bool:
-    return bool(getattr(symbol_of(node), "is_integer", False))
 
 
 def _moved(node: Node, value: Number, size: float, rng: np.random.Generator) -> np.ndarray | float:

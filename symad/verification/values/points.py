@@ -47,6 +47,11 @@ def is_zero(node: Node) -> bool:
     return not node.shape and bool(getattr(symbol_of(node), "is_zero", False))
 
 
+def is_whole(node: Node) -> bool:
+    """Whether the symbol of an input is an integer."""
+    return bool(getattr(symbol_of(node), "is_integer", False))
+
+
 SPARSE = ("even", "odd", "prime", "composite")
 """Assumptions about integers that most integers do not satisfy."""
 

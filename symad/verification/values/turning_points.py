@@ -29,7 +29,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import KINKED
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.domains import margins
-from symad.verification.values.points import points
+from symad.verification.values.points import is_whole, points
 
 SATURATING = {
     sympy.exp, sympy.tanh, sympy.sech, sympy.erf, sympy.erfc, sympy.atan, sympy.sinh, sympy.cosh, sympy.coth,
@@ -123,16 +123,12 @@ def watched_quantities(nodes: Sequence[Node]) -> list[Node]:
 def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int) -> Iterator[Line]:
     """Lines through ordinary points: of each scalar, of each array as a whole, and of some elements."""
     rng = np.random.default_rng(seed)
-    running = [n for n in inputs if n not in integers and not _is_whole(n) and _count(n)]
+    running = [n for n in inputs if n not in integers and not is_whole(n) and _count(n)]
     (start,) = points(inputs, integers, 1, seed=31 + seed)
     base = {n: _as_floats(v) for n, v in start.items()}
     lines = [Line(n, base, None if n.shape else ()) for n in running]
     lines += [Line(n, base, tuple(int(rng.integers(d)) for d in n.shape)) for n in running if n.shape]
     yield from lines[:MAX_LINES]
-
-
-def _is_whole(node: Node) -> bool:
-    return bool(getattr(symbol_of(node), "is_integer", False))
 
 
 def _as_floats(value: Fraction | Array) -> Array | float:
