@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, topological
 from symad.numeric.compiled_arrays.c.blas_calls import has_few_terms, matrix_product
 from symad.numeric.compiled_arrays.c.loop_text import permutes
+from symad.numeric.compiled_arrays.c.small_systems import is_small_system
 from symad.numeric.compiled_arrays.strided_arrays import Ints
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused
@@ -15,7 +18,10 @@ from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.basic.sources import Constant
+from symad.ops.basic.sources import ArrayConstant, Constant, Eye
+
+MAX_WRITTEN = 256
+"""The elements of a constant array that is written in C."""
 
 
 def has_c_steps(body: Graph) -> bool:
@@ -39,7 +45,9 @@ def _is_written(node: Node) -> bool:
         return permutes(op) or product is not None or has_few_terms(op.inputs, shapes)
     if isinstance(op, Fused) or (isinstance(op, ElementwiseOp) and has_c_form(node)):
         return all(a.shape in ((), node.shape) for a in node.args)
-    return isinstance(op, (Broadcast, Reshape, Stack, Concatenate, Constant))
+    if isinstance(op, ArrayConstant):
+        return op.array.size <= MAX_WRITTEN and op.array.dtype.kind in "fi" and bool(np.isfinite(op.array).all())
+    return isinstance(op, (Broadcast, Reshape, Stack, Concatenate, Constant, Eye)) or is_small_system(node)
 
 
 def _are_known(sizes: Iterable[Dim]) -> bool:

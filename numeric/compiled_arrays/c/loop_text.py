@@ -20,6 +20,7 @@ from symad.numeric.compiled_arrays.c.blas_calls import contraction_lines
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
 from symad.numeric.compiled_arrays.c.chain_text import result_type
 from symad.numeric.compiled_arrays.c.scratch import Scratch
+from symad.numeric.compiled_arrays.c.small_systems import ELIMINATION, SINGULAR
 from symad.numeric.compiled_arrays.strided_arrays import Ints, View, contiguous, merged
 from symad.numeric.fusion.c_expressions import statements
 from symad.numeric.fusion.chains import Fused
@@ -43,7 +44,8 @@ from symad.numeric.program_passes.memory.result_places import parts_of
 from symad.numeric.scheduling.blocks import number_of
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.basic.sources import Constant
+from symad.ops.basic.sources import ArrayConstant, Constant, Eye
+from symad.ops.linalg.solve_det import Solve
 
 
 class LoopText:
@@ -61,7 +63,9 @@ class LoopText:
         self.scratch = Scratch()
         self.at, self.last = 0, 0
         """The number of the statement being written, and of the last one that needs its new memory."""
-        self.uses_products = False
+        self.uses_products = self.solves = False
+        self.constants: dict[str, str] = {}
+        """The names of constant arrays, by their elements."""
         (state,) = loop.carried
         self._named("state", state.value, self.results[0].strides)
         for k, row in enumerate(self.moving):
@@ -113,6 +117,10 @@ class LoopText:
             return _indexed(self._of(expression.array), expression.places)
         assert isinstance(expression, Compute)
         op, shape = expression.op, _ints(expression.shape)
+        if isinstance(op, ArrayConstant):
+            numbers = ", ".join(map(NativeBody(self.real).literal, op.array.ravel().tolist()))
+            name = self.constants.setdefault(numbers, f"constant{len(self.constants)}")
+            return View(name, 0, shape, contiguous(shape), self.dtype)
         if isinstance(op, Slice):
             return self._of(expression.args[0]).sliced(_ints(op.start), _ints(op.count), op.step)
         if isinstance(op, Broadcast):
@@ -152,6 +160,12 @@ class LoopText:
                 self._bring(part, _indexed(made_here, places))
         elif isinstance(found, Compute) and isinstance(found.op, Einsum):
             self._contraction(found.op, found.args, self._place(first))
+        elif isinstance(found, Compute) and isinstance(found.op, Solve):
+            self._system(found.args, first)
+        elif isinstance(found, Compute) and isinstance(found.op, Eye):
+            made_here = self._place(first)
+            self._fill(made_here, "0.0")
+            self._fill(replace(made_here, shape=made_here.shape[:1], strides=(sum(made_here.strides),)), "1.0")
         else:
             assert isinstance(found, Compute)
             inputs = [a for a in dict.fromkeys(found.args) if not self._number(a)]
@@ -181,6 +195,19 @@ class LoopText:
         self.lines += lines
         if target is not made:
             self._copy(target, made)
+
+    def _system(self, sides: Sequence[Expression], made: Assign) -> None:
+        """Write an elimination on copies of both sides."""
+        a, x = [self._copied(self._of(side)) for side in sides]
+        n, k = x.shape
+        self.solves = True
+        self.lines.append(
+            f"if (symad_solve({n}, {k}, {a.pointer}, {x.pointer})) {{ free(scratch); return {SINGULAR}; }}"
+        )
+        if made.over is None:
+            self.view[made.value] = x
+        else:
+            self._copy(x, self._place(made))
 
     def _chain(self, body: Graph, args: Sequence[Expression], members: Sequence[Assign]) -> None:
         """Write loops over an elementwise body, one of whose results each member is."""
@@ -297,12 +324,15 @@ def loop_source(name: str, loop: Loop, dtype: str) -> tuple[str, LoopText]:
     text = LoopText(loop, dtype)
     real, at = text.real, 4
     lines = [
+        *([ELIMINATION.replace("$real", real)] if text.solves else []),
         f"int {name}(const long long *frame) {{",
         "  const long long steps = frame[0];",
         *(["  const symad_gemm_t gemm = (symad_gemm_t)frame[1];"] if text.uses_products else []),
         "  const long long places = frame[2];",
         f"  const {real} *state = (const {real} *)frame[3];",
     ]
+    for numbers, constant in text.constants.items():
+        lines.append(f"  static const {real} {constant}[] = {{{numbers}}};")
     inner = []
     for k in range(len(text.moving)):
         lines.append(f"  const {real} *const moving{k} = (const {real} *)frame[{at}];")

@@ -10,6 +10,7 @@ import numpy as np
 from symad.core.arrays import ArrayLike
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.blas import product_address
+from symad.numeric.compiled_arrays.c.small_systems import SINGULAR
 from symad.numeric.compiled_arrays.ufuncs import load
 from symad.numeric.compiler.c_calls import CFunction
 
@@ -49,6 +50,7 @@ def run_loop(
 
     Raises:
         MemoryError: the values of one step do not fit in memory.
+        LinAlgError: a matrix of a step is singular.
     """
     fixed = [np.ascontiguousarray(a, dtype) for a in fixed]
     moving = [_with_whole_steps(a, dtype) for a in moving]
@@ -62,7 +64,10 @@ def run_loop(
     frame += [array.ctypes.data for array in fixed]
     for array in results:
         frame += [array.ctypes.data, array.strides[0] // size]
-    if loop(np.array(frame, dtype=np.int64).ctypes.data_as(ctypes.c_void_p)):
+    problem = loop(np.array(frame, dtype=np.int64).ctypes.data_as(ctypes.c_void_p))
+    if problem == SINGULAR:
+        raise np.linalg.LinAlgError("Singular matrix")
+    if problem:
         raise MemoryError("no memory for the values of one step")
 
 
