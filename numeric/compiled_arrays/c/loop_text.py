@@ -22,6 +22,7 @@ from symad.numeric.compiled_arrays.c.chain_text import result_type
 from symad.numeric.compiled_arrays.c.scratch import Scratch
 from symad.numeric.compiled_arrays.c.small_systems import ELIMINATION, SINGULAR
 from symad.numeric.compiled_arrays.strided_arrays import Ints, View, contiguous, merged
+from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.c_expressions import statements
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.program.expressions import (
@@ -324,7 +325,7 @@ def loop_source(name: str, loop: Loop, dtype: str) -> tuple[str, LoopText]:
     text = LoopText(loop, dtype)
     real, at = text.real, 4
     lines = [
-        *([ELIMINATION.replace("$real", real)] if text.solves else []),
+        *([filled(ELIMINATION, lambda _: real)] if text.solves else []),
         f"int {name}(const long long *frame) {{",
         "  const long long steps = frame[0];",
         *(["  const symad_gemm_t gemm = (symad_gemm_t)frame[1];"] if text.uses_products else []),

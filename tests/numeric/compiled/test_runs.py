@@ -169,7 +169,7 @@ def test_the_numpy_form_is_printed_when_it_is_asked_for(
         assert kernel(0.5) == pytest.approx(np.sin(0.5) + 0.5, rel=1e-15)
     kernel = lower(symad.trace(sp.sin(x) + x), backend=backend)
     assert "def f(x)" in kernel.source
-    with pytest.raises(TypeError, match="f\\(\\)"):
+    with pytest.raises(TypeError, match="f takes 1 value"):
         kernel()
 
 
