@@ -26,11 +26,9 @@ from symad.numeric.passes.algebra.redundant_masks import drop_masks
 from symad.numeric.passes.algebra.single_range import in_single_range
 from symad.numeric.passes.algebra.sums_of_broadcasts import broadcast_sums
 from symad.numeric.passes.algebra.syrk_products import share_grams
-from symad.numeric.passes.algebra.unit_contractions import as_outer_products
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.block_loop import RowBlocks
-from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.blocked_chains import in_chains
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
 from symad.numeric.passes.loop import Loop
@@ -52,6 +50,7 @@ from symad.numeric.program.statements import every_statement
 from symad.numeric.program_passes.lines.aliases import drop_aliases
 from symad.numeric.program_passes.lines.by_twos import by_twos
 from symad.numeric.program_passes.lines.inlining import inline
+from symad.numeric.program_passes.lines.join_slices import join_slices
 from symad.numeric.program_passes.lines.levels import by_levels, in_parts
 from symad.numeric.program_passes.lines.repeats import repeat_where_read
 from symad.numeric.program_passes.lines.short_lines import shorten
@@ -69,7 +68,7 @@ from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.blocks import block_of
 from symad.numeric.targets.c_functions import PACKED
-from symad.ops.basic.shaping import Broadcast, Pad
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape
 from symad.ops.elementwise.selection import Select
 from symad.ops.sparse.csr import CompressedRows
 
@@ -160,12 +159,10 @@ BLOCK_GRAPH = (
     GraphPass("seeds", factor_seeds, "", "derivatives are products of factors; no unit seed is written out"),
     CONTRACT,
     GraphPass("biases", broadcast_sums, "", "terms are added before they are broadcast along the same axes"),
-    GraphPass("outer products", as_outer_products, "contract", "no contraction sums over one element"),
     GraphPass("grams", share_grams, "contract", "Σ s a aᵀ with s ≥ 0 is a product of one array with itself"),
     GraphPass("factors", gather_factors, "contract", "the numbers and signs in a product are one factor"),
     GraphPass("masks", drop_masks, "", "no mask is applied to elements that are zero already"),
     GraphPass("row blocks", in_row_blocks, "contract", "arrays of pairs are computed in blocks of rows"),
-    GraphPass("batches", in_batches, "contract", "batches are computed in blocks of rows that fit the cache"),
     GraphPass("sparse results", lay_out_sparse, "", "the parts of sparse matrices are spans of memory"),
     GraphPass("overlays", overlay_pads, "", "overlapping terms of a sum are added in place, without padding"),
 )
@@ -325,6 +322,11 @@ def keeps_memory(itemsize: int, bounds: Mapping[sympy.Symbol, int]) -> ProgramPa
 
 DROP = ProgramPass("drop", drop_unread, "loops", "every statement is needed for a result")
 """Runs after the loops are statements, which read less than the ops they come from."""
+
+
+JOIN_SLICES = ProgramPass(
+    "join slices", join_slices, "", "a slice that only loses axes of length 1 has no statement", (Reshape,)
+)
 
 
 def releases(least: int) -> ProgramPass:

@@ -226,8 +226,7 @@ CASES = {
         [2**k for k in range(13, 21)], block_of_pairs, None, 2**17,
     ),
     "chains": Case(
-        ("passes.blocking.blocked_chains.MIN_ELEMENTS", "passes.blocking.batches.MIN_ELEMENTS"),
-        [2**k for k in range(13, 23)], chain,
+        ("passes.blocking.blocked_chains.MIN_ELEMENTS",), [2**k for k in range(13, 23)], chain,
     ),
     "block of a chain": Case(
         ("program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS",), [2**k for k in range(11, 20)],

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from symad.core.graph import Graph
-from symad.numeric.backends import NUMPY, ArrayLibrary
+from symad.numeric.backends import NUMPY
 from symad.numeric.compiled_arrays.choose_kernels import fuse
-from symad.numeric.compiled_arrays.printer import NativePrinter
+from symad.numeric.compiled_arrays.printer import NativeWriter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays import lower as lower_numpy
-from symad.numeric.numpy_arrays.module import print_array_module
+from symad.numeric.numpy_arrays.array_module import print_array_module
 from symad.numeric.pipelines import (
     BLOCK_GRAPH,
     COMPILED_GRAPH,
@@ -38,17 +38,11 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
     if compiler() is None:
         return lower_numpy.lower(graph, dtype, False, report)
     passes = (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH, *in_range(dtype))
-    made: list[NativePrinter] = []
-
-    def printing(graph: Graph, library: ArrayLibrary, dtype: str) -> NativePrinter:
-        made.append(NativePrinter(graph, library, dtype))
-        return made[0]
-
     with roles_of(graph, inner=False).followed() as roles:
         fused = fuse(run_graph_passes(graph, passes, report), dtype)
-    needed = needed_sizes(graph)
-    name, source = print_array_module(fused, NUMPY, dtype, printing, roles, needed, report)
-    loops = LOOPS_ALONE.format(name=name) + made[0].c_source
+    writer = NativeWriter(fused, NUMPY, dtype, roles)
+    name, source = print_array_module(fused, writer, needed_sizes(graph), report)
+    loops = LOOPS_ALONE.format(name=name) + writer.c_source
     try:
         return replace(compile_source(name, source), c_source=loops)
     except NotCompiled:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
 from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
-from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-from symad.numeric.numpy_arrays.module import print_array_module
-from symad.numeric.numpy_arrays.ops import mosaic  # noqa: F401  (register answers)
+from symad.numeric.numpy_arrays.array_module import print_array_module
+from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.numpy_arrays.scalars.lower_python import print_scalars
+from symad.numeric.numpy_arrays.writer import MIN_FREED_ELEMENTS, ArrayWriter
+from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
+from symad.numeric.program.expressions import Value
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,
     BLOCK_GRAPH,
     NUMPY_GRAPH,
+    DROP,
+    JOIN_SLICES,
     PassReport,
+    ProgramPass,
+    functions,
+    in_place,
     in_range,
+    keeps_memory,
+    releases,
     run_graph_passes,
 )
 from symad.numeric.scheduling.roles import roles_of
@@ -31,5 +45,18 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
             name, source = print_scalars(prepared, dtype, packed, roles, report)
             return compile_source(name, source, packed)
         made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH, *in_range(dtype)), report)
-    needed = needed_sizes(graph)
-    return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, roles, needed, report))
+    writer = ArrayWriter(made, NUMPY, dtype, Plans(partial(passes, dtype), roles))
+    return compile_source(*print_array_module(made, writer, needed_sizes(graph), report))
+
+
+def passes(dtype: str, plans: Plans, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
+    """The passes on the program of a block, whose results are written to given places."""
+    made = in_place(dtype, bool(plans.depth), places, body=plans.step)
+    return (*made, *ending_passes(dtype, plans, functions(plans.step, prepare, sparse=True)))
+
+
+def ending_passes(dtype: str, plans: Plans, called: ProgramPass) -> tuple[ProgramPass, ...]:
+    """The last passes, for compiled kernels too; ``called`` makes the functions that ops call."""
+    kept = keeps_memory(np.dtype(dtype).itemsize, plans.bounds)
+    freed = () if plans.nesting else (releases(MIN_FREED_ELEMENTS),)
+    return (kept, called, DROP, JOIN_SLICES, *freed)

@@ -14,17 +14,19 @@ from collections.abc import Callable
 from functools import cache
 from string import Template
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symad.core.dims import Shape
 from symad.core.forking import hold_while_forking
-from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
-from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import most_elements
 from symad.numeric.targets.target import MatrixProduct
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.writer import ArrayWriter
 
 FUNCTIONS = '''def _count(pair):
     """The number of references to a block of memory; with it comes where a cache line begins."""
@@ -102,37 +104,37 @@ def shared_memory(size: int) -> np.ndarray:
         return new((size,), np.uint8)
 
 
-def _least(shape: Shape, printer: Printing) -> str:
+def _least(shape: Shape, writer: ArrayWriter) -> str:
     """The argument ``least``, if the shape changes from block to block: the elements of the largest block."""
-    most = 0 if all(isinstance(d, int) for d in shape) else most_elements(shape, printer.bounds)
+    most = 0 if all(isinstance(d, int) for d in shape) else most_elements(shape, writer.bounds)
     return f", {most}" if most else ""
 
 
-def with_new(printer: Printing) -> str:
+def with_new(writer: ArrayWriter) -> str:
     """The name of the helper that allocates arrays in recycled memory."""
-    printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
-    return printer.helper("_new", NEW)
+    writer.imports |= {"import itertools", "import math", "import sys", "import threading"}
+    return writer.helper("_new", NEW)
 
 
-def new_text(shape: Shape, printer: Printing) -> str:
+def new_text(shape: Shape, writer: ArrayWriter) -> str:
     """The call that allocates an array in recycled memory."""
-    return f"{with_new(printer)}({printer.dims(shape)}, {printer.type_text}{_least(shape, printer)})"
+    return f"{with_new(writer)}({writer.dims(shape)}, {writer.type_text}{_least(shape, writer)})"
 
 
-def allocation(made: Allocate, printer: Printing) -> str:
+def allocation(made: Allocate, writer: ArrayWriter) -> str:
     """The call that allocates an array that other statements fill."""
     shape, turn = made.value.shape, ""
     if made.swapped:
         shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
     if made.kept:
-        return f"{new_text(shape, printer)}{turn}"
+        return f"{new_text(shape, writer)}{turn}"
     function = "zeros" if made.zeros else "empty"
-    return f"{printer.np}.{function}({printer.dims(shape)}, dtype={printer.type_text}){turn}"
+    return f"{writer.np}.{function}({writer.dims(shape)}, dtype={writer.type_text}){turn}"
 
 
-def recycled_product(node: Node, product: MatrixProduct, printer: InPlacePrinting) -> str:
+def recycled_product(shape: Shape, product: MatrixProduct, writer: ArrayWriter) -> str:
     """The call that computes a matrix product in recycled memory."""
-    with_new(printer)
-    source = Template(PRODUCT).substitute(multiply=printer.multiplication())
-    helper, least = printer.helper("_product", source), _least(node.shape, printer)
+    with_new(writer)
+    source = Template(PRODUCT).substitute(multiply=writer.multiplication())
+    helper, least = writer.helper("_product", source), _least(shape, writer)
     return f"{helper}({product.left}, {product.right}{least}){product.after}"

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from symad.core.dims import size
-from symad.core.graph import Node
-from symad.numeric.numpy_arrays.printing import InPlacePrinting, Printing
-from symad.numeric.numpy_arrays.texts import Name, is_name
-from symad.numeric.targets.target import MatrixProduct
+from symad.numeric.program.expressions import Expression
+from symad.numeric.targets.target import MatrixProduct, Text
 
 if TYPE_CHECKING:
     from symad.core.dims import Shape
+    from symad.numeric.numpy_arrays.writer import ArrayWriter
 
 MAX_ROW_ELEMENTS = 4096
 """Elements of a row up to which BLAS sums it. NumPy sums longer rows pairwise: more exactly, and as fast.
@@ -31,38 +30,36 @@ def _ones(size, dtype):
 '''
 
 
-def sum_as_product(arg: Node, axes: tuple[int, ...], printer: InPlacePrinting) -> MatrixProduct | None:
+def sum_as_product(arg: Expression, text: Text, axes: tuple[int, ...], writer: ArrayWriter) -> MatrixProduct | None:
     """The sum of an array of floats over its first axes or its last axes; None for other sums."""
-    text, rank, count = printer.text[arg], len(arg.shape), len(axes)
-    if count == rank or not is_name(text) or not printer.holds_floats(arg):
+    rank, count = len(arg.shape), len(axes)
+    if count == rank or not text.text.isidentifier() or writer.kind(arg) != writer.dtype:
         return None
     if axes == tuple(range(count)):
         summed, kept = arg.shape[:count], arg.shape[count:]
-        factors = _ones(summed, printer), _reshaped(text, summed, kept, printer)
+        factors = _ones(summed, writer), _reshaped(text, summed, kept, writer)
     elif axes == tuple(range(rank - count, rank)):
         summed, kept = arg.shape[rank - count :], arg.shape[: rank - count]
         if not isinstance(size(summed), int) or size(summed) > MAX_ROW_ELEMENTS:
             return None
-        factors = _reshaped(text, kept, summed, printer), _ones(summed, printer)
+        factors = _reshaped(text, kept, summed, writer), _ones(summed, writer)
     else:
         return None
-    after = "" if len(kept) == 1 else f".reshape({', '.join(map(printer.bare, kept))})"
+    after = "" if len(kept) == 1 else f".reshape({', '.join(map(writer.dim, kept))})"
     return MatrixProduct(*factors, after)
 
 
-def _ones(shape: Shape, printer: Printing) -> str:
+def _ones(shape: Shape, writer: ArrayWriter) -> str:
     """A vector of ones: a constant of the module, or cached by length if the length is a dimension."""
     length = size(shape)
     if isinstance(length, int):
-        made = f"{printer.np}.ones({length}, dtype={printer.type_text})"
-        constant: Name = printer.constant_text(made, "ones")
-        return constant
-    printer.imports.add("import functools")
-    return f"{printer.helper('_ones', ONES)}({printer.bare(length)}, {printer.type_text})"
+        return writer.shared(f"{writer.np}.ones({length}, dtype={writer.type_text})", "ones")
+    writer.imports.add("import functools")
+    return f"{writer.helper('_ones', ONES)}({writer.dim(length)}, {writer.type_text})"
 
 
-def _reshaped(text: str, rows: Shape, columns: Shape, printer: Printing) -> str:
+def _reshaped(text: Text, rows: Shape, columns: Shape, writer: ArrayWriter) -> str:
     """An array as a matrix: the axes ``rows`` joined to one, then the axes ``columns``."""
     if len(rows) == len(columns) == 1:
-        return text
-    return f"{text}.reshape({printer.bare(size(rows))}, {printer.bare(size(columns))})"
+        return text.text
+    return f"{text}.reshape({writer.dim(size(rows))}, {writer.dim(size(columns))})"

@@ -178,18 +178,12 @@ def numbers_of(op: AttentionOp) -> Sequence[int]:
     return op.real if isinstance(op, AttentionCotangent) else range(parts_of(op))
 
 
-def attention_lines(op: AttentionOp, node: Node, printer: Printing) -> list[str]:
-    """The statement that computes all results of an attention op."""
-    call = numpy_call(op, node, [printer.text[a] for a in node.args], printer)
-    return [f"{', '.join(printer.result_names(numbers_of(op)))} = {call}"]
-
-
 def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: Printing) -> str:
     """The call of the helper that computes an op."""
     names = functions_of(op, printer)
     at, params = op.inner, tuple_text(args[3 : op.inner])
     first = f"{', '.join(args[:3])}, {params}"
-    head_dim = printer.dim(node.args[0].shape[3])
+    head_dim = printer.atom(node.args[0].shape[3])
     scale = f"{head_dim}**-0.5" if op.scale is None else repr(float(op.scale))
     for name, source in (("_pairs", PAIRS), ("_shared", SHARED)):
         printer.helper(name, source)

@@ -48,7 +48,8 @@ class ExpressionText:
         self.lines: list[str] = []
         self.formulas = ScalarFormulas(levels)
         self.values: dict[Node, Expression] = {}
-        self.writer, target = copy(printer.writer), printer.writer.target
+        writer = getattr(printer, "writer", printer)
+        self.writer, target = copy(writer), writer.target
         functions = {**target.functions, FloorDivide: Function("numpy", "floor_divide")}
         self.writer.target = replace(target, functions=functions)
         for symbol, name in names.items():

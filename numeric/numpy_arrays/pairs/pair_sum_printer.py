@@ -69,10 +69,12 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
 """
 
 
-def pair_lines(op: PairOp, node: Node, printer: Printing) -> list[str]:
-    """The statement that computes all results of one computation."""
+def pair_call(
+    op: PairOp, node: Compute, texts: Sequence[str], computed: Mapping[int, Value], printer: ArrayWriter
+) -> list[str]:
+    """The statement that computes all results of one computation, from the texts of its arguments."""
     at = op.inner
-    args = ["None" if k in unread(op) else printer.text[a] for k, a in enumerate(node.args)]
+    args = ["None" if k in unread(op) else text for k, text in enumerate(texts)]
     params = f"({''.join(f'{a}, ' for a in args[3:at])})"
     value_at, partials_at = functions_of(op, node, printer)
     printer.helper("_blocks", BLOCKS)
@@ -83,7 +85,7 @@ def pair_lines(op: PairOp, node: Node, printer: Printing) -> list[str]:
         call += f"({first}, {args[at]}, {args[at + 1]}, {lse}, {value_at}, {partials_at}, {op.reduce!r})"
     else:
         call = printer.helper("_pair_sum", SUM) + f"({first}, {value_at}, {op.reduce!r})"
-    names = printer.result_names(parts_of(op))
+    names = printer.result_names(parts_of(op), computed)
     if isinstance(op, PairSum) and len(names) == 1:
         names.append("_")
     return [f"{', '.join(names)} = {call}"]

@@ -272,7 +272,7 @@ def _added(each: Sum, found: SideBySide, values: Value) -> list[Statement]:
             continue
         filled[where] = True
         gaps: IntArray = each.start + np.flatnonzero(~filled)
-        if term not in found.starts:
+        if found.starts.get(term) != each.start + where[0]:  # a number may stand elsewhere, too
             made.append(Scatter(values, places, term))
         if len(gaps):
             made.append(Scatter(values, _constant(gaps), ZERO))

@@ -1,0 +1,152 @@
+"""The module of an array graph: its arguments, converted and checked, its function and its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy
+
+from symad.core.contents import holds
+from symad.core.dims import format_shape
+from symad.core.graph import Graph, Node
+from symad.numeric.modules.module_text import module_header, one_line, returned, summary
+from symad.numeric.modules.size_checks import doubtful, size_checks
+from symad.numeric.numpy_arrays import expressions, kernels, loop_statements  # noqa: F401  (register their answers)
+from symad.numeric.numpy_arrays.statements import block_lines
+from symad.numeric.numpy_arrays.writer import ArrayWriter
+from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
+from symad.numeric.pipelines import PassReport
+from symad.numeric.program.expressions import Compute, Expression, Read
+from symad.numeric.targets.size_bindings import size_bindings
+from symad.numeric.targets.statements import indented
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, constant_value
+from symad.ops.elementwise.selection import Select
+from symad.ops.elementwise.undefined import Undefined
+
+ARRAY = """def _array(name, value, dtype, rank, shape):
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    if array.ndim != rank:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+    array = array.astype(dtype, copy=False)
+    return array if rank else array[()]
+"""
+
+CHECK = """def _check(name, array, shape):
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+"""
+
+
+def print_array_module(
+    graph: Graph, writer: ArrayWriter, needed: Sequence[sympy.Expr], report: list[PassReport] | None
+) -> tuple[str, tuple[str, ...]]:
+    """The entry point's name, and the source of the module: its header, each helper, and the rest.
+
+    Args:
+        graph: a graph after all graph passes.
+        writer: the writer of the module.
+        needed: the sizes that must not be negative, see `needed_sizes`.
+        report: a list to which each pass appends a line.
+    """
+    entry = writer.names.unique(graph.name)
+    program = writer.plans.program(graph, report)
+    writer.know(program)
+    inputs = [writer.symbols[symbol] for symbol in graph.inputs]
+    for value, name in zip(program.inputs, inputs, strict=True):
+        writer.named[value] = writer.stems[value] = name
+        writer.kinds[value] = writer.dtype
+    checking = _argument_lines(graph, writer, inputs, needed)
+    writer.sizes.clear()
+    body = block_lines(program.statements, writer)
+    results = _results(program.results, {*program.inputs}, writer)
+    sizes = sorted(writer.sizes & graph.dims, key=str)
+    known = ", ".join([*inputs, *(writer.symbols[s] for s in sizes)])
+    checked: list[str] = []
+    if inputs:
+        body.insert(0, f"{known} = _checked({', '.join(inputs)})")
+        told = '"""The arguments as arrays of the right shapes, and the dimensions that are read."""'
+        head = f"def _checked({', '.join(inputs)}):"
+        checked = [head, *indented([told, *checking, f"return {known}"]), "", ""]
+    helpers = (f"{source.rstrip()}\n\n\n" for source in writer.helpers.values())
+    made = writer.preliminaries()
+    lines = [
+        *([*made, "", ""] if made else []),
+        *checked,
+        *writer.decorators(graph),
+        f"def {entry}({', '.join(inputs)}):",
+        f'    """{summary(graph, inputs, writer.plans.roles.labels)}."""',
+        *indented(body),
+        f"    return {returned(graph.structure, results)}",
+    ]
+    header = "\n".join(module_header(graph, writer.imports)) + "\n"
+    return entry, (header, *helpers, "\n".join(lines) + "\n")
+
+
+def warnings_off(graph: Graph, writer: ArrayWriter) -> list[str]:
+    """The decorator that turns off NumPy's warnings where the values that cause them are not used."""
+    if holds(graph, Select) and any(isinstance(n.op, Select) and not _is_indicator(n) for n in graph.nodes):
+        return [f'@{writer.np}.errstate(all="ignore")  # of branches that are not taken']
+    if works_in_gaps(graph):
+        return [f'@{writer.np}.errstate(all="ignore")  # of elements between those that are read']
+    overflows = "_sigmoid" in writer.helpers  # exp overflows where the sigmoid is 0
+    return [f'@{writer.np}.errstate(over="ignore")'] if overflows else []
+
+
+def _is_indicator(node: Node) -> bool:
+    """Whether a node is 1 where a condition holds and 0 elsewhere."""
+    return [constant_value(a) for a in node.args[1:]] == [1, 0]
+
+
+def _results(results: Sequence[Expression], inputs: set[object], writer: ArrayWriter) -> list[str]:
+    """The texts of the results. Each owns its memory: views of arguments, constants and others are copied."""
+    returned_ones: set[Expression] = set()
+    texts = []
+    for result in results:
+        made, repeats = writer.owner(result)
+        text = writer.text(result).text
+        op = made.op if isinstance(made, Compute) else None
+        source = writer.made.get(result.value, result) if isinstance(result, Read) else result
+        number = isinstance(source, Compute) and isinstance(source.op, (Constant, Dimension))
+        if number and not isinstance(getattr(source.op, "value", None), bool):
+            texts.append(f"{writer.type_text}({text})")
+            continue
+        given = isinstance(op, ArrayConstant) or (isinstance(made, Read) and made.value in inputs)
+        shared = given or (bool(result.shape) and made in returned_ones)
+        returned_ones.add(made)
+        boxed = isinstance(source, Compute) and isinstance(source.op, (Select, Undefined)) and not result.shape
+        texts.append(f"{text}[()]" if boxed else f"{text}.copy()" if shared or repeats else text)
+    return texts
+
+
+def _argument_lines(
+    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
+) -> list[str]:
+    """The lines that convert the inputs, bind the dimension symbols and check the shapes."""
+    lines = []
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
+        declared, helper = one_line(format_shape(node.shape)), writer.helper("_array", ARRAY)
+        given = f'{str(symbol)!r}, {name}, {writer.type_text}, {len(node.shape)}, "{declared}"'
+        lines.append(f"{name} = {helper}({given})")
+    return lines + shape_checks(graph, writer, inputs, needed)
+
+
+def shape_checks(
+    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
+) -> list[str]:
+    """The lines that bind each dimension symbol and compare all shapes.
+
+    A symbol is bound by an axis of that length; a symbol without one, by a linear expression with it.
+    """
+    shapes = [node.shape for node in graph.input_nodes]
+    lines = [
+        f"{writer.symbols[b.symbol]} = {b.text(f'{inputs[b.argument]}.shape[{b.axis}]', writer)}"
+        for b in size_bindings(shapes, sorted(graph.dims, key=str))
+    ]
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
+        if node.shape:
+            checked = writer.helper("_check", CHECK)
+            lines.append(f"{checked}({str(symbol)!r}, {name}, {writer.dims(node.shape)})")
+    sizes = (*needed, *doubtful(node.shape for node in graph.nodes))
+    return lines + size_checks(sizes, writer.dim)

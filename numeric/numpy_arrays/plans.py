@@ -1,0 +1,105 @@
+"""The programs of array code: the nodes of a function or of a step, after all passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import sympy
+
+from symad.core.graph import Graph, Node, Op
+from symad.cost import schedule
+from symad.higher_order.scan import Scan
+from symad.numeric.numpy_arrays.index_only_values import only_indices
+from symad.numeric.passes.loop import Loop
+from symad.numeric.pipelines import PassReport, ProgramPass, run_program_passes
+from symad.numeric.program.expressions import Value
+from symad.numeric.program.program import Program
+from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
+from symad.ops.basic.sources import ArrayConstant
+
+Passes: TypeAlias = "Callable[[Plans, Sequence[Value | None]], tuple[ProgramPass, ...]]"
+"""The passes on the program of a block, whose results are written to given places."""
+
+
+@dataclass
+class Plans:
+    """Makes the programs of one module, and keeps what its text needs to know of their values.
+
+    Attributes:
+        passes: the passes on the program of a block.
+        roles: the names of values that variables of the user hold.
+        labels: the names of results by their roles.
+        nodes: the nodes of the values of all programs so far; other values are steps of these.
+        arguments: for a node's value the values of its arguments.
+        numbers: values, and ops of constants, that are read as row numbers only.
+        bounds: the largest values of dimensions that change from block to block.
+        depth: the number of loops and functions around the block that are executed many times.
+        nesting: the number of all loops and functions around it.
+    """
+
+    passes: Passes
+    roles: Roles = NO_ROLES
+    labels: Mapping[Node, str] = field(default_factory=dict)
+    nodes: dict[Value, Node] = field(default_factory=dict)
+    arguments: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
+    numbers: set[Value | Op] = field(default_factory=set)
+    bounds: Mapping[sympy.Symbol, int] = field(default_factory=dict)
+    depth: int = 0
+    nesting: int = 0
+
+    def program(self, graph: Graph, report: list[PassReport] | None = None) -> Program:
+        """The program of a graph after all graph passes."""
+        pairs = zip(graph.output_nodes, self.roles.labels, strict=False)
+        self.labels = {node: label for node, label in pairs if label and node.args}
+        given = {node: Value("", node.shape) for node in graph.input_nodes}
+        made = self._block(graph.output_nodes, given, [None] * len(graph.output_nodes), report)
+        return replace(made, inputs=tuple(given.values()))
+
+    def step(
+        self,
+        results: Sequence[Node],
+        given: Mapping[Node, Value],
+        places: Sequence[Value | None],
+        bounds: Mapping[sympy.Symbol, int] | None = None,
+        repeated: bool = True,
+    ) -> Program:
+        """The program of a step of a loop, or of a function; see `MakesBody`."""
+        with self._inside(results[0], self.bounds if bounds is None else bounds, repeated):
+            return self._block(results, given, places)
+
+    @contextmanager
+    def _inside(self, first: Node, bounds: Mapping[sympy.Symbol, int], repeated: bool) -> Iterator[None]:
+        around = self.roles, self.bounds
+        self.roles, self.bounds = self.roles.inside(first), bounds
+        self.depth, self.nesting = self.depth + repeated, self.nesting + 1
+        yield
+        self.depth, self.nesting = self.depth - repeated, self.nesting - 1
+        self.roles, self.bounds = around
+
+    def _block(
+        self,
+        outputs: Sequence[Node],
+        given: Mapping[Node, Value],
+        places: Sequence[Value | None],
+        report: list[PassReport] | None = None,
+    ) -> Program:
+        order = schedule(Graph((), tuple(outputs)))
+        block = block_of(order, outputs, given, stems=self.label)
+        self.nodes |= block.nodes
+        found = only_indices(order, outputs)
+        self.numbers |= {n.op if isinstance(n.op, ArrayConstant) else block.values[n] for n in found}
+        self.arguments |= {v: tuple(block.values[a] for a in n.args) for n, v in block.values.items() if n not in given}
+        passes = self.passes(self, places)
+        return run_program_passes(block.program, passes, report, check=False)
+
+    def label(self, node: Node) -> str:
+        """The name stem of a node that does not depend on the names of arguments; may be empty."""
+        label = self.labels.get(node) or self.roles.variable(node)
+        if label or not isinstance(node.op, (Scan, Loop)):
+            return label
+        return self.roles.of_loop(node.op) or stem_of(node, ())

@@ -1,0 +1,400 @@
+"""The writer of array modules for speed: the names, kinds and places of a program's values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from symad.core.dims import Dim, Shape
+from symad.core.graph import Graph, Node
+from symad.higher_order.scan import Scan
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.modules.names import Names
+from symad.numeric.numpy_arrays.plans import Plans
+from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
+from symad.numeric.passes.loop import Loop
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
+from symad.numeric.program.functions import Function
+from symad.numeric.program.loops import Blocks
+from symad.numeric.program.loops import Loop as LoopStatement
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Statement, assignments, every_statement
+from symad.numeric.program_passes.memory.allocation import is_fresh, is_long, is_view
+from symad.numeric.scheduling.roles import stem_of
+from symad.numeric.targets.constants import constant_text
+from symad.numeric.targets.dimensions import dimension
+from symad.numeric.targets.pasting import pasted, pasted_into
+from symad.numeric.targets.target import NUMPY, Level, MatrixProduct, NumPy, Text
+from symad.numeric.targets.writer import Writer
+from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
+from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.sparse.csr import IntArray, as_slice
+from symad.numeric.fusion.chains import Fused
+
+MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
+"""Names that modules import; values have other names."""
+
+
+@dataclass(frozen=True)
+class Fast(NumPy):
+    """NumPy, or a library with its interface, in text that is written for speed."""
+
+
+def fast_target(library: ArrayLibrary) -> Fast:
+    """The target of a library."""
+    np_ = library.prefix
+    return Fast(library.name, NUMPY.functions, f"{np_}.inf", f"{np_}.nan", np=np_)
+
+
+def part_of(expression: Expression) -> Index | None:
+    """The index of an expression that is a view, perhaps a reshaped one; None for others."""
+    reshaped = isinstance(expression, Compute) and isinstance(expression.op, Reshape)
+    shown = expression.args[0] if isinstance(expression, Compute) and reshaped else expression
+    return shown if isinstance(shown, Index) else None
+
+
+MIN_FREED_ELEMENTS = 2**14
+"""The smallest number of elements of an array that is freed as soon as it is not needed.
+
+To free arrays of 2**10 to 2**20 elements takes no time (bench_thresholds.py, "freed"); the number bounds how
+many lines of code free memory.
+"""
+
+PLAIN = re.compile(r"[A-Za-z_]\w*(\.T)?")
+"""A name, or a transposed one."""
+
+
+class ArrayWriter(Writer):
+    """Writes one module from its programs."""
+
+    reads_well = False
+    least_freed = MIN_FREED_ELEMENTS
+    """The smallest number of elements of an array that a statement frees."""
+
+    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str, plans: Plans) -> None:
+        """A writer for a library and a floating-point type."""
+        super().__init__(fast_target(library), dtype, Names())
+        self.library, self.plans = library, plans
+        self.imports = {f"import {library.module} as {library.prefix}"}
+        self.settings: list[str] = []
+        """Statements after the constants; the module executes them once."""
+        self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
+        """The names of inputs and dimensions."""
+        self.scores: dict[Any, int] = {}
+        """The numbers of the module's score functions of attention."""
+        self.serial = 0
+        """The number of names given to values so far."""
+        self.numbered: dict[str, int] = {}
+        """For each name that a statement assigns, its number."""
+        self.stems: dict[Value, str] = {}
+        """The name stems of named values."""
+        self.kinds: dict[Value, str] = {}
+        """The types of values, where they are known."""
+        self.memory: dict[Value, tuple[Expression, bool]] = {}
+        """For a view, the array that it shows, and whether it repeats elements."""
+        self.whole: set[str] = set()
+        """The names of the rows that a loop's step writes to; they are contiguous."""
+        self.fixed: dict[str, str] = {}
+        """For a matrix that no step of the loops around changes, the name of its transpose, once it has one."""
+        self.before: list[str] = []
+        """Statements that must precede the statement of the expression being written."""
+        self.functions: dict[Value, tuple[str, Function]] = {}
+        """The functions that have been written, with their names."""
+        self.rows: list[str] = []
+        """Names that loops assigned to arrays and views; they are set to None when memory is freed."""
+        self.inner: list[tuple[str, Shape]] = []
+        """The names that the body being written assigns, with the shapes of their values."""
+        self.views: list[str] = []
+        """The names of views that several operations write to."""
+        self.depth = self.nesting = 0
+        self.bounds: Mapping[sympy.Symbol, int] = {}
+        self.at: Value | None = None
+        """The value that is being written, and the one that it overwrites."""
+        self.over: Value | None = None
+
+    def know(self, program: Program) -> None:
+        """Note who reads and overwrites the values of a program, and which of them are places of others.
+
+        A place is an array, or a view of one, that another value is written to.
+        """
+        every = list(every_statement(program.statements))
+        made = [one for statement in every for one in assignments(statement)]
+        read = Counter(v for s in every for e in s.expressions for v in {*values_read(e)})
+        read.update(v for result in program.results for v in values_read(result))
+        self.made = {one.value: one.expression for one in made}
+        self.reads = read
+        self.later = {one.over: one.value for one in made if one.over is not None}
+        self.earlier = {value: over for over, value in self.later.items()}
+        self.rooms = {one.value for one in made if part_of(one.expression) is not None}
+        for statement in every:
+            self.rooms |= self._given_places(statement)
+        self.copied_to = {one.over for one in made if not parts(one.expression)}
+        self.used_again = {
+            one.over
+            for one in made
+            if one.value in self.later or read[one.value] > (one.over in self.copied_to)
+        }
+        """The places that are written again or read afterwards."""
+        pairs = [(one.value, one.expression) for one in made if isinstance(one.expression, Read)]
+        self.filled = {e.value: v for v, e in pairs if v in self.plans.nodes and isinstance(e, Read)}
+        """For an array that is filled part by part, the value that it becomes."""
+
+    def _given_places(self, statement: Statement) -> set[Value]:
+        rows = statement.rows if isinstance(statement, LoopStatement) else ()
+        filled = {row.value for row in rows if row.filled}
+        blocks = statement.parts if isinstance(statement, Blocks) else ()
+        return filled | {part.value for part in blocks if part.value not in self.plans.nodes}
+
+    def preliminaries(self) -> list[str]:
+        """The lines before the function: the constants, and statements that prepare them."""
+        return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
+
+    def decorators(self, graph: Graph) -> list[str]:
+        """The decorators of the module's function."""
+        from symad.numeric.numpy_arrays.array_module import warnings_off
+
+        return warnings_off(graph, self)
+
+    # ---- sizes, constants and helpers ------------------------------------------------------------
+
+    def dim_name(self, symbol: sympy.Symbol) -> str:
+        """The name of a dimension, which counts as read from now on."""
+        self.sizes.add(symbol)
+        return self.symbols[symbol]
+
+    def atom(self, dim: Dim) -> str:
+        """A dimension as an operand of an expression."""
+        return dimension(dim, self).inside(Level.ATOM)
+
+    def dims(self, shape: Shape) -> str:
+        """A shape as a tuple display."""
+        items = [self.dim(d) for d in shape]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+    @property
+    def type_text(self) -> str:
+        """The element type, as the library spells it."""
+        return self.library.type_text(self.dtype)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element of the module's arrays."""
+        return np.dtype(self.dtype).itemsize
+
+    def float_type(self) -> str:
+        """The dtype argument. It is always given, since entries may be Python's numbers."""
+        return f", {self.type_text}"
+
+    def helper(self, function: Callable[..., Any] | str, source: str = "") -> str:
+        """The name of a helper: a function of symad, or one with this name and source."""
+        if isinstance(function, str):
+            self.helpers[function] = source
+            return function
+        found = pasted_into(self.module, self.pasted, pasted(function, np=self.np))
+        self.imports.update(line for line in found.imports if line != Writer.library)
+        self.helpers.update(found.functions)
+        return found.functions[-1][0]
+
+    def constant(self, array: np.ndarray) -> str:
+        """The name of a constant array of the module."""
+        own = array.dtype.kind == "f" or array.dtype.name == self.dtype
+        kind = self.type_text if own else "bool" if array.dtype.kind == "b" else f"{self.np}.{array.dtype.name}"
+        return self.shared(constant_text(array, kind, self), "constant")
+
+    # ---- names -----------------------------------------------------------------------------------
+
+    def fresh(self, stem: str = "") -> str:
+        """A fresh name after the name stem; v with a number if the stem is empty."""
+        self.serial += 1
+        name = self.names.unique(stem) if stem else self._numbered("v")
+        self.numbered[name] = self.serial
+        return name
+
+    def value_name(self, stem: str = "v") -> str:
+        """A fresh name that ends with a number."""
+        self.serial += 1
+        name = self._numbered(stem)
+        self.numbered[name] = self.serial
+        return name
+
+    def _numbered(self, stem: str) -> str:
+        while (name := f"{stem}{self.serial}") in self.names.taken:
+            self.serial += 1
+        return name
+
+    def name_for(self, value: Value) -> str:
+        """A fresh name for a value; a view of the same shape keeps the stem of its array."""
+        stem = self.stem(self.filled.get(value, value))
+        name = self.named[value] = self.fresh(stem)
+        node = self.plans.nodes.get(value)
+        if not stem and node is not None and is_view(node) and node.shape == node.args[0].shape:
+            stem = self.stems.get(self.plans.arguments[value][0], "")
+        self.stems[value] = stem
+        self.inner.append((name, value.shape))
+        return name
+
+    def keep_name(self, value: Value, over: Value) -> str:
+        """The name of the value that another one overwrites, from now on of that one too."""
+        self.stems[value] = self.stems.get(over, "")
+        name = self.named[value] = self.named[over]
+        return name
+
+    def copied(self, value: Value, place: Value, text: str) -> str:
+        """The statement that copies an array to the place of a value."""
+        name = self.keep_name(value, place)
+        return f"{name}{'' if name.endswith(']') else '[...]'} = {text}"
+
+    def stem(self, value: Value) -> str:
+        """The name stem of a value; one that is overwritten has the stem of the last value in its memory."""
+        end, node = value, self.plans.nodes.get(value)
+        if node is None or not isinstance(node.op, (Scan, Loop)):
+            while self.reads[end] == 1 and (heir := self.later.get(end)) is not None:
+                end = heir
+        if end is not value and (node := self.plans.nodes.get(end)) is not None:
+            return end.stem or stem_of(node, ("",) * len(node.args))
+        node = self.plans.nodes.get(value)
+        if value.stem or node is None or value not in self.plans.arguments:
+            return value.stem
+        return stem_of(node, tuple(self.stems.get(a, "") for a in self.plans.arguments[value]))
+
+    def result_names(self, numbers: Sequence[int], computed: Mapping[int, Value]) -> list[str]:
+        """Fresh names for the results of a statement by their numbers; ``_`` for those that are not read."""
+        return [self.name_for(computed[k]) if k in computed else "_" for k in numbers]
+
+    # ---- what values are -------------------------------------------------------------------------
+
+    def note(self, value: Value, expression: Expression, over: Value | None = None) -> None:
+        """Note the type of a value, and the array that it shows."""
+        self.kinds[value] = self.kind(expression) if over is None else self.dtype
+        if over is not None:
+            self.memory[value] = Read(over), False
+        elif isinstance(expression, (Read, Index)):
+            self.memory[value] = (expression if isinstance(expression, Read) else expression.array), False
+        elif isinstance(expression, Compute) and is_view(expression):
+            self.memory[value] = expression.args[0], isinstance(expression.op, Broadcast)
+
+    def kind(self, expression: Expression) -> str:
+        """The type of an expression's array, if it is known."""
+        if isinstance(expression, Read):
+            return self.kinds.get(expression.value, "")
+        if isinstance(expression, Index):
+            return self.kind(expression.array)
+        assert isinstance(expression, Compute)
+        op = expression.op
+        if isinstance(op, ArrayConstant):
+            whole = op.array.dtype.kind in "iu" and op in self.plans.numbers
+            return "bool" if op.array.dtype.kind == "b" else "int64" if whole else self.dtype
+        if isinstance(op, Fused):
+            op = op.body.output_nodes[op.index].op
+            return "bool" if isinstance(op, (Condition, Logic)) else self.dtype
+        if isinstance(op, (Condition, Logic)):
+            return "bool"
+        if is_view(expression):
+            return self.kind(expression.args[0])
+        return self.dtype if isinstance(op, Constant) or is_fresh(expression) else ""
+
+    def owner(self, expression: Expression) -> tuple[Expression, bool]:
+        """The expression that allocates the array, and whether views of it repeat elements."""
+        repeats = False
+        while True:
+            if isinstance(expression, Index):
+                expression = expression.array
+            elif isinstance(expression, Read) and expression.value in self.memory:
+                expression, again = self.memory[expression.value]
+                repeats = repeats or again
+            elif isinstance(expression, Compute) and is_view(expression):
+                repeats = repeats or isinstance(expression.op, Broadcast)
+                expression = expression.args[0]
+            else:
+                return expression, repeats
+
+    def is_worth_freeing(self, shape: Shape) -> bool:
+        """Whether an array of this shape is so large that a statement frees it."""
+        return is_long(shape, self.least_freed)
+
+    # ---- expressions -----------------------------------------------------------------------------
+
+    def operand(self, expression: Expression) -> str:
+        """An expression as an operand: a name, a number, or text in parentheses."""
+        return self.text(expression).inside(Level.ATOM)
+
+    def typed(self, expression: Expression) -> str:
+        """An operand of a function, whose body may broadcast it or divide by it; numbers have the dtype."""
+        text = self.operand(expression)
+        number = isinstance(expression, Compute) and isinstance(expression.op, (Constant, Dimension))
+        return f"{self.type_text}({text})" if number else text
+
+    def index_of(self, places: NDArray[np.int64], several: bool) -> str:
+        """The index of some places: a slice or a position if evenly spaced, else an index array."""
+        where = as_slice(places)
+        if not isinstance(where, slice):
+            return self.constant(places)
+        if where.stop - where.start == 1 and not several:
+            return str(where.start)
+        step = f":{where.step}" if where.step != 1 else ""
+        return f"{where.start or ''}:{where.stop}{step}"
+
+    def taken_line(self, values: str, index: IntArray, entries: str) -> str:
+        """The statement that gathers entries from an array.
+
+        All positions are in range, so that ``mode="wrap"`` changes none. In the default mode, NumPy would
+        write to a buffer first.
+        """
+        return f'{values}.take({self.constant(index)}, out={entries}, mode="wrap")'
+
+    def index_text(self, expression: Index) -> Text:
+        """``array[places]``; the array itself if the index shows all of it."""
+        whole = self.places(expression) == [":"]
+        return self.text(expression.array) if whole else super().index_text(expression)
+
+    def turned(self, matrix: str) -> str:
+        """The transpose; if no loop changes the matrix, it is copied to contiguous memory before the loops."""
+        if matrix not in self.fixed:
+            return f"{matrix}.T"
+        if not self.fixed[matrix]:
+            stem = next((self.stems[v] for v, n in self.named.items() if n == matrix and self.stems.get(v)), "")
+            self.fixed[matrix] = self.fresh(f"{stem}_T" if stem else "")
+        return self.fixed[matrix]
+
+    def sum_over(self, node: Compute, arg: Text, axes: tuple[int, ...]) -> Text | MatrixProduct:
+        """See `Writer.sum_over`; a product with a vector of ones where that is faster."""
+        return sum_as_product(node.args[0], arg, axes, self) or super().sum_over(node, arg, axes)
+
+    def number(self, text: str, made: Expression | None = None) -> str:
+        """The text of a number that is combined with arrays.
+
+        In loops, a constant is an array of the module: to convert a Python number takes NumPy as long as
+        to add a thousand elements.
+        """
+        if not self.depth or (made is not None and values_read(made)) or (made is not None and not _is_constant(made)):
+            return text
+        return self.shared(f"{self.np}.array({text}, dtype={self.type_text})", "constant")
+
+    # ---- products, which compiled code computes by a function of its own -------------------------
+
+    def product_text(self, product: MatrixProduct) -> str:
+        """A matrix product as an expression."""
+        return product.text().text
+
+    def multiplication(self) -> str:
+        """The name of the function that multiplies matrices."""
+        return f"{self.np}.matmul"
+
+    def product_into(self, product: MatrixProduct, place: str) -> str:
+        """The statement that writes the product of two named matrices into an array."""
+        return f"{self.multiplication()}({product.left}, {product.right}, {place})"
+
+
+def _is_constant(number: Expression) -> bool:
+    """Whether a number is computed from constants alone."""
+    if not isinstance(number, Compute):
+        return False
+    return isinstance(number.op, Constant) or (bool(number.args) and all(map(_is_constant, number.args)))
