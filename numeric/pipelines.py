@@ -29,6 +29,7 @@ from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.block_loop import RowBlocks
+from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.blocked_chains import in_chains
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
 from symad.numeric.passes.loop import Loop
@@ -163,6 +164,7 @@ BLOCK_GRAPH = (
     GraphPass("factors", gather_factors, "contract", "the numbers and signs in a product are one factor"),
     GraphPass("masks", drop_masks, "", "no mask is applied to elements that are zero already"),
     GraphPass("row blocks", in_row_blocks, "contract", "arrays of pairs are computed in blocks of rows"),
+    GraphPass("batches", in_batches, "contract", "batches are computed in blocks of rows that fit the cache"),
     GraphPass("sparse results", lay_out_sparse, "", "the parts of sparse matrices are spans of memory"),
     GraphPass("overlays", overlay_pads, "", "overlapping terms of a sum are added in place, without padding"),
 )

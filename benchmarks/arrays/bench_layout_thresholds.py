@@ -243,6 +243,12 @@ STRETCH = ("passes.memory_layout.memory_spans.MAX_STRETCH",)
 CASES = {
     "stretch": Case(STRETCH, (1, 2, 3, 4, 6, 10, 30, 100), stretched, 100.0, 1.0),
     "stretch of entries": Case(STRETCH, (1, 2, 3, 4, 6, 10, 30, 100), stretched_entries, 100.0, 1.0),
+    "functions along a batch": Case(
+        ("passes.blocking.batches.MIN_FUNCTIONS",), (1, 2, 3, 4, 6, 8), along_batch
+    ),
+    "functions along a batch of numbers": Case(
+        ("passes.blocking.batches.MIN_FUNCTIONS",), (1, 2, 3), along_numbers
+    ),
     "stored pairs": Case(
         ("passes.blocking.row_blocks.MIN_LARGE_PER_STORED",), (1, 2, 3, 4, 6, 8), stored
     ),

@@ -226,7 +226,8 @@ CASES = {
         [2**k for k in range(13, 21)], block_of_pairs, None, 2**17,
     ),
     "chains": Case(
-        ("passes.blocking.blocked_chains.MIN_ELEMENTS",), [2**k for k in range(13, 23)], chain,
+        ("passes.blocking.blocked_chains.MIN_ELEMENTS", "passes.blocking.batches.MIN_ELEMENTS"),
+        [2**k for k in range(13, 23)], chain,
     ),
     "block of a chain": Case(
         ("program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS",), [2**k for k in range(11, 20)],
@@ -260,7 +261,7 @@ CASES = {
     "gram in C": Case(("passes.algebra.syrk_products.MIN_TERMS",), [64, 256, 512, 1024], gram, 0, NEVER, "c"),
     "rows": Case(("passes.blocking.blocked_chains.MIN_ROWS",), [2, 4, 8, 16, 64], rows),
     "growth": Case(("passes.blocking.row_blocks.MIN_GROWTH",), [1, 2, 4, 8, 16], wide_pairs, 1),
-    "freed": Case(("numpy_arrays.owners.MIN_FREED_ELEMENTS",), [2**k for k in range(10, 21, 2)], freed),
+    "freed": Case(("numpy_arrays.lower.MIN_FREED_ELEMENTS",), [2**k for k in range(10, 21, 2)], freed),
     "gates": Case(("passes.loops.feature_major.MIN_PIECES",), [1, 2, 3, 4], pieces),
     "columns": Case(
         ("passes.algebra.syrk_products.MAX_NARROW",), [2, 4, 8, 16, 32, 64, 128], columns, 0, NEVER

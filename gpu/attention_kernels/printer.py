@@ -48,11 +48,12 @@ from symad.gpu.attention_kernels.tile_shapes import (
 )
 from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.pairs.attention_printer import numbers_of, tuple_text
 from symad.numeric.numpy_arrays.pairs.formulas import FormulaText
 from symad.numeric.pairs.scores import LOOPS, score_of
+from symad.numeric.targets.statements import Lines
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import constant_value
 
@@ -122,20 +123,20 @@ def padded(node: Node, dtype: str) -> tuple[int, int]:
     return -(-d // per) * per, -(-d_v // per) * per
 
 
-def attention_lines(op: AttentionOp, node: Node, printer: CuPyPrinting) -> list[str]:
+def attention_lines(op: AttentionOp, node: Node, printer: CuPyWriter) -> Lines:
     """The statements that compute all results of an attention op."""
     if has_kernels(op, node, printer.dtype):
         return _Writer(op, node, printer).lines()
     stands_for = definition_of(node)  # bodies of scans are not entered by the pass that writes definitions
-    lines: list[str]
-    lines, printer.text[node] = printer.in_place_of(stands_for)
+    printer.texts[node] = printer.defined_by(stands_for, node)
+    lines, printer.before = printer.before, []
     return lines
 
 
 class _Writer:
     """Writes one attention op into a module."""
 
-    def __init__(self, op: AttentionOp, node: Node, printer: CuPyPrinting) -> None:
+    def __init__(self, op: AttentionOp, node: Node, printer: CuPyWriter) -> None:
         self.op, self.node, self.printer = op, node, printer
         self.real = "double" if printer.dtype == "float64" else "float"
         self.np_real = f"cp.{printer.accumulator}"
@@ -187,7 +188,7 @@ class _Writer:
         bars = printer.helper(*kind)
         helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
         parameters = [r for r in op.real[3:] if r in printer.computed]
-        sums = printer.own_name() if parameters else "_"
+        sums = printer.fresh() if parameters else "_"
         lines = [f"{names}, {sums} = {helper}({common}, {counts}, {bars})"]
         for r in parameters:
             result = printer.computed[r]
@@ -195,7 +196,7 @@ class _Writer:
             if as_given:
                 printer.kernels.types[result] = printer.accumulator
             dtype = self.np_real if as_given else printer.type_text
-            lines.append(f"{printer.text[result]} = {self.parameter_bar(r - 3, sums, groups, dtype)}")
+            lines.append(f"{printer.texts[result]} = {self.parameter_bar(r - 3, sums, groups, dtype)}")
         return lines
 
     def _point(self) -> list[str]:

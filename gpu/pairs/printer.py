@@ -16,7 +16,7 @@ from symad.gpu.device_formulas import Device
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
 from symad.gpu.pairs.products import ROWS, has_products, payload_columns, products_bytes, products_source
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
 from symad.numeric.pairs.pair_functions import PairFunction
@@ -145,7 +145,7 @@ def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, s
     return function, chosen, pair_text(function, chosen, op.reduce, Device(real, current().fast))
 
 
-def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
+def pair_lines(op: PairOp, node: Node, printer: CuPyWriter) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
     at = op.inner
     args = ["None" if k in unread(op) else printer.array_text(a) for k, a in enumerate(node.args)]
@@ -174,7 +174,7 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyPrinting) -> list[str]:
 
 
 def _products_lines(
-    function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyPrinting
+    function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyWriter
 ) -> list[str]:
     """The entry of a plan with the tensor-core kernel; empty if the option is off or no kernel fits."""
     kind = current().pair_products
@@ -191,7 +191,7 @@ def _products_lines(
     ]
 
 
-def plan_constant(op: PairOp, node: Node, printer: CuPyPrinting) -> str:
+def plan_constant(op: PairOp, node: Node, printer: CuPyWriter) -> str:
     """The name of the module's constant with the kernels of one function."""
     columns = node.args[2].shape[1]
     key = (op.formula, op.parameters, node.args[0].shape[1], columns, op.reduce)

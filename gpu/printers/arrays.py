@@ -13,16 +13,14 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import LoweringError
-from symad.gpu.cupy_library import CuPy
 from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.passes.shared_products import Copied
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
 from symad.higher_order.affine_scan import AffineScan
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.program.expressions import Interval
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.shaping import Broadcast
@@ -68,33 +66,33 @@ BESSEL: dict[type[sympy.Basic], dict[int, str]] = {
 
 
 @emit.dispatch
-def fused_emit(op: Fused, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    """The call of the group's kernel; `CuPyPrinting.statement` unpacks several results."""
+def fused_emit(op: Fused, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+    """The call of the group's kernel; `CuPyWriter.statement` unpacks several results."""
     types = [printer.kernels.type_of(a) for a in node.args]
     return f"{printer.kernels.elementwise(op.body, types)}({', '.join(printer.on_device(node))})"
 
 
 @emit.dispatch
-def fused_sum_emit(op: FusedSum, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def fused_sum_emit(op: FusedSum, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     types = [printer.kernels.type_of(a) for a in node.args]
     name = printer.kernels.sum(op.body, types)
     return f"{name}({', '.join(printer.on_device(node))}, axis={op.axes})"
 
 
 @emit.dispatch
-def sum_then_emit(op: SumThen, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def sum_then_emit(op: SumThen, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     types = [printer.kernels.type_of(a) for a in node.args]
     name = printer.kernels.sum(op.body, types, op.then)
     return f"{name}({', '.join(printer.on_device(node))}, axis=None)"
 
 
 @emit.dispatch
-def dimension_cupy(op: Dimension, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    return str(printer.dim(op.expression))
+def dimension_cupy(op: Dimension, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+    return str(printer.atom(op.expression))
 
 
 @emit.dispatch
-def mul_cupy(op: Mul, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def mul_cupy(op: Mul, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
     top = "*".join(over) if over else "1"
@@ -104,12 +102,12 @@ def mul_cupy(op: Mul, library: CuPy, node: Node, args: Texts, printer: CuPyPrint
 
 
 @emit.dispatch
-def pow_cupy(op: Pow, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def pow_cupy(op: Pow, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     return f"{args[0]}**{args[1]}"
 
 
 @emit.dispatch
-def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def apply_cupy(op: Apply, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     """A function that only cupyx.scipy.special has; its arguments must be arrays of one dtype."""
     if op.head in WHOLE_HEADS:  # functions of integers, which are not computed in kernels
         name = f"cp.{WHOLE_HEADS[op.head]}"
@@ -135,7 +133,7 @@ def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: CuPyP
 
 
 @emit.dispatch
-def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def broadcast_cupy(op: Broadcast, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     (arg,) = node.args
     if not arg.shape and arg in on_host(topological([arg])):
         return f"cp.full({printer.dims(op.shape)}, {args[0]}, dtype={printer.type_of(node)})"
@@ -147,43 +145,43 @@ def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printe
 
 
 @emit.dispatch
-def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def take_cupy(op: Take, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
     parts = [
-        printer.writer.interval(Interval(start, count, step), dim) for start, count, step, dim in rows
+        printer.interval(Interval(start, count, step), dim) for start, count, step, dim in rows
     ]
     for k in op.dropped:
-        parts[k] = printer.dim(op.start[k])
+        parts[k] = printer.atom(op.start[k])
     while parts[-1] == ":":
         parts.pop()
     return f"{args[0]}[{', '.join(parts)}]"
 
 
 @emit.dispatch
-def copied_cupy(op: Copied, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def copied_cupy(op: Copied, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     return f"cp.ascontiguousarray({args[0]})"
 
 
 @emit.dispatch
-def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    text = f"cp.arange({printer.dim(op.size)}, dtype={printer.type_of(node)})"
+def iota_cupy(op: Iota, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+    text = f"cp.arange({printer.atom(op.size)}, dtype={printer.type_of(node)})"
     known = isinstance(op.size, int) and op.size <= MAX_EXACT
-    return str(printer.constant_text(text)) if known else text
+    return printer.shared(text, "constant") if known else text
 
 
 @emit.dispatch
 def array_constant_cupy(
-    op: ArrayConstant, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
+    op: ArrayConstant, node: Node, args: Texts, printer: CuPyWriter
 ) -> Text:
     array = op.array
     if array.dtype.kind in "iu":
         array = array.astype(np.int64 if printer.kernels.type_of(node) == "int64" else np.float64)
-    made: str = printer.constant_array(array, printer.type_of(node))
+    made: str = printer.constant(array, printer.type_of(node))
     return made
 
 
 @emit.dispatch
-def select_cupy(op: Select, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def select_cupy(op: Select, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     """Selections of integers; all others are in kernels."""
     text = f"cp.where({', '.join(args)})"
     numbers = all(not a.shape and a in printer.host for a in node.args[1:])
@@ -191,14 +189,14 @@ def select_cupy(op: Select, library: CuPy, node: Node, args: Texts, printer: CuP
 
 
 @emit.dispatch
-def affine_scan_cupy(op: AffineScan, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def affine_scan_cupy(op: AffineScan, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     product_helper(printer)
     return f"{printer.helper('_affine_scan', '')}({', '.join(args)}, {op.matrices}, {op.backward})"
 
 
 @emit.dispatch
 def matrix_power_cupy(
-    op: MatrixPower, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
+    op: MatrixPower, node: Node, args: Texts, printer: CuPyWriter
 ) -> Text:
     known = node.args[1] in on_host(topological([node.args[1]]))
     exponent = args[1] if known else f"{args[1]}.item()"

@@ -14,12 +14,10 @@ from symad.core.dims import Dim
 from symad.core.graph import Node
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
-from symad.gpu.cupy_library import CuPy
 from symad.gpu.passes.known_rows import fits
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.settings import current
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
@@ -107,7 +105,7 @@ ATOMIC = '''def _scatter_add_atomic(rows, updates, size):
 '''
 
 
-def report_helpers(printer: CuPyPrinting) -> None:
+def report_helpers(printer: CuPyWriter) -> None:
     """Add the helpers that read the flag, and the words for all sites, which are known by now."""
     printer.imports |= {"import atexit", "import numpy as np", "from functools import lru_cache"}
     printer.helpers["_SITES"] = "_SITES = (\n" + "".join(f"    {site!r},\n" for site in printer.sites) + ")\n"
@@ -115,7 +113,7 @@ def report_helpers(printer: CuPyPrinting) -> None:
         printer.helpers[name] = text
 
 
-def segment_sum(printer: CuPyPrinting) -> str:
+def segment_sum(printer: CuPyWriter) -> str:
     """The helper that sums segments, with the text of its kernel."""
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
@@ -131,7 +129,7 @@ def rows_of(
     lengths: tuple[Dim, ...],
     from_end: bool,
     places: list[str],
-    printer: CuPyPrinting,
+    printer: CuPyWriter,
     error: type[Exception] = IndexError,
 ) -> str:
     """The row-major positions of some indices in axes of these lengths, checked if needed, by one kernel.
@@ -144,23 +142,23 @@ def rows_of(
     if len(indices) == 1 and not any(checked) and kinds == ["int64"]:
         return texts[0]
     kernel = _kernel(kinds, checked, from_end, printer)
-    dims = [printer.dim(length) for length in lengths]
+    dims = [printer.atom(length) for length in lengths]
     if not any(checked):
         return f"{kernel}({', '.join([*texts, *dims])})"
     helper, flag = printer.helper("_checked", CHECKED), printer.flag_name()
     known = printer.rows_known.get((kernel, *texts, *dims))
-    if known is not None and known[0] is printer.text:
+    if known is not None and known[0] is printer.texts:
         return str(known[1])
     site = len(printer.sites) + 1
     printer.sites += [(error.__name__, from_end, place) for place in places]
     name = printer.value_name()
     call = f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
     printer.before.append(f"{name} = {call}")
-    printer.rows_known[(kernel, *texts, *dims)] = printer.text, name
+    printer.rows_known[(kernel, *texts, *dims)] = printer.texts, name
     return str(name)
 
 
-def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPyPrinting) -> str:
+def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPyWriter) -> str:
     """The elementwise kernel of `rows_of`."""
     lines, position = [], ""
     for k, (kind, check) in enumerate(zip(kinds, checked, strict=True)):
@@ -186,31 +184,31 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPy
     return str(printer.kernels.named("ElementwiseKernel", parts))
 
 
-def _as_typed(text: str, node: Node, printer: CuPyPrinting) -> str:
+def _as_typed(text: str, node: Node, printer: CuPyWriter) -> str:
     """Integers, converted to the program's type if nothing reads them as integers."""
     return text if printer.kernels.type_of(node) == "int64" else f"{text}.astype({printer.type_text})"
 
 
 @emit.dispatch
-def positions_cupy(op: Positions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def positions_cupy(op: Positions, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     places = [f"axis {axis} of {op.what}" for axis in op.axes]
     return _as_typed(rows_of(node.args, op.shape, op.from_end, places, printer), node, printer)
 
 
-def _row_numbers(indices: Node, length: Dim, printer: CuPyPrinting) -> str:
+def _row_numbers(indices: Node, length: Dim, printer: CuPyWriter) -> str:
     return rows_of((indices,), (length,), False, ["the axis that is looked up"], printer)
 
 
 @emit.dispatch
-def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def gather_cupy(op: Gather, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     table, indices = node.args
     rows = _row_numbers(indices, table.shape[0], printer)
     return f"{args[0]}[{rows}]"
 
 
 @emit.dispatch
-def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
-    rows, count = _row_numbers(node.args[0], op.size, printer), printer.dim(op.size)
+def scatter_add_cupy(op: ScatterAdd, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+    rows, count = _row_numbers(node.args[0], op.size, printer), printer.atom(op.size)
     if current().atomics:
         helper = printer.helper("_scatter_add_atomic", ATOMIC)
     else:
@@ -222,7 +220,7 @@ def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, pri
 
 @emit.dispatch
 def sorting_positions_cupy(
-    op: SortingPositions, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
+    op: SortingPositions, node: Node, args: Texts, printer: CuPyWriter
 ) -> Text:
     """CuPy's sort is stable (cupy/_sorting/sort.py, line 94 of 13.6.0 and 14.2.0) and has no bfloat16."""
     wide = f"{args[0]}.astype(cp.float32)" if printer.dtype == "bfloat16" else args[0]

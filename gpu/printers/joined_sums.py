@@ -8,8 +8,9 @@ from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
 from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
+from symad.numeric.targets.statements import Lines
 
 MAX_TOGETHER = 24
 """The most arrays of one launch; a kernel has 4096 bytes of parameters.
@@ -51,7 +52,7 @@ def sums_source(dtype: str) -> str:
     return head + kernel_text("prims.h") + middle + kernel_text("sums.cu")
 
 
-def sums_lines(op: Sums, node: Node, printer: CuPyPrinting) -> list[str]:
+def sums_lines(op: Sums, node: Node, printer: CuPyWriter) -> Lines:
     """The statements that compute all sums, with a limited number in one launch."""
     source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
@@ -69,6 +70,6 @@ def sums_lines(op: Sums, node: Node, printer: CuPyPrinting) -> list[str]:
     return lines
 
 
-def _typed(arg: Node, printer: CuPyPrinting) -> str:
+def _typed(arg: Node, printer: CuPyWriter) -> str:
     text = printer.array_text(arg)
     return text if printer.kernels.type_of(arg) == printer.dtype else f"{text}.astype({printer.type_text})"

@@ -6,10 +6,8 @@ See cupy/_core/_routines_manipulation.pyx of 14.2.0, lines 745-775.
 from __future__ import annotations
 
 from symad.core.graph import Node
-from symad.gpu.cupy_library import CuPy
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.printing import CuPyPrinting
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.ops.arrays.stacking import Concatenate, Stack
 
 MAX_ARRAYS = 16
@@ -30,7 +28,7 @@ JOINED = '''def _joined(kernel, arrays, axis, new=False, out=None):
 '''
 
 
-def _kernel(kinds: list[str], printer: CuPyPrinting) -> str:
+def _kernel(kinds: list[str], printer: CuPyWriter) -> str:
     """The elementwise kernel that copies; element i of the result is (row, at, rest)."""
     count = len(kinds)
     lines = [
@@ -49,7 +47,7 @@ def _kernel(kinds: list[str], printer: CuPyPrinting) -> str:
     return str(printer.kernels.named("ElementwiseKernel", parts))
 
 
-def joined(node: Node, args: Texts, axis: int, new: bool, printer: CuPyPrinting) -> str:
+def joined(node: Node, args: Texts, axis: int, new: bool, printer: CuPyWriter) -> str:
     """The call for one node."""
     kinds = [printer.kernels.type_of(arg) for arg in node.args]
     printer.imports.add("import math")
@@ -58,20 +56,20 @@ def joined(node: Node, args: Texts, axis: int, new: bool, printer: CuPyPrinting)
     return f"{helper}({_kernel(kinds, printer)}, [{', '.join(args)}], {axis}{tail}{_out(node, printer)})"
 
 
-def _out(node: Node, printer: CuPyPrinting) -> str:
+def _out(node: Node, printer: CuPyWriter) -> str:
     """The argument with the place of the joined array, if it has one."""
     return f", out={printer.slots[node]}" if node in printer.slots else ""
 
 
 @emit.dispatch
-def concatenate_cupy(op: Concatenate, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def concatenate_cupy(op: Concatenate, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     if len(args) > MAX_ARRAYS or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
         return f"cp.concatenate([{', '.join(args)}], axis={op.axis}{_out(node, printer)})"
     return joined(node, args, op.axis, False, printer)
 
 
 @emit.dispatch
-def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def stack_cupy(op: Stack, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     if not node.args[0].shape:
         args = tuple(f"cp.asarray({a}, dtype={printer.type_of(node)})" for a in args)
     if len(args) > MAX_ARRAYS or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:

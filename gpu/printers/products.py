@@ -12,12 +12,11 @@ from string import Template
 from symad.core.graph import Node
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
-from symad.gpu.cupy_library import CuPy, real_type
+from symad.gpu.cupy_library import real_type
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.gpu.settings import current
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.basic.contraction import Einsum
 
 OPERAND = '''def _operand(x):
@@ -84,14 +83,14 @@ TYPES = {
 
 
 @emit.dispatch
-def einsum_cupy(op: Einsum, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def einsum_cupy(op: Einsum, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     """Products with a sum by cuBLAS; other products and sums of one array as for NumPy."""
     if len(args) == 2 and set(op.inputs[0]) & set(op.inputs[1]) - set(op.output):
         return _by_cublas(op, args, printer)
-    return str(printer.writer.expression(node))
+    return str(printer.by_rule(node))
 
 
-def _by_cublas(op: Einsum, args: Texts, printer: CuPyPrinting) -> str:
+def _by_cublas(op: Einsum, args: Texts, printer: CuPyWriter) -> str:
     """The call; each label must be in both operands or in the result (`symad.gpu.passes.contractions`)."""
     (left, right), (a, b) = op.inputs, args
     own = [label for label in op.output if (label in left) != (label in right)]
@@ -111,7 +110,7 @@ def _by_cublas(op: Einsum, args: Texts, printer: CuPyPrinting) -> str:
     return f"{product_helper(printer)}({', '.join(parts)})"
 
 
-def product_helper(printer: CuPyPrinting) -> str:
+def product_helper(printer: CuPyWriter) -> str:
     """The name of the helper that calls cuBLAS, or of the kernel that replaces it in recorded graphs."""
     if current().capture:
         return _own_product_helper(printer)
@@ -133,7 +132,7 @@ def product_source(dtype: str) -> str:
     return f"{head}{tiles}typedef {ELEMENT[dtype]} E;\n{kernel_text('matrix_product.cu')}"
 
 
-def _own_product_helper(printer: CuPyPrinting) -> str:
+def _own_product_helper(printer: CuPyWriter) -> str:
     printer.imports |= {"import math", "import numpy as np", "from functools import lru_cache"}
     printer.helper("_module", module_text.MODULE)
     source = printer.constant_source(verbatim(product_source(printer.dtype)))

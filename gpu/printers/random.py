@@ -10,11 +10,10 @@ from string import Template
 
 from symad.core.graph import Node
 from symad.errors import LoweringError
-from symad.gpu.cupy_library import HALVES, CuPy, real_type
+from symad.gpu.cupy_library import HALVES, real_type
 from symad.gpu.printers.indices import rows_of
 from symad.gpu.printers.kernels import block, quoted
-from symad.gpu.printers.printing import CuPyPrinting
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.ops.arrays.random import FoldIn, Uniform
 
 PHILOX = """static __device__ void symad_philox(unsigned int *c, unsigned int k0, unsigned int k1) {
@@ -70,7 +69,7 @@ KEY = "a random key is four integers in 0..65535"
 NUMBER = "fold_in takes integers from 0 up"
 
 
-def _kernel(inputs: str, output: str, body: str, printer: CuPyPrinting) -> str:
+def _kernel(inputs: str, output: str, body: str, printer: CuPyWriter) -> str:
     """The name of an elementwise kernel with this body."""
     if printer.dtype in HALVES:
         raise LoweringError(
@@ -81,7 +80,7 @@ def _kernel(inputs: str, output: str, body: str, printer: CuPyPrinting) -> str:
 
 
 @emit.dispatch
-def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def uniform_cupy(op: Uniform, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     body = Template(UNIFORM).substitute(value=VALUES.get(printer.dtype, ""))
     kernel = _kernel("raw int64 key, int64 count", "u", body, printer)
     helper = printer.helper("_uniform", RANDOM)
@@ -91,7 +90,7 @@ def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: C
 
 
 @emit.dispatch
-def fold_in_cupy(op: FoldIn, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def fold_in_cupy(op: FoldIn, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     body = Template(FOLD_IN).substitute(real=real_type(printer.dtype))
     kernel = _kernel("raw int64 key, raw int64 number", "limb", body, printer)
     helper = printer.helper("_fold_in", FOLDED)

@@ -9,11 +9,12 @@ from symad.core.graph import Node
 from symad.gpu import module_text
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.elements import Product
 from symad.gpu.recurrences.kernel_text import Places, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
 from symad.gpu.recurrences.step import Step, step_of
+from symad.numeric.targets.statements import Lines
 from symad.ops.elementwise.selection import Condition, Logic
 
 MAX_MATRIX_BYTES = 1 << 18
@@ -57,7 +58,7 @@ RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, r
 '''
 
 
-def recurrence_lines(op: Recurrence, node: Node, printer: CuPyPrinting) -> list[str]:
+def recurrence_lines(op: Recurrence, node: Node, printer: CuPyWriter) -> Lines:
     """The statement that computes all values of a loop."""
     return _Writer(op, node, printer).lines()
 
@@ -68,7 +69,7 @@ Moved = Sequence[tuple[Node, Node]]
 class _Writer:
     """Writes one loop into a module."""
 
-    def __init__(self, op: Recurrence, node: Node, printer: CuPyPrinting) -> None:
+    def __init__(self, op: Recurrence, node: Node, printer: CuPyWriter) -> None:
         self.op, self.node, self.printer = op, node, printer
         self.step: Step = step_of(op.body, op.states)
         self.initial, self.moving, self.fixed = parts_of(op, node.args)
@@ -90,12 +91,12 @@ class _Writer:
         op, printer, step = self.op, self.printer, self.step
         outputs = op.body.output_nodes
         values = [(self.value(k), self.value(k, True)) for k in range(len(outputs))]
-        read = [any(value in printer.block.values for value in pair) for pair in values]
+        read = [any(value in printer.read for value in pair) for pair in values]
         names = [printer.value_name() if each else "_" for each in read]
         kinds = [printer.kernels.dtype if not _is_flag(o) else "bool" for o in outputs]
-        steps = printer.dim(steps_of(op, self.node.args))
+        steps = printer.atom(steps_of(op, self.node.args))
         made = [
-            f"cp.empty(({steps}{' + 1' * (k < op.states)}, {', '.join(map(printer.dim, o.shape))}), "
+            f"cp.empty(({steps}{' + 1' * (k < op.states)}, {', '.join(map(printer.atom, o.shape))}), "
             f"dtype={'bool' if kinds[k] == 'bool' else printer.type_text})"
             for k, o in enumerate(outputs)
         ]
@@ -121,7 +122,7 @@ class _Writer:
             _list([printer.array_text(x) for _, x in fixed]),
             _list(["None" if a is None else printer.array_text(a) for a in self.initial]),
             _list([printer.array_text(x) for here, x in fixed if here in self.matrices]),
-            steps, printer.dim(rows), f"({columns}, {high}, {wide}, {48 << 10})",
+            steps, printer.atom(rows), f"({columns}, {high}, {wide}, {48 << 10})",
             f"({step.levels}, {tuple(moves)}, {MAX_MATRIX_BYTES})", str(int(step.joins())),
         ]  # fmt: skip
         printer.imports |= {"from functools import lru_cache", "import numpy as np"}
@@ -129,8 +130,8 @@ class _Writer:
         printer.helpers.setdefault("_recurrence", RUN)
         for k, (name, (value, before)) in enumerate(zip(names, values, strict=True)):
             if read[k]:
-                printer.text[value] = f"{name}[1:]" if k < op.states else name
-                printer.text |= {before: f"{name}[:-1]"} if k < op.states else {}
+                printer.texts[value] = f"{name}[1:]" if k < op.states else name
+                printer.texts |= {before: f"{name}[:-1]"} if k < op.states else {}
             if kinds[k] == "bool":
                 printer.kernels.types[value] = "bool"
         spare = ["_"] * len(step.stored)
@@ -169,7 +170,7 @@ def _is_flag(node: Node) -> bool:
     return isinstance(node.op, (Condition, Logic))
 
 
-def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinting) -> list[str]:
+def row_program_lines(op: RowProgram, node: Node, printer: CuPyWriter) -> Lines:
     """The statement that computes all values of a region of rows, by the kernel of a loop with one step."""
     step, outputs = step_of(op.body, 0), op.body.output_nodes
     used = {leaf for part in step.parts for _, leaf in step.used(part)}
@@ -196,7 +197,7 @@ def row_program_lines(op: RowProgram, node: Node, printer: CuPyPrinting) -> list
     arguments = [
         text, _list(made), "[]", _list([printer.array_text(x) for _, x in given]), "[]",
         _list([printer.array_text(x) for here, x in given if here in matrices]),
-        "1", printer.dim(rows), f"({columns}, {high}, {wide}, {48 << 10})",
+        "1", printer.atom(rows), f"({columns}, {high}, {wide}, {48 << 10})",
         f"({step.levels}, {(0,) * len(made)}, {MAX_MATRIX_BYTES})", "0",
     ]  # fmt: skip
     printer.imports |= {"from functools import lru_cache", "import numpy as np"}

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from symad.core.graph import Node
 from symad.gpu.cupy_library import real_type
-from symad.gpu.printers.printing import CuPyPrinting
+from symad.gpu.printers.printing import CuPyWriter
 from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.row_statements import RowText
 from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.targets.statements import Lines
 
 CALL = """def _row_group(kernel, inputs, shapes, full, dtype, real):
     whole = [a.dtype == cp.int64 for a in inputs]
@@ -72,7 +73,7 @@ class WarpRows(RowText):
         return f"if (lane == 0) y{position}[row] = {value};" if per_row else f"y{position}[at] = {value};"
 
 
-def row_lines(op: RowGroup, node: Node, printer: CuPyPrinting) -> list[str]:
+def row_lines(op: RowGroup, node: Node, printer: CuPyWriter) -> Lines:
     """The statement that computes all results of a region."""
     types = [printer.kernels.type_of(a) for a in node.args]
     values = [Node.of(RowGroup(op.body, k, op.full), node.args) for k in range(len(op.body.output_nodes))]

@@ -11,9 +11,8 @@ from string import Template
 
 from symad.core.arrays import Array
 from symad.core.graph import Node, op_of
-from symad.gpu.cupy_library import CuPy, real_type
-from symad.gpu.printers.printing import CuPyPrinting
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.gpu.cupy_library import real_type
+from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.numeric.targets.arrays import ALONG_AXES
 from symad.ops.arrays.softmax import (
     ExponentialOp,
@@ -120,7 +119,7 @@ def row_source(kind: str, dtype: str) -> str:
     return Template(text).substitute(name=f"{kind}_rows", real=real, exp=exp, log=log)
 
 
-def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinting) -> str | None:
+def row_call(kind: str, node: Node, args: Texts, printer: CuPyWriter) -> str | None:
     """The call of a row kernel; None if the axes are not the last ones."""
     axes = op_of(node, ExponentialOp).axes
     shape = node.args[0].shape
@@ -139,12 +138,12 @@ def row_call(kind: str, node: Node, args: Texts, printer: CuPyPrinting) -> str |
 
 
 def by_library(
-    function: Callable[..., Array], args: Texts, axes: tuple[int, ...], printer: CuPyPrinting
+    function: Callable[..., Array], args: Texts, axes: tuple[int, ...], printer: CuPyWriter
 ) -> str:
     """The call of a helper that uses CuPy's reductions, in float32 for the half precisions."""
     half = printer.accumulator != printer.dtype
     wide = [f"{a}.astype(cp.float32)" for a in args] if half else args
-    call = f"{printer.writer.helper(function)}({', '.join(wide)}, {axes})"
+    call = f"{printer.helper(function)}({', '.join(wide)}, {axes})"
     return f"{call}.astype({printer.type_text})" if half else call
 
 
@@ -160,7 +159,7 @@ ROW_KERNELS: dict[type, str] = {
 
 @emit.dispatch
 def exponential_cupy(
-    op: ExponentialOp, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
+    op: ExponentialOp, node: Node, args: Texts, printer: CuPyWriter
 ) -> Text:
     by_row = row_call(ROW_KERNELS[type(op)], node, args, printer)
     return by_row or by_library(ALONG_AXES[type(op)], args, op.axes, printer)

@@ -7,16 +7,17 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import definition
 from symad.errors import LoweringError
-from symad.gpu.cupy_library import HALVES, CuPy
-from symad.gpu.printers.printing import CuPyPrinting
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.gpu.cupy_library import HALVES
+from symad.gpu.passes.fusion import fuse
+from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
+from symad.numeric.passes import prepare
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import SparseSolve
 
 
 @emit.dispatch
 def compressed_rows_cupy(
-    op: CompressedRows, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting
+    op: CompressedRows, node: Node, args: Texts, printer: CuPyWriter
 ) -> Text:
     """A ``cupyx.scipy.sparse.csr_matrix``, which has 32-bit indices and float32 or float64 entries."""
     if printer.dtype in HALVES:
@@ -25,21 +26,21 @@ def compressed_rows_cupy(
     values, entries = printer.value_name("values"), printer.value_name("entries")
     if pieces:
         printer.before.append(f"{values} = cp.concatenate([{', '.join(pieces)}])")
-        printer.before.append(f"{entries} = {values}[{printer.constant_array(source)}]")
+        printer.before.append(f"{entries} = {values}[{printer.constant(source)}]")
     else:
         printer.before.append(f"{entries} = cp.zeros(0, dtype={printer.type_text})")
     for (places, _, adds), arg in zip(op.writes, node.args, strict=True):
         if adds:
             text = printer.array_text(arg)
             value = f"cp.ravel({text})" if len(arg.shape) > 1 else text
-            printer.before.append(f"{entries}[{printer.constant_array(places)}] += {value}")
-    columns, rows = (printer.constant_array(index) for index in (op.columns, op.rows))
+            printer.before.append(f"{entries}[{printer.constant(places)}] += {value}")
+    columns, rows = (printer.constant(index) for index in (op.columns, op.rows))
     printer.imports.add("import cupyx.scipy.sparse")
     shape = printer.dims(op.shape)
     return f"cupyx.scipy.sparse.csr_matrix(({entries}, {columns}, {rows}), shape={shape})"
 
 
-def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinting) -> tuple[list[str], np.ndarray]:
+def _pieces(op: CompressedRows, node: Node, printer: CuPyWriter) -> tuple[list[str], np.ndarray]:
     """Flat arrays, and for each entry the position of its first value in them."""
     source = np.zeros(len(op.columns), np.int64)
     pieces: list[str] = []
@@ -60,9 +61,7 @@ def _pieces(op: CompressedRows, node: Node, printer: CuPyPrinting) -> tuple[list
 
 
 @emit.dispatch
-def sparse_solve_cupy(op: SparseSolve, library: CuPy, node: Node, args: Texts, printer: CuPyPrinting) -> Text:
+def sparse_solve_cupy(op: SparseSolve, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     """The solution of the dense system that defines the op."""
-    (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
-    needed, made = printer.in_place_of(dense)
-    printer.before.extend(needed)
-    return made
+    (dense,) = fuse(prepare(Graph(node.args, (definition(op, node),)))).output_nodes
+    return printer.defined_by(dense, node)

@@ -47,12 +47,13 @@ class _Fusion:
             return Node.of(with_body(op, self.body(op.body), op.slices), args)
         if isinstance(op, RowBlocks):
             cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends
-            return Node.of(RowBlocks(self.body(op.body), *cut), args)
+            return Node.of(RowBlocks(self.body(op.body, repeated=False), *cut), args)
         return node if args == node.args else Node.of(op, args)
 
-    def body(self, body: Graph) -> Graph:
+    def body(self, body: Graph, repeated: bool = True) -> Graph:
+        """The fused body of a loop over steps, or if not ``repeated`` over large blocks of rows."""
         if id(body) not in self.bodies:
-            self.inside += 1
+            self.inside += repeated
             self.bodies[id(body)] = body, Graph(body.input_nodes, self.outputs(body.output_nodes))
-            self.inside -= 1
+            self.inside -= repeated
         return self.bodies[id(body)][1]

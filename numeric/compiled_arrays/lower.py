@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
+from symad.numeric.compiled_arrays import kernels  # noqa: F401  (registers answers)
 from symad.numeric.compiled_arrays.choose_kernels import fuse
-from symad.numeric.compiled_arrays.printer import NativeWriter
+from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays import lower as lower_numpy
-from symad.numeric.numpy_arrays.array_module import print_array_module
+from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.pipelines import (
     BLOCK_GRAPH,
     COMPILED_GRAPH,

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
@@ -23,18 +22,16 @@ from symad.errors import LoweringError
 from symad.fused.pair_sum import PairOp, PairSum
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
 from symad.numeric.compiled_arrays.c.chain_text import sum_source
+from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.fusion.chains import MAX_LEAVES
 from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
-from symad.numeric.numpy_arrays.statements import results_by_number
+from symad.numeric.numpy_arrays.statements import computed, results_by_number
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 from symad.numeric.passes import prepare
 from symad.numeric.program.statements import Assign
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import Constant, Input, input_node
 from symad.tracing import trace
-
-if TYPE_CHECKING:
-    from symad.numeric.compiled_arrays.printer import NativeWriter
 
 COLUMNS = '''def _over_pairs(kernel, rows, columns):
     """The sums of a kernel, by blocks of columns that stay in the cache."""
@@ -121,7 +118,7 @@ def pair_sum_lines(op: PairOp, assigned: Sequence[Assign], printer: NativeWriter
     They are better for other reductions, for functions without vector code in C, and for points with so
     many components that a kernel would read too many arrays.
     """
-    node = assigned[0].expression
+    node = computed(assigned)
     weights = node.args[2].shape[1]
     if op.reduce != "sum" or not isinstance(weights, int) or not weights:
         return None
@@ -147,7 +144,7 @@ def _is_vector_code(body: Graph, real: str) -> bool:
 def _value(
     op: PairOp, assigned: Sequence[Assign], function: PairFunction, made: Passes, printer: NativeWriter
 ) -> list[str]:
-    x, y, b, *theta = (printer.operand(a) for a in assigned[0].expression.args)
+    x, y, b, *theta = (printer.operand(a) for a in computed(assigned).args)
     lines, sums = _sums(made.value, [f"*{x}.T", *_entries(theta, function)], [y, b], printer)
     name = printer.name_for(assigned[0].value)
     return [*lines, f"{name} = {printer.np}.stack({sums}, axis=1)"]
@@ -157,14 +154,14 @@ def _bars(
     op: PairOp, assigned: Sequence[Assign], function: PairFunction, made: Passes, printer: NativeWriter
 ) -> list[str]:
     """The cotangents of all arguments, computed together."""
-    x, y, b, *theta, bar = (printer.operand(a) for a in assigned[0].expression.args[: op.inner + 1])
-    computed = results_by_number(assigned)
+    x, y, b, *theta, bar = (printer.operand(a) for a in computed(assigned).args[: op.inner + 1])
+    results = results_by_number(assigned)
     entries = _entries(theta, function)
     lines: list[str] = []
     sums = more = ""
-    if {*computed} - {1, 2}:
+    if {*results} - {1, 2}:
         lines, sums = _sums(made.bars_of_rows, [f"*{x}.T", f"*{bar}.T", *entries], [y, b], printer)
-    if {*computed} & {1, 2}:
+    if {*results} & {1, 2}:
         other, more = _sums(made.bars_of_columns, [f"*{y}.T", f"*{b}.T", *entries], [x, bar], printer)
         lines += other
     np_, at = printer.np, function.dimension
@@ -174,7 +171,7 @@ def _bars(
         several = f"{np_}.stack([s.sum() for s in {sums}[{at}:{at + (p.size or 0)}]])"
         values.append(f"{sums}[{at}].sum()" if p.size is None else several)
         at += len(p.symbols)
-    for number, result in sorted(computed.items()):
+    for number, result in sorted(results.items()):
         lines.append(f"{printer.name_for(result)} = {values[number]}")
     return lines
 
@@ -183,7 +180,9 @@ def _entries(theta: Sequence[str], function: PairFunction) -> list[str]:
     return [t if p.size is None else f"*{t}" for t, p in zip(theta, function.parameters, strict=True)]
 
 
-def _sums(step: Pass, rows: Sequence[str], columns: Sequence[str], printer: NativeWriter) -> tuple[list[str], str]:
+def _sums(
+    step: Pass, rows: Sequence[str], columns: Sequence[str], printer: NativeWriter
+) -> tuple[list[str], str]:
     """The statement of a pass, and the name of the list of its sums."""
     kind, count = printer.dtype, len(step.body.input_nodes)
     is_row = [k >= step.rows for k in range(count)]

@@ -1,7 +1,8 @@
 """NumPy code for array graphs.
 
-Start at `lower`. `printer` turns the nodes into a program (`planning`) and prints its statements; passes on
-the program have decided which buffer each statement writes to, and `in_place_printer` prints such programs.
-`ops` and `pairs` have the rules of the ops; they know a printer by the protocols of `printing`. `scalars`
-has graphs of scalars. `module` joins the file, `memory_reuse` keeps memory between calls.
+Start at `lower`. `plans` makes the programs of a graph and of its loops; passes on them have decided where each
+value is computed. `statements`, `elementwise_statements`, `loop_statements` and `kernels` are the rules by
+which an `ArrayWriter` (`writer`) writes them, `expressions` those of ops that differ from plain code. `pairs` has
+attention and sums over pairs, `scalars` graphs of scalars. `module` joins the file, `memory_reuse` keeps memory
+between calls.
 """

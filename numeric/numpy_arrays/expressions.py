@@ -8,20 +8,24 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import Dim, plus, size
+from symad.core.graph import Node, Op
+from symad.core.questions import definition
+from symad.errors import LoweringError
 from symad.higher_order.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback
 from symad.higher_order.remat import Remat
 from symad.numeric.expressions.numbers import literal
 from symad.numeric.expressions.views import as_index, joined
 from symad.numeric.numpy_arrays.memory_reuse import allocation
+from symad.numeric.numpy_arrays.statements import block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter, Fast
 from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.algebra.block_matrices import Mosaic
 from symad.numeric.passes.memory_layout.memory_spans import Spread
-from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, op_in
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import is_large
-from symad.numeric.targets import arrays, helpers, linear_algebra  # noqa: F401  (register their answers)
+from symad.numeric.targets import arrays, helpers, linear_algebra, scalars  # noqa: F401  (register their answers)
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import Written, write
@@ -30,7 +34,7 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.basic.shaping import Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Dimension
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
 from symad.ops.elementwise.powers import Pow
 from symad.ops.sparse.csr import CompressedRows
 from symad.transforms import revolve
@@ -64,12 +68,43 @@ MATRIX = '''def _matrix(structure, entries):
 '''
 
 
+def by_definition(op: Op, writer: ArrayWriter) -> Text:
+    """The text of an op without a rule, by its definition.
+
+    Raises:
+        LoweringError: the op has no definition.
+    """
+    node = writer.plans.nodes.get(writer.at) if writer.at is not None else None
+    stands_for = definition(op, node) if node is not None and node.op is op else None
+    if node is None or not isinstance(stands_for, Node):
+        raise LoweringError(f"the op {type(op).__name__} has no form for backend {writer.target.name!r}")
+    return Text(defined(stands_for, node, writer))
+
+
+def defined(stands_for: Node, node: Node, writer: ArrayWriter) -> str:
+    """The text of a node in place of another one, whose arguments it reads; its statements come before."""
+    at, over = writer.at, writer.over
+    assert at is not None
+    values = zip(node.args, writer.plans.arguments[at], strict=True)
+    given = {a: value for a, value in values if not isinstance(a.op, (Constant, ArrayConstant))}
+    program = writer.plans.definition(stands_for, given)
+    writer.know(program)
+    needed, writer.before = writer.before, []
+    with writer.entered(given.values()):
+        made = block_lines(program.statements, writer)
+        text = writer.operand(program.results[0])
+    writer.before, writer.at, writer.over = [*needed, *made], at, over
+    return text
+
+
 # ---- sources, powers, views ----------------------------------------------------------------------
 
 
 @write.dispatch
-def write_constant_array(op: ArrayConstant, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
-    """Integers that are read as numbers are floats: with single precision they would give double precision."""
+def write_constant_array(
+    op: ArrayConstant, target: Fast, node: Compute, args: Texts, writer: ArrayWriter
+) -> Written:
+    """Integers that are read as numbers are floats: beside single precision they would give double."""
     whole = op.array.dtype.kind in "iu" and op not in writer.plans.numbers
     return Text(writer.constant(op.array.astype(np.float64) if whole else op.array))
 
@@ -89,21 +124,20 @@ def write_fast_power(op: Pow, target: Fast, node: Compute, args: Texts, writer: 
         return Text("*".join([base] * int(value)), Level.PRODUCT)
     if value == 4:
         return Text(f"{target.np}.square({base}*{base})")
-    if value == Fraction(1, 2):
-        return Text(f"{target.np}.sqrt({args[0]})")
     if value == Fraction(3, 2):
         return Text(f"{base}*{target.np}.sqrt({args[0]})", Level.PRODUCT)
-    base = args[0].text if literal(node.args[0]) is None else f"float({args[0]})"
-    return Text(f"{target.np}.power({base}, {args[1]})")
+    if value == Fraction(1, 2) or literal(node.args[0]) is not None:
+        return scalars.write_power_in_python(op, target, node, args, writer)
+    return Text(f"{target.np}.power({args[0]}, {args[1]})")
 
 
 @write.dispatch
 def write_view(op: Reshape, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
     """A slice that loses axes of length 1 is one index: ``h[T - 1]`` for ``h[T - 1:][0]``."""
-    if isinstance(op_in(node.args[0]), Slice):
-        view = joined(Compute(op, (as_index(node.args[0]),), node.shape))
-        if as_index(view) is view:
-            return writer.index_text(view)
+    inner = as_index(node.args[0]) if isinstance(op_in(node.args[0]), Slice) else None
+    view = None if inner is None else joined(Compute(op, (inner,), node.shape))
+    if isinstance(view, Index):
+        return writer.index_text(view)
     return arrays.write_reshape(op, target, node, args, writer)
 
 
@@ -136,6 +170,7 @@ def _fit(indices: Expression, rows: Dim, writer: ArrayWriter) -> bool:
 @write.dispatch
 def write_checked(op: Positions, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
     made = arrays.write_positions(op, target, node, args, writer)
+    assert isinstance(made, Text)
     whole = writer.at in writer.plans.numbers
     return made if whole else Text(f"{made.inside(Level.ATOM)}.astype({writer.type_text})")
 
@@ -148,14 +183,18 @@ def write_fast_gather(op: Gather, target: Fast, node: Compute, args: Texts, writ
 
 
 @write.dispatch
-def write_fast_scatter(op: ScatterAdd, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
+def write_fast_scatter(
+    op: ScatterAdd, target: Fast, node: Compute, args: Texts, writer: ArrayWriter
+) -> Written:
     if not _fit(node.args[0], op.size, writer):
         return arrays.write_scatter_add(op, target, node, args, writer)
     return Text(f"{writer.helper(helpers._scatter_add)}({args[0]}, {args[1]}, {writer.dim(op.size)})")
 
 
 @write.dispatch
-def write_order(op: SortingPositions, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
+def write_order(
+    op: SortingPositions, target: Fast, node: Compute, args: Texts, writer: ArrayWriter
+) -> Written:
     """Integers if they are read as row numbers only, numbers of the module's dtype otherwise."""
     order = f"{target.np}.argsort({args[0]}, axis=-1, kind='stable')"
     return Text(order if writer.at in writer.plans.numbers else f"{order}.astype({writer.type_text})")
@@ -176,13 +215,15 @@ def write_mosaic(op: Mosaic, target: Fast, node: Compute, args: Texts, writer: A
 def write_diagonal(op: AddDiagonal, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
     """The array with the part added on its diagonal: in place if it is not read again, else in a copy."""
     whole = args[0].inside(Level.ATOM)
-    kept = whole if Read(writer.over) == node.args[0] else f"{whole}.copy()"
+    kept = whole if writer.over is not None and Read(writer.over) == node.args[0] else f"{whole}.copy()"
     part = f"{'' if op.sign == 1 else '-'}{args[1].inside(Level.ATOM)}"
     return Text(f'{writer.helper("_plus_diagonal", PLUS_DIAGONAL)}({kept}, "{op.spec}", {part})')
 
 
 @write.dispatch
-def write_matrix(op: CompressedRows, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
+def write_matrix(
+    op: CompressedRows, target: Fast, node: Compute, args: Texts, writer: ArrayWriter
+) -> Written:
     """A scipy ``csr_array``. Its index arrays are read-only, since all results share them."""
     structure = _structure(op, writer)
     entries = node.args[0] if len(node.args) == 1 else None
@@ -263,7 +304,8 @@ def policy_text(op: ChainOp, length: str) -> tuple[str, str]:
 @write.dispatch
 def write_kept(op: Kept, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
     revolving(writer, "keep_states")
-    length = writer.atom(length_of(node.args))
+    given: Any = node.args
+    length = writer.atom(length_of(given))
     distance, slots = ("1", "0") if op.history else policy_text(op, length)
     (step,) = called(node, writer)
     state, *others = map(writer.typed, node.args)
@@ -274,7 +316,8 @@ def write_kept(op: Kept, target: Fast, node: Compute, args: Texts, writer: Array
 @write.dispatch
 def write_chain(op: Chain, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
     states = args[-1].inside(Level.ATOM)
-    return Text(f"{states}[:{writer.atom(length_of(node.args))}]" if op.history else f"{states}[-1]")
+    given: Any = node.args
+    return Text(f"{states}[:{writer.atom(length_of(given))}]" if op.history else f"{states}[-1]")
 
 
 @write.dispatch
@@ -283,9 +326,9 @@ def write_chain_pullback(
 ) -> Written:
     """One flat array of all cotangents, filled stretch by stretch."""
     revolving(writer, "reverse_chain")
-    values: tuple[Any, ...]
-    values, _, _ = arguments(op, node.args)
-    texts, kept = [*map(writer.typed, values)], args[len(values)].inside(Level.ATOM)
+    given: Any = node.args
+    values, _, _ = arguments(op, given)
+    texts, kept = [writer.typed(v) for v in given[: len(values)]], args[len(values)].inside(Level.ATOM)
     bar = writer.typed(node.args[-1])
     length = writer.atom(length_of(values))
     distance, slots = policy_text(op, length)

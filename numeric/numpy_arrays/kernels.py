@@ -9,7 +9,7 @@ from symad.fused.pair_sum import PairOp
 from symad.numeric.numpy_arrays.expressions import called
 from symad.numeric.numpy_arrays.pairs.attention_printer import numbers_of, numpy_call
 from symad.numeric.numpy_arrays.pairs.pair_sum_printer import pair_call
-from symad.numeric.numpy_arrays.statements import kernel_lines, results_by_number
+from symad.numeric.numpy_arrays.statements import Made, computed, kernel_lines, results_by_number
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.program.expressions import Read, op_in
 from symad.numeric.program.statements import Assign
@@ -20,23 +20,23 @@ from symad.ops.sparse.sparse_solve import solve_sparse
 
 
 @kernel_lines.dispatch
-def attention_lines(op: AttentionOp, writer: ArrayWriter, made: tuple) -> Lines:
+def attention_lines(op: AttentionOp, writer: ArrayWriter, made: Made) -> Lines:
     """The statement that computes all results of an attention op."""
-    found = made[0].expression
+    found = computed(made)
     call = numpy_call(op, found, [writer.operand(a) for a in found.args], writer)
     names = writer.result_names(numbers_of(op), results_by_number(made))
     return [f"{', '.join(names)} = {call}"]
 
 
 @kernel_lines.dispatch
-def pair_lines(op: PairOp, writer: ArrayWriter, made: tuple) -> Lines:
+def pair_lines(op: PairOp, writer: ArrayWriter, made: Made) -> Lines:
     """The statement that computes all results of a sum over pairs, or of its cotangents."""
-    found = made[0].expression
+    found = computed(made)
     return pair_call(op, found, [writer.operand(a) for a in found.args], results_by_number(made), writer)
 
 
 @kernel_lines.dispatch
-def root_lines(op: Root, writer: ArrayWriter, made: tuple) -> Lines:
+def root_lines(op: Root, writer: ArrayWriter, made: Made) -> Lines:
     """The solution by Newton's method; a batch is solved problem by problem.
 
     Raises:
@@ -45,7 +45,7 @@ def root_lines(op: Root, writer: ArrayWriter, made: tuple) -> Lines:
     if op.solver is not None:
         raise LoweringError("implicit with a solver of your own cannot be written as standalone code")
     statement: Assign = made[0]
-    found = statement.expression
+    found = computed(made)
     (function,) = called(found, writer)
     slope = writer.functions[found.functions[0]][1].results[1]
     matrix = op_in(writer.made[slope.value]) if isinstance(slope, Read) else op_in(slope)

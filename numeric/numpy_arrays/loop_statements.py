@@ -6,6 +6,9 @@ memory before the loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 from symad.core.dims import plus
 from symad.higher_order.scan import backwards
 from symad.numeric.numpy_arrays.statements import block_lines, inside
@@ -15,46 +18,58 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.statements import Store
 from symad.numeric.targets.statements import Lines, indented, lines
 
+Names: TypeAlias = Sequence[str]
+Head: TypeAlias = Callable[[Loop, ArrayWriter, Names, Names, str], tuple[list[str], list[str]]]
+"""The names that a ``for`` assigns, and its lines, from the arrays, the names of rows and of the index."""
+
 
 @lines.dispatch
 def loop_of_rows(statement: Loop, writer: ArrayWriter) -> Lines:
     """The comment, the preparation, the first states, and the ``for`` with its body."""
+    return loop_lines(statement, writer, _zipped)
+
+
+def loop_lines(statement: Loop, writer: ArrayWriter, head: Head) -> list[str]:
+    """The lines of a loop; ``head`` writes the ``for``."""
     comment = loop_comment(statement, writer)
     arrays = [writer.operand(row.array) for row in statement.rows]
     initial = [writer.text(carried.initial).text for carried in statement.carried]
-    turned = [writer.operand(f.expression) for f in statement.fixed]
-    turned = [text for text in dict.fromkeys(turned) if text.isidentifier() and text not in writer.fixed]
+    fixed = [writer.operand(f.expression) for f in statement.fixed]
+    turned = [text for text in dict.fromkeys(fixed) if writer.is_name(text) and text not in writer.fixed]
     writer.fixed |= dict.fromkeys(turned, "")
     states = _given(statement, writer)
     rows = [writer.named[row.value] for row in statement.rows]
     index = writer.named[statement.index] = writer.fresh(statement.index.stem)
     places = {row.value: name for row, name in zip(statement.rows, rows, strict=True) if row.filled}
     writer.whole |= {*places.values()}
-    with inside(writer) as kept:
+    given = [one.value for part in (statement.carried, statement.rows, statement.fixed) for one in part]
+    with inside(writer, given) as kept:
         body = block_lines(statement.body, writer)
-        next_ = [places.get(c.place) or writer.text(c.next).text for c in statement.carried]
+        next_ = [places[c.place] if c.place else writer.text(c.next).text for c in statement.carried]
     body += [f"{', '.join(states)} = {', '.join(next_)}"] if next_ else []
     made = ((text, writer.fixed.pop(text)) for text in turned)
     before = [f"{laid} = {writer.np}.ascontiguousarray({text}.T)" for text, laid in made if laid]
-    stores = any(isinstance(s, Store) for s in statement.body)
-    targets, columns = [*rows], []
-    for row, array in zip(statement.rows, arrays, strict=True):
-        columns.append(f"itertools.cycle({array})" if row.alternates else array)
-    if stores or all(row.alternates for row in statement.rows):
-        columns.append(f"range({writer.dim(statement.count)})")
-        targets.append(index if stores else "_")
-    if any(row.alternates for row in statement.rows):
-        writer.imports.add("import itertools")
+    targets, begun = head(statement, writer, arrays, rows, index)
     if not writer.nesting:  # these names keep arrays alive
         writer.rows += [name for name in (*targets, *states, *kept) if name != "_"]
-    head = f"for {', '.join(targets)}{',' * (len(targets) == 1)} in zip({', '.join(columns)}):"
-    return [
-        *comment,
-        *before,
-        *(f"{state} = {start}" for state, start in zip(states, initial, strict=True)),
-        head,
-        *indented(body),
-    ]
+    first = (f"{state} = {start}" for state, start in zip(states, initial, strict=True))
+    return [*comment, *before, *first, *begun, *indented(body)]
+
+
+def _zipped(
+    loop: Loop, writer: ArrayWriter, arrays: Sequence[str], rows: Sequence[str], index: str
+) -> tuple[list[str], list[str]]:
+    """The names that a ``for`` over rows assigns, and its line."""
+    stores = any(isinstance(s, Store) for s in loop.body)
+    targets, columns = [*rows], []
+    for row, array in zip(loop.rows, arrays, strict=True):
+        columns.append(f"itertools.cycle({array})" if row.alternates else array)
+    if stores or all(row.alternates for row in loop.rows):
+        columns.append(f"range({writer.dim(loop.count)})")
+        targets.append(index if stores else "_")
+    if any(row.alternates for row in loop.rows):
+        writer.imports.add("import itertools")
+    return targets, [f"for {', '.join(targets)}{',' * (len(targets) == 1)} in zip({', '.join(columns)}):"]
 
 
 def _given(loop: Loop, writer: ArrayWriter) -> list[str]:

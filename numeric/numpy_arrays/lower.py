@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,19 +11,18 @@ from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
-from symad.numeric.numpy_arrays.array_module import print_array_module
+from symad.numeric.numpy_arrays.module import print_array_module
+from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
 from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.numpy_arrays.scalars.lower_python import print_scalars
-from symad.numeric.numpy_arrays.writer import MIN_FREED_ELEMENTS, ArrayWriter
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
-from symad.numeric.program.expressions import Value
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,
     BLOCK_GRAPH,
-    NUMPY_GRAPH,
     DROP,
     JOIN_SLICES,
+    NUMPY_GRAPH,
     PassReport,
     ProgramPass,
     functions,
@@ -33,7 +32,15 @@ from symad.numeric.pipelines import (
     releases,
     run_graph_passes,
 )
-from symad.numeric.scheduling.roles import roles_of
+from symad.numeric.program.expressions import Value
+from symad.numeric.scheduling.roles import Roles, roles_of
+
+MIN_FREED_ELEMENTS = 2**14
+"""The smallest number of elements of an array that is freed as soon as it is not needed.
+
+To free arrays of 2**10 to 2**20 elements takes no time (bench_thresholds.py, "freed"); the number bounds how
+many lines of code free memory.
+"""
 
 
 def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
@@ -45,8 +52,15 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
             name, source = print_scalars(prepared, dtype, packed, roles, report)
             return compile_source(name, source, packed)
         made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH, *in_range(dtype)), report)
-    writer = ArrayWriter(made, NUMPY, dtype, Plans(partial(passes, dtype), roles))
+    writer = NumPyWriter(made, NUMPY, dtype, plans(passes, dtype, roles))
     return compile_source(*print_array_module(made, writer, needed_sizes(graph), report))
+
+
+def plans(
+    made: Callable[[str, Plans, Sequence[Value | None]], tuple[ProgramPass, ...]], dtype: str, roles: Roles
+) -> Plans:
+    """The plans of a module whose programs go through the passes ``made``."""
+    return Plans(partial(made, dtype), roles, MIN_FREED_ELEMENTS)
 
 
 def passes(dtype: str, plans: Plans, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
@@ -58,5 +72,5 @@ def passes(dtype: str, plans: Plans, places: Sequence[Value | None]) -> tuple[Pr
 def ending_passes(dtype: str, plans: Plans, called: ProgramPass) -> tuple[ProgramPass, ...]:
     """The last passes, for compiled kernels too; ``called`` makes the functions that ops call."""
     kept = keeps_memory(np.dtype(dtype).itemsize, plans.bounds)
-    freed = () if plans.nesting else (releases(MIN_FREED_ELEMENTS),)
+    freed = () if plans.nesting else (releases(plans.least_freed),)
     return (kept, called, DROP, JOIN_SLICES, *freed)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import sympy
 
+from symad.core.contents import holds
 from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node
-from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import module_header, one_line, returned, summary
 from symad.numeric.modules.size_checks import doubtful, size_checks
-from symad.numeric.numpy_arrays.owners import owner, repeats
-from symad.numeric.numpy_arrays.printer import ArrayPrinter
+from symad.numeric.numpy_arrays import expressions, kernels, loop_statements  # noqa: F401  (register their answers)
+from symad.numeric.numpy_arrays.statements import block_lines
+from symad.numeric.numpy_arrays.writer import ArrayWriter
+from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import PassReport
-from symad.numeric.scheduling.roles import NO_ROLES, Roles
+from symad.numeric.program.expressions import Compute, Expression, Read, op_in
 from symad.numeric.targets.size_bindings import size_bindings
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
+from symad.numeric.targets.statements import indented
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, constant_value
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined
 
@@ -37,103 +40,113 @@ CHECK = """def _check(name, array, shape):
 
 
 def print_array_module(
-    graph: Graph,
-    library: ArrayLibrary,
-    dtype: str,
-    printing: Callable[[Graph, ArrayLibrary, str], ArrayPrinter] = ArrayPrinter,
-    roles: Roles = NO_ROLES,
-    needed: Sequence[sympy.Expr] = (),
-    report: list[PassReport] | None = None,
+    graph: Graph, writer: ArrayWriter, needed: Sequence[sympy.Expr], report: list[PassReport] | None
 ) -> tuple[str, tuple[str, ...]]:
     """The entry point's name, and the source of the module: its header, each helper, and the rest.
 
     Args:
         graph: a graph after all graph passes.
-        library: the library of the arrays.
-        dtype: the floating-point type.
-        printing: the printer.
-        roles: the names of results and values.
+        writer: the writer of the module.
         needed: the sizes that must not be negative, see `needed_sizes`.
         report: a list to which each pass appends a line.
     """
-    printer = printing(graph, library, dtype)
-    printer.needed, printer.report = needed, report
-    entry = printer.names.unique(graph.name)
-    inputs = printer.begin(graph, roles)
-    unpacking = _unpack_lines(graph, printer, inputs)
-    printer.sizes.clear()
-    body = printer.statements(graph.output_nodes)
-    values = [_result(o, printer) for o in graph.output_nodes]
-    result = returned(graph.structure, values)
-    sizes = sorted(printer.sizes & graph.dims, key=str)
-    known = ", ".join([*inputs, *(printer.symbols[s] for s in sizes)])
+    entry = writer.names.unique(graph.name)
+    program = writer.plans.program(graph, report)
+    writer.know(program)
+    inputs = [writer.symbols[symbol] for symbol in graph.inputs]
+    for value, name in zip(program.inputs, inputs, strict=True):
+        writer.named[value] = writer.stems[value] = name
+        writer.kinds[value] = writer.dtype
+    checking = _argument_lines(graph, writer, inputs, needed)
+    writer.sizes.clear()
+    body = block_lines(program.statements, writer)
+    results = _results(program.results, {*program.inputs}, writer)
+    sizes = sorted(writer.sizes & graph.dims, key=str)
+    known = ", ".join([*inputs, *(writer.symbols[s] for s in sizes)])
+    checked: list[str] = []
     if inputs:
         body.insert(0, f"{known} = _checked({', '.join(inputs)})")
-    helpers = (f"{source.rstrip()}\n\n\n" for source in printer.helpers.values())
+        told = '"""The arguments as arrays of the right shapes, and the dimensions that are read."""'
+        head = f"def _checked({', '.join(inputs)}):"
+        checked = [head, *indented([told, *checking, f"return {known}"]), "", ""]
+    helpers = (f"{source.rstrip()}\n\n\n" for source in writer.helpers.values())
+    made = writer.preliminaries()
     lines = [
-        *([*made, "", ""] if (made := printer.preliminaries()) else []),
-        *([*_checked(inputs, unpacking, known), "", ""] if inputs else []),
-        *printer.decorators(graph),
+        *([*made, "", ""] if made else []),
+        *checked,
+        *writer.decorators(graph),
         f"def {entry}({', '.join(inputs)}):",
-        f'    """{summary(graph, inputs, roles.labels)}."""',
-        *(f"    {line}" if line else "" for line in body),
-        f"    return {result}",
+        f'    """{summary(graph, inputs, writer.plans.roles.labels)}."""',
+        *indented(body),
+        f"    return {returned(graph.structure, results)}",
     ]
-    del printer.writer  # it refers to the printer; without the cycle, all memory is freed at once
-    header = "\n".join(module_header(graph, printer.imports)) + "\n"
+    header = "\n".join(module_header(graph, writer.imports)) + "\n"
     return entry, (header, *helpers, "\n".join(lines) + "\n")
 
 
-def _checked(inputs: Sequence[str], unpacking: Sequence[str], known: str) -> list[str]:
-    """The function that converts and checks the arguments; it returns the names in ``known``."""
-    return [
-        f"def _checked({', '.join(inputs)}):",
-        '    """The arguments as arrays of the right shapes, and the dimensions that are read."""',
-        *(f"    {line}" for line in unpacking),
-        f"    return {known}",
-    ]
+def warnings_off(graph: Graph, writer: ArrayWriter) -> list[str]:
+    """The decorator that turns off NumPy's warnings where the values that cause them are not used."""
+    if holds(graph, Select) and any(isinstance(n.op, Select) and not _is_indicator(n) for n in graph.nodes):
+        return [f'@{writer.np}.errstate(all="ignore")  # of branches that are not taken']
+    if works_in_gaps(graph):
+        return [f'@{writer.np}.errstate(all="ignore")  # of elements between those that are read']
+    overflows = "_sigmoid" in writer.helpers  # exp overflows where the sigmoid is 0
+    return [f'@{writer.np}.errstate(over="ignore")'] if overflows else []
 
 
-def _result(output: Node, printer: ArrayPrinter) -> str:
-    """The text of a result. It owns its memory: views of inputs, constants and other results are copied.
-
-    Constants and dimensions are converted to the module's dtype.
-    """
-    text, op, made = printer.text[output], output.op, owner(output)
-    if isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool)):
-        return f"{printer.type_text}({text})"
-    shared = isinstance(made.op, (Input, ArrayConstant)) or (output.shape and made in printer.returned)
-    printer.returned.add(made)
-    if isinstance(op, (Select, Undefined)) and not output.shape:
-        return f"{text}[()]"  # a number instead of an array without axes
-    return f"{text}.copy()" if shared or repeats(output) else text
+def _is_indicator(node: Node) -> bool:
+    """Whether a node is 1 where a condition holds and 0 elsewhere."""
+    return [constant_value(a) for a in node.args[1:]] == [1, 0]
 
 
-def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+def _results(results: Sequence[Expression], inputs: set[object], writer: ArrayWriter) -> list[str]:
+    """The texts of the results. Each owns its memory: views of arguments, constants and others are copied."""
+    returned_ones: set[Expression] = set()
+    texts = []
+    for result in results:
+        made, repeats = writer.owner(result)
+        text = writer.text(result).text
+        op = made.op if isinstance(made, Compute) else None
+        source = writer.made.get(result.value, result) if isinstance(result, Read) else result
+        number = isinstance(source, Compute) and isinstance(source.op, (Constant, Dimension))
+        if number and not isinstance(getattr(op_in(source), "value", None), bool):
+            texts.append(f"{writer.type_text}({text})")
+            continue
+        given = isinstance(op, ArrayConstant) or (isinstance(made, Read) and made.value in inputs)
+        shared = given or (bool(result.shape) and made in returned_ones)
+        returned_ones.add(made)
+        boxed = not result.shape and isinstance(op_in(source), (Select, Undefined))
+        texts.append(f"{text}[()]" if boxed else f"{text}.copy()" if shared or repeats else text)
+    return texts
+
+
+def _argument_lines(
+    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
+) -> list[str]:
     """The lines that convert the inputs, bind the dimension symbols and check the shapes."""
     lines = []
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
-        printer.text[node] = name
     for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
-        declared = one_line(format_shape(node.shape))
-        dtype, rank, helper = printer.type_text, len(node.shape), printer.helper("_array", ARRAY)
-        lines.append(f'{name} = {helper}({str(symbol)!r}, {name}, {dtype}, {rank}, "{declared}")')
-    return lines + shape_checks(graph, printer, inputs)
+        declared, helper = one_line(format_shape(node.shape)), writer.helper("_array", ARRAY)
+        given = f'{str(symbol)!r}, {name}, {writer.type_text}, {len(node.shape)}, "{declared}"'
+        lines.append(f"{name} = {helper}({given})")
+    return lines + shape_checks(graph, writer, inputs, needed)
 
 
-def shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+def shape_checks(
+    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
+) -> list[str]:
     """The lines that bind each dimension symbol and compare all shapes.
 
     A symbol is bound by an axis of that length; a symbol without one, by a linear expression with it.
     """
     shapes = [node.shape for node in graph.input_nodes]
     lines = [
-        f"{printer.symbols[b.symbol]} = {b.text(f'{inputs[b.argument]}.shape[{b.axis}]', printer)}"
+        f"{writer.symbols[b.symbol]} = {b.text(f'{inputs[b.argument]}.shape[{b.axis}]', writer)}"
         for b in size_bindings(shapes, sorted(graph.dims, key=str))
     ]
     for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
         if node.shape:
-            checked = printer.helper("_check", CHECK)
-            lines.append(f"{checked}({str(symbol)!r}, {name}, {printer.dims(node.shape)})")
-    sizes = (*printer.needed, *doubtful(node.shape for node in graph.nodes))
-    return lines + size_checks(sizes, printer.bare)
+            checked = writer.helper("_check", CHECK)
+            lines.append(f"{checked}({str(symbol)!r}, {name}, {writer.dims(node.shape)})")
+    sizes = (*needed, *doubtful(node.shape for node in graph.nodes))
+    return lines + size_checks(sizes, writer.dim)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -33,9 +32,11 @@ class Plans:
     Attributes:
         passes: the passes on the program of a block.
         roles: the names of values that variables of the user hold.
+        least_freed: the smallest number of elements of an array that a statement frees.
         labels: the names of results by their roles.
         nodes: the nodes of the values of all programs so far; other values are steps of these.
         arguments: for a node's value the values of its arguments.
+        outputs: for values that a block is given, or writes to, its results.
         numbers: values, and ops of constants, that are read as row numbers only.
         bounds: the largest values of dimensions that change from block to block.
         depth: the number of loops and functions around the block that are executed many times.
@@ -44,9 +45,11 @@ class Plans:
 
     passes: Passes
     roles: Roles = NO_ROLES
+    least_freed: int = 0
     labels: Mapping[Node, str] = field(default_factory=dict)
     nodes: dict[Value, Node] = field(default_factory=dict)
     arguments: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
+    outputs: dict[Value, Sequence[Node]] = field(default_factory=dict)
     numbers: set[Value | Op] = field(default_factory=set)
     bounds: Mapping[sympy.Symbol, int] = field(default_factory=dict)
     depth: int = 0
@@ -81,6 +84,17 @@ class Plans:
         self.depth, self.nesting = self.depth - repeated, self.nesting - 1
         self.roles, self.bounds = around
 
+    def definition(self, stands_for: Node, given: Mapping[Node, Value]) -> Program:
+        """The program of the definition of an op, from the values of its arguments."""
+        self.nesting += 1
+        made = self._block((stands_for,), given, [None])
+        self.nesting -= 1
+        return made
+
+    def order(self, outputs: Sequence[Node]) -> list[Node]:
+        """The order of the nodes, chosen to keep the largest number of live bytes small."""
+        return schedule(Graph((), tuple(outputs)))
+
     def _block(
         self,
         outputs: Sequence[Node],
@@ -88,14 +102,16 @@ class Plans:
         places: Sequence[Value | None],
         report: list[PassReport] | None = None,
     ) -> Program:
-        order = schedule(Graph((), tuple(outputs)))
+        self.outputs |= dict.fromkeys((*given.values(), *(p for p in places if p is not None)), outputs)
+        order = self.order(outputs)
         block = block_of(order, outputs, given, stems=self.label)
         self.nodes |= block.nodes
         found = only_indices(order, outputs)
         self.numbers |= {n.op if isinstance(n.op, ArrayConstant) else block.values[n] for n in found}
-        self.arguments |= {v: tuple(block.values[a] for a in n.args) for n, v in block.values.items() if n not in given}
-        passes = self.passes(self, places)
-        return run_program_passes(block.program, passes, report, check=False)
+        for node, value in block.values.items():
+            if node not in given:
+                self.arguments[value] = tuple([block.values[a] for a in node.args])
+        return run_program_passes(block.program, self.passes(self, places), report, check=False)
 
     def label(self, node: Node) -> str:
         """The name stem of a node that does not depend on the names of arguments; may be empty."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from symad.core.questions import question
-from symad.numeric.fusion.chains import Fused
 from symad.core.graph import Op
+from symad.core.questions import question
 from symad.numeric.numpy_arrays.elementwise_statements import elementwise_line
 from symad.numeric.numpy_arrays.memory_reuse import allocation, recycled_product
-from symad.numeric.numpy_arrays.writer import PLAIN, ArrayWriter, part_of
-from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
+from symad.numeric.numpy_arrays.writer import ArrayWriter, part_of
+from symad.numeric.program.expressions import Compute, Index, Read, Value, op_in
 from symad.numeric.program.functions import Function
 from symad.numeric.program.loops import Blocks
 from symad.numeric.program.statements import (
@@ -22,10 +20,8 @@ from symad.numeric.program.statements import (
     Block,
     Free,
     Scatter,
-    Statement,
     Store,
     Together,
-    assignments,
 )
 from symad.numeric.scheduling.blocks import number_of
 from symad.numeric.targets.contractions import contraction
@@ -34,10 +30,13 @@ from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.gathering import Gather
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, constant_value
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
 
-PART = re.compile(r"(\w+)(?:\[([^,\]]*)\])?")
-"""A name, perhaps with an index along its first axis."""
+if TYPE_CHECKING:
+    Made = tuple[Assign, ...]
+    KernelLines = list[str] | None
+else:  # plum dispatches on the op and the writer
+    Made = KernelLines = Any
 
 
 def block_lines(block: Block, writer: ArrayWriter) -> list[str]:
@@ -46,20 +45,27 @@ def block_lines(block: Block, writer: ArrayWriter) -> list[str]:
 
 
 @question
-def kernel_lines(op: Op, writer: ArrayWriter, made: tuple) -> Any:
+def kernel_lines(op: Op, writer: ArrayWriter, made: Made) -> Any:
     """The lines of all results of an op that is a function of the module; None for other ops."""
 
 
 @kernel_lines.dispatch
-def no_kernel(op: Op, writer: ArrayWriter, made: tuple) -> Any:
+def no_kernel(op: Op, writer: ArrayWriter, made: Made) -> KernelLines:
     return None
+
+
+def computed(made: Sequence[Assign]) -> Compute:
+    """The expression of the first result of an op."""
+    found = made[0].expression
+    assert isinstance(found, Compute)
+    return found
 
 
 @lines.dispatch
 def together_lines(statement: Together, writer: ArrayWriter) -> Lines:
     """One function for all results, or the assignments one by one."""
     made = statement.assignments
-    found = kernel_lines(made[0].expression.op, writer, made)
+    found = kernel_lines(computed(made).op, writer, made)
     return found if found is not None else [line for one in made for line in lines(one, writer)]
 
 
@@ -100,7 +106,7 @@ def assign_lines(statement: Assign, writer: ArrayWriter) -> Lines:
 def computed_lines(statement: Assign, expression: Compute, writer: ArrayWriter) -> list[str]:
     """A new array or number; it is copied to its place if it has one."""
     value, over = statement.value, statement.over
-    if over in writer.rooms and isinstance(expression.op, Broadcast) and repeats_rows(expression):
+    if over in writer.rooms and repeats_rows(expression):
         text = writer.text(expression.args[0]).text
     else:
         text = writer.text(expression).text
@@ -114,13 +120,16 @@ def computed_lines(statement: Assign, expression: Compute, writer: ArrayWriter) 
 
 def repeats_rows(expression: Compute) -> bool:
     """Whether NumPy itself repeats the argument of a broadcast along leading axes, or a number."""
-    axes, rank = expression.op.axes, len(expression.shape)
+    op, rank = expression.op, len(expression.shape)
+    if not isinstance(op, Broadcast):
+        return False
+    axes = op.axes
     return axes == tuple(range(rank - len(axes), rank))
 
 
 def is_number(expression: Compute) -> bool:
     """Whether an op acts on constants alone."""
-    return bool(expression.args) and all(isinstance(a, Compute) and isinstance(a.op, Constant) for a in expression.args)
+    return bool(expression.args) and all(isinstance(op_in(a), Constant) for a in expression.args)
 
 
 def view_lines(statement: Assign, writer: ArrayWriter) -> list[str]:
@@ -129,6 +138,7 @@ def view_lines(statement: Assign, writer: ArrayWriter) -> list[str]:
     part = part_of(expression)
     assert part is not None
     text = writer.text(part).text
+    writer.parts_of[text] = writer.text(part.array).text, len(writer.places(part))
     if part is not expression:
         text = f"{text}.reshape({writer.dims(expression.shape)})"
     if value in writer.plans.nodes:
@@ -147,12 +157,14 @@ def view_lines(statement: Assign, writer: ArrayWriter) -> list[str]:
 
 def gathered_lines(statement: Assign, writer: ArrayWriter) -> list[str]:
     """The statements that gather elements of an array; scattered reads are faster than scattered writes."""
-    table, index = statement.expression.args
-    flat = isinstance(table, Compute)
-    values = f"{writer.np}.ravel({writer.operand(table.args[0])})" if flat else writer.operand(table)
+    table, index = computed([statement]).args
+    op = op_in(index)
+    assert isinstance(op, ArrayConstant)
+    flat = table.args[0] if isinstance(table, Compute) else None
+    values = writer.operand(table) if flat is None else f"{writer.np}.ravel({writer.operand(flat)})"
     opened = allocation(Allocate(statement.value, kept=statement.kept), writer)
     name = writer.name_for(statement.value)
-    return [f"{name} = {opened}", writer.taken_line(values, index.op.array, name)]
+    return [f"{name} = {opened}", writer.taken_line(values, op.array, name)]
 
 
 # ---- products ------------------------------------------------------------------------------------
@@ -160,13 +172,14 @@ def gathered_lines(statement: Assign, writer: ArrayWriter) -> list[str]:
 
 def product_line(statement: Assign, writer: ArrayWriter) -> str | None:
     """The statement of a matrix product, in a given array, recycled memory or new memory; None for others."""
-    value, found, over = statement.value, statement.expression, statement.over
+    value, found, over = statement.value, computed([statement]), statement.over
+    assert isinstance(found.op, Einsum)
     product = contraction(found.op, found, tuple(writer.text(a) for a in found.args), writer)
     if not isinstance(product, MatrixProduct):
         return None
     sides = (product.left, product.right)
-    plain = not product.after and all(PLAIN.fullmatch(side) for side in sides)
-    place = writer.named[over] if over in writer.rooms else None
+    plain = not product.after and all(writer.is_name(side) or side in writer.transposes for side in sides)
+    place = writer.named[over] if over is not None and over in writer.rooms else None
     small = plain and all(0 < len(a.shape) < 3 for a in (found, *found.args))
     if writer.depth and small and (place is not None or not statement.kept):
         call = f"{product.left}.dot({product.right}"  # less overhead for a call than matmul
@@ -184,8 +197,10 @@ def product_line(statement: Assign, writer: ArrayWriter) -> str | None:
 
 def _takes_product(place: str, found: Compute, writer: ArrayWriter) -> bool:
     """Whether ``dot`` can write to a place: a contiguous array of the dtype that its result would have."""
-    part = PART.fullmatch(place)
-    return part is not None and part[1] in writer.whole and all(writer.kind(a) == writer.dtype for a in found.args)
+    array, axes = writer.parts_of.get(place, (place, 0))
+    if array not in writer.whole or axes > 1:
+        return False
+    return all(writer.kind(a) == writer.dtype for a in found.args)
 
 
 # ---- memory --------------------------------------------------------------------------------------
@@ -211,7 +226,9 @@ def scatter_lines(statement: Scatter, writer: ArrayWriter) -> Lines:
     text = writer.text(made).text
     if len(made.shape) > 1:
         text = f"{writer.np}.ravel({text})"
-    index = writer.index_of(statement.places.op.array, bool(made.shape))
+    op = statement.places.op
+    assert isinstance(op, ArrayConstant)
+    index = writer.index_of(op.array, bool(made.shape))
     return [f"{writer.name(statement.array)}[{index}] {'+=' if statement.adds else '='} {text}"]
 
 
@@ -234,12 +251,14 @@ def free_lines(statement: Free, writer: ArrayWriter) -> Lines:
 
 
 @contextmanager
-def inside(writer: ArrayWriter, repeated: bool = True) -> Iterator[list[str]]:
+def inside(writer: ArrayWriter, given: Iterable[Value], repeated: bool = True) -> Iterator[list[str]]:
     """The body of a loop or function; the list receives the names of large arrays that it assigned."""
     around = writer.inner, writer.views
-    writer.inner, writer.views, kept = [], [], []
+    kept: list[str] = []
+    writer.inner, writer.views = [], []
     writer.nesting, writer.depth = writer.nesting + 1, writer.depth + repeated
-    yield kept
+    with writer.entered(given):
+        yield kept
     kept += [name for name, shape in writer.inner if writer.is_worth_freeing(shape)] + writer.views
     writer.nesting, writer.depth = writer.nesting - 1, writer.depth - repeated
     writer.inner, writer.views = around
@@ -268,7 +287,8 @@ def array_blocks_lines(statement: Blocks, writer: ArrayWriter) -> Lines:
     writer.sizes, writer.bounds = set(), {statement.rows: height}
     if isinstance(statement.length, int):
         writer.bounds = {**writer.bounds, statement.stop: statement.length}
-    with inside(writer) as kept:
+    given = [*(f.value for f in statement.fixed), *(one.value for one in statement.parts)]
+    with inside(writer, given) as kept:
         body = block_lines(statement.body, writer)
         texts = [writer.text(added.expression).text for added in statement.added]
     if not writer.nesting:
@@ -308,7 +328,8 @@ def function_lines(statement: Function, writer: ArrayWriter) -> Lines:
         moving = next(text for value, text in pairs if value.shape[:1] == (statement.steps,))
         writer.symbols[statement.steps] = writer.value_name("steps")
         first = [f"{writer.symbols[statement.steps]} = {moving}.shape[0]"]
-    with inside(writer, statement.repeated):
+    given = [*statement.parameters, *(fixed.value for fixed in statement.fixed)] or [statement.value]
+    with inside(writer, given, statement.repeated):
         body = [*first, *block_lines(statement.body, writer)]
         made = [
             f"{writer.operand(result)}.copy()" if copied else writer.typed(result)
@@ -320,4 +341,4 @@ def function_lines(statement: Function, writer: ArrayWriter) -> Lines:
 
 def results_by_number(made: Sequence[Assign]) -> dict[int, Value]:
     """The values of a statement by their numbers among the results of its op."""
-    return {number_of(one.expression.op): one.value for one in made}
+    return {number_of(op_in(one.expression)): one.value for one in made}

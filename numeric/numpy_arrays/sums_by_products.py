@@ -30,10 +30,12 @@ def _ones(size, dtype):
 '''
 
 
-def sum_as_product(arg: Expression, text: Text, axes: tuple[int, ...], writer: ArrayWriter) -> MatrixProduct | None:
+def sum_as_product(
+    arg: Expression, text: Text, axes: tuple[int, ...], writer: ArrayWriter
+) -> MatrixProduct | None:
     """The sum of an array of floats over its first axes or its last axes; None for other sums."""
     rank, count = len(arg.shape), len(axes)
-    if count == rank or not text.text.isidentifier() or writer.kind(arg) != writer.dtype:
+    if count == rank or not writer.is_name(text.text) or writer.kind(arg) != writer.dtype:
         return None
     if axes == tuple(range(count)):
         summed, kept = arg.shape[:count], arg.shape[count:]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
 from numpy.typing import NDArray
 
 from symad.core.dims import Dim, Shape
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph
 from symad.higher_order.scan import Scan
 from symad.numeric.backends import ArrayLibrary
+from symad.numeric.fusion.chains import Fused
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.plans import Plans
-from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
 from symad.numeric.passes.loop import Loop
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.functions import Function
@@ -37,7 +37,6 @@ from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
 from symad.ops.elementwise.selection import Condition, Logic
 from symad.ops.sparse.csr import IntArray, as_slice
-from symad.numeric.fusion.chains import Fused
 
 MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
 """Names that modules import; values have other names."""
@@ -61,28 +60,15 @@ def part_of(expression: Expression) -> Index | None:
     return shown if isinstance(shown, Index) else None
 
 
-MIN_FREED_ELEMENTS = 2**14
-"""The smallest number of elements of an array that is freed as soon as it is not needed.
-
-To free arrays of 2**10 to 2**20 elements takes no time (bench_thresholds.py, "freed"); the number bounds how
-many lines of code free memory.
-"""
-
-PLAIN = re.compile(r"[A-Za-z_]\w*(\.T)?")
-"""A name, or a transposed one."""
-
-
 class ArrayWriter(Writer):
     """Writes one module from its programs."""
 
     reads_well = False
-    least_freed = MIN_FREED_ELEMENTS
-    """The smallest number of elements of an array that a statement frees."""
 
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str, plans: Plans) -> None:
         """A writer for a library and a floating-point type."""
         super().__init__(fast_target(library), dtype, Names())
-        self.library, self.plans = library, plans
+        self.arrays, self.plans = library, plans
         self.imports = {f"import {library.module} as {library.prefix}"}
         self.settings: list[str] = []
         """Statements after the constants; the module executes them once."""
@@ -103,7 +89,11 @@ class ArrayWriter(Writer):
         self.whole: set[str] = set()
         """The names of the rows that a loop's step writes to; they are contiguous."""
         self.fixed: dict[str, str] = {}
-        """For a matrix that no step of the loops around changes, the name of its transpose, once it has one."""
+        """For a matrix that no step of the loops around changes, the name of its transpose, if it has one."""
+        self.transposes: set[str] = set()
+        """The texts of transposed named matrices."""
+        self.parts_of: dict[str, tuple[str, int]] = {}
+        """For the text of a part of an array, the array and the number of axes that are indexed."""
         self.before: list[str] = []
         """Statements that must precede the statement of the expression being written."""
         self.functions: dict[Value, tuple[str, Function]] = {}
@@ -112,6 +102,20 @@ class ArrayWriter(Writer):
         """Names that loops assigned to arrays and views; they are set to None when memory is freed."""
         self.inner: list[tuple[str, Shape]] = []
         """The names that the body being written assigns, with the shapes of their values."""
+        self.made: dict[Value, Expression] = {}
+        self.reads: Counter[Value] = Counter()
+        """The expressions of values, and the number of expressions that read each."""
+        self.later: dict[Value, Value] = {}
+        self.earlier: dict[Value, Value] = {}
+        """For a value the one that overwrites it, and the one that it overwrites."""
+        self.rooms: set[Value | None] = set()
+        """Places: given arrays, and views of arrays, that other values are written to."""
+        self.copied_to: set[Value | None] = set()
+        """The places that another value or a constant is copied to."""
+        self.used_again: set[Value | None] = set()
+        """The places that are written again or read afterwards."""
+        self.completed: dict[Value, Value] = {}
+        """For an array that is filled part by part, the value that it becomes."""
         self.views: list[str] = []
         """The names of views that several operations write to."""
         self.depth = self.nesting = 0
@@ -121,31 +125,25 @@ class ArrayWriter(Writer):
         self.over: Value | None = None
 
     def know(self, program: Program) -> None:
-        """Note who reads and overwrites the values of a program, and which of them are places of others.
-
-        A place is an array, or a view of one, that another value is written to.
-        """
+        """Note who reads and overwrites the values of a program, and which of them are places of others."""
         every = list(every_statement(program.statements))
         made = [one for statement in every for one in assignments(statement)]
         read = Counter(v for s in every for e in s.expressions for v in {*values_read(e)})
         read.update(v for result in program.results for v in values_read(result))
-        self.made = {one.value: one.expression for one in made}
-        self.reads = read
-        self.later = {one.over: one.value for one in made if one.over is not None}
-        self.earlier = {value: over for over, value in self.later.items()}
-        self.rooms = {one.value for one in made if part_of(one.expression) is not None}
+        self.made |= {one.value: one.expression for one in made}
+        self.reads |= read
+        later = {one.over: one.value for one in made if one.over is not None}
+        self.later |= later
+        self.earlier |= {value: over for over, value in later.items()}
+        self.rooms |= {one.value for one in made if part_of(one.expression) is not None}
         for statement in every:
             self.rooms |= self._given_places(statement)
-        self.copied_to = {one.over for one in made if not parts(one.expression)}
-        self.used_again = {
-            one.over
-            for one in made
-            if one.value in self.later or read[one.value] > (one.over in self.copied_to)
+        self.copied_to |= {one.over for one in made if not parts(one.expression)}
+        self.used_again |= {
+            one.over for one in made if one.value in later or read[one.value] > (one.over in self.copied_to)
         }
-        """The places that are written again or read afterwards."""
         pairs = [(one.value, one.expression) for one in made if isinstance(one.expression, Read)]
-        self.filled = {e.value: v for v, e in pairs if v in self.plans.nodes and isinstance(e, Read)}
-        """For an array that is filled part by part, the value that it becomes."""
+        self.completed |= {e.value: v for v, e in pairs if v in self.plans.nodes and isinstance(e, Read)}
 
     def _given_places(self, statement: Statement) -> set[Value]:
         rows = statement.rows if isinstance(statement, LoopStatement) else ()
@@ -159,9 +157,7 @@ class ArrayWriter(Writer):
 
     def decorators(self, graph: Graph) -> list[str]:
         """The decorators of the module's function."""
-        from symad.numeric.numpy_arrays.array_module import warnings_off
-
-        return warnings_off(graph, self)
+        return []
 
     # ---- sizes, constants and helpers ------------------------------------------------------------
 
@@ -182,7 +178,7 @@ class ArrayWriter(Writer):
     @property
     def type_text(self) -> str:
         """The element type, as the library spells it."""
-        return self.library.type_text(self.dtype)
+        return self.arrays.type_text(self.dtype)
 
     @property
     def itemsize(self) -> int:
@@ -200,14 +196,21 @@ class ArrayWriter(Writer):
             return function
         found = pasted_into(self.module, self.pasted, pasted(function, np=self.np))
         self.imports.update(line for line in found.imports if line != Writer.library)
-        self.helpers.update(found.functions)
+        for name, source in found.functions:
+            self.helper(name, source)
         return found.functions[-1][0]
 
     def constant(self, array: np.ndarray) -> str:
         """The name of a constant array of the module."""
         own = array.dtype.kind == "f" or array.dtype.name == self.dtype
-        kind = self.type_text if own else "bool" if array.dtype.kind == "b" else f"{self.np}.{array.dtype.name}"
+        other = "bool" if array.dtype.kind == "b" else f"{self.np}.{array.dtype.name}"
+        kind = self.type_text if own else other
         return self.shared(constant_text(array, kind, self), "constant")
+
+    @contextmanager
+    def entered(self, given: Iterable[Value]) -> Iterator[None]:
+        """Write a body, of which ``given`` are some values that have names from outside."""
+        yield
 
     # ---- names -----------------------------------------------------------------------------------
 
@@ -230,9 +233,13 @@ class ArrayWriter(Writer):
             self.serial += 1
         return name
 
+    def is_name(self, text: str) -> bool:
+        """Whether a text is a name of the module."""
+        return text in self.names.taken
+
     def name_for(self, value: Value) -> str:
         """A fresh name for a value; a view of the same shape keeps the stem of its array."""
-        stem = self.stem(self.filled.get(value, value))
+        stem = self.stem(value if value in self.plans.nodes else self.completed.get(value, value))
         name = self.named[value] = self.fresh(stem)
         node = self.plans.nodes.get(value)
         if not stem and node is not None and is_view(node) and node.shape == node.args[0].shape:
@@ -241,16 +248,17 @@ class ArrayWriter(Writer):
         self.inner.append((name, value.shape))
         return name
 
-    def keep_name(self, value: Value, over: Value) -> str:
+    def keep_name(self, value: Value, over: Value | None) -> str:
         """The name of the value that another one overwrites, from now on of that one too."""
+        assert over is not None
         self.stems[value] = self.stems.get(over, "")
         name = self.named[value] = self.named[over]
         return name
 
-    def copied(self, value: Value, place: Value, text: str) -> str:
+    def copied(self, value: Value, place: Value | None, text: str) -> str:
         """The statement that copies an array to the place of a value."""
         name = self.keep_name(value, place)
-        return f"{name}{'' if name.endswith(']') else '[...]'} = {text}"
+        return f"{name}{'[...]' * self.is_name(name)} = {text}"
 
     def stem(self, value: Value) -> str:
         """The name stem of a value; one that is overwritten has the stem of the last value in its memory."""
@@ -318,7 +326,7 @@ class ArrayWriter(Writer):
 
     def is_worth_freeing(self, shape: Shape) -> bool:
         """Whether an array of this shape is so large that a statement frees it."""
-        return is_long(shape, self.least_freed)
+        return is_long(shape, self.plans.least_freed)
 
     # ---- expressions -----------------------------------------------------------------------------
 
@@ -356,17 +364,16 @@ class ArrayWriter(Writer):
         return self.text(expression.array) if whole else super().index_text(expression)
 
     def turned(self, matrix: str) -> str:
-        """The transpose; if no loop changes the matrix, it is copied to contiguous memory before the loops."""
+        """The transpose; if the loops around do not change it, it is copied to contiguous memory before."""
         if matrix not in self.fixed:
-            return f"{matrix}.T"
+            text = f"{matrix}.T"
+            if self.is_name(matrix):
+                self.transposes.add(text)
+            return text
         if not self.fixed[matrix]:
-            stem = next((self.stems[v] for v, n in self.named.items() if n == matrix and self.stems.get(v)), "")
+            stem = next((s for v, s in self.stems.items() if s and self.named.get(v) == matrix), "")
             self.fixed[matrix] = self.fresh(f"{stem}_T" if stem else "")
         return self.fixed[matrix]
-
-    def sum_over(self, node: Compute, arg: Text, axes: tuple[int, ...]) -> Text | MatrixProduct:
-        """See `Writer.sum_over`; a product with a vector of ones where that is faster."""
-        return sum_as_product(node.args[0], arg, axes, self) or super().sum_over(node, arg, axes)
 
     def number(self, text: str, made: Expression | None = None) -> str:
         """The text of a number that is combined with arrays.
@@ -374,7 +381,7 @@ class ArrayWriter(Writer):
         In loops, a constant is an array of the module: to convert a Python number takes NumPy as long as
         to add a thousand elements.
         """
-        if not self.depth or (made is not None and values_read(made)) or (made is not None and not _is_constant(made)):
+        if not self.depth or (made is not None and not _is_constant(made)):
             return text
         return self.shared(f"{self.np}.array({text}, dtype={self.type_text})", "constant")
 

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, NativeBody
 from symad.numeric.compiled_arrays.c.drivers import MIN_PARALLEL
 from symad.numeric.compiler.c_templates import filled
-from symad.ops.sparse.csr import IntArray
-
-if TYPE_CHECKING:
-    from symad.numeric.compiled_arrays.printer import NativeWriter
 
 SIGNATURE = "(n),(m)->(m)"
 
@@ -30,10 +21,6 @@ TEXT = f"""void ${{name}}(char **args, const ptrdiff_t *dimensions, const ptrdif
 """One gather. The module itself makes the arrays, so they are contiguous and do not overlap."""
 
 
-def gather_line(values: str, index: IntArray, entries: str, writer: NativeWriter) -> str:
-    """The statement entries[i] = values[index[i]]."""
-    places = writer.constant(index.astype(np.int32))
-    letter = LETTER[writer.dtype]
-    text = filled(TEXT, {"real": writer.real, "name": NAME}.__getitem__)
-    name = writer.kernel(text, NativeBody(writer.real), f"{letter}i->{letter}", SIGNATURE)
-    return f"{name}({values}, {places}, {entries})"
+def gather_source(name: str, real: str) -> str:
+    """The kernel entries[i] = values[index[i]]."""
+    return filled(TEXT, {"real": real, "name": name}.__getitem__)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symad.numeric.compiled_arrays.c.c_body import NAME
 from symad.numeric.compiled_arrays.c.loop_text import loop_source
+from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.numpy_arrays.loop_statements import loop_comment
 from symad.numeric.program.loops import Loop
-
-if TYPE_CHECKING:
-    from symad.numeric.compiled_arrays.printer import NativeWriter
 
 
 def loop_call(loop: Loop, writer: NativeWriter) -> list[str]:

@@ -7,8 +7,8 @@ the score's slopes and one for its second derivative. The helpers below iterate 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from symad.core.graph import Node
 from symad.fused.attention_ops import (
     Attention,
     AttentionCotangent,
@@ -17,9 +17,12 @@ from symad.fused.attention_ops import (
     AttentionTangent,
 )
 from symad.numeric.numpy_arrays.pairs.formulas import FormulaText
-from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
+from symad.numeric.program.expressions import Compute
 from symad.numeric.targets.target import Level
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.writer import ArrayWriter
 
 PAIRS = '''def _pairs(q, k, seen_at, params, block=256):
     """Tiles of pairs: their rows, columns, positions (b, h, i, j) and which of them take part."""
@@ -178,7 +181,7 @@ def numbers_of(op: AttentionOp) -> Sequence[int]:
     return op.real if isinstance(op, AttentionCotangent) else range(parts_of(op))
 
 
-def numpy_call(op: AttentionOp, node: Node, args: list[str], printer: Printing) -> str:
+def numpy_call(op: AttentionOp, node: Compute, args: list[str], printer: ArrayWriter) -> str:
     """The call of the helper that computes an op."""
     names = functions_of(op, printer)
     at, params = op.inner, tuple_text(args[3 : op.inner])
@@ -211,7 +214,7 @@ def tuple_text(items: list[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
-def functions_of(op: AttentionOp, printer: Printing) -> dict[str, str]:
+def functions_of(op: AttentionOp, printer: ArrayWriter) -> dict[str, str]:
     """The names of the module's functions of a score, by kind."""
     score = score_of(op.score.expression, op.mask.expression, op.given)
     key = (op.score, op.mask, op.parameters)
@@ -231,7 +234,7 @@ def functions_of(op: AttentionOp, printer: Printing) -> dict[str, str]:
     return names
 
 
-def score_function(name: str, kind: str, score: Score, printer: Printing) -> str:
+def score_function(name: str, kind: str, score: Score, printer: ArrayWriter) -> str:
     """The text of one function of a score: kind "seen", "score", "slopes" or "second"."""
     params = [p.name for p in score.parameters]
     loops = [str(loop) for loop in LOOPS]
@@ -261,13 +264,13 @@ def score_function(name: str, kind: str, score: Score, printer: Printing) -> str
     return "\n".join([*lines, f"    return {result}", ""])
 
 
-def for_all_pairs(score: Score, texts: Iterable[str], printer: Printing) -> list[str]:
+def for_all_pairs(score: Score, texts: Iterable[str], printer: ArrayWriter) -> list[str]:
     """The texts of a score and of its derivatives; a score without s is repeated for all pairs."""
     value, *others = texts
     return [value if score.value.has(S) else f"{printer.np}.broadcast_to({value}, {S}.shape)", *others]
 
 
-def reads_checked(score: Score, text: FormulaText, seen: str, printer: Printing) -> list[str]:
+def reads_checked(score: Score, text: FormulaText, seen: str, printer: ArrayWriter) -> list[str]:
     """Statements that reject reads outside of arrays by visible pairs; ``seen`` is the name of the mask."""
     checks = []
     for load in score.loads:

@@ -10,12 +10,12 @@ from collections import Counter
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from symad.core.graph import Node, topological
 from symad.numeric.expressions.powers import multiplied
-from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.scalar_formulas import ScalarFormulas, check_known
 from symad.numeric.pairs.scores import LOOPS, Load, S, Score
 from symad.numeric.pairs.stable_sympy import FloorDivide
@@ -25,6 +25,9 @@ from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, constant, input_node
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.writer import ArrayWriter
 
 REPEATING = {constant(3), constant(4), constant(Fraction(3, 2))}
 """Exponents of powers that are products, in which the base occurs more than once."""
@@ -37,7 +40,7 @@ class ExpressionText:
     """The statements of one generated function; `write` returns the texts of expressions."""
 
     def __init__(
-        self, printer: Printing, taken: set[str], names: dict[sp.Symbol, str], levels: dict[sp.Symbol, int]
+        self, printer: ArrayWriter, taken: set[str], names: dict[sp.Symbol, str], levels: dict[sp.Symbol, int]
     ) -> None:
         """``names`` are the names of symbols; new names differ from those in ``taken``.
 
@@ -48,8 +51,7 @@ class ExpressionText:
         self.lines: list[str] = []
         self.formulas = ScalarFormulas(levels)
         self.values: dict[Node, Expression] = {}
-        writer = getattr(printer, "writer", printer)
-        self.writer, target = copy(writer), writer.target
+        self.writer, target = copy(printer), printer.target
         functions = {**target.functions, FloorDivide: Function("numpy", "floor_divide")}
         self.writer.target = replace(target, functions=functions)
         for symbol, name in names.items():
@@ -96,7 +98,7 @@ class ExpressionText:
 class FormulaText(ExpressionText):
     """The statements for the formulas of a score, including their array reads."""
 
-    def __init__(self, score: Score, printer: Printing, taken: set[str]) -> None:
+    def __init__(self, score: Score, printer: ArrayWriter, taken: set[str]) -> None:
         """``taken`` are the names of arguments, which new names must not repeat."""
         names = {s: str(s) for s in (S, *LOOPS)} | {symbol: name for name, symbol in score.scalars}
         levels = {S: 2} | {s: 1 for s in (*LOOPS, *(load.symbol for load in score.loads))}

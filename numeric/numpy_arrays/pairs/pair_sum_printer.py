@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import sympy as sp
 
 from symad.core.graph import Node
 from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 from symad.numeric.numpy_arrays.pairs.formulas import ExpressionText
-from symad.numeric.numpy_arrays.printing import Printing
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y, trace_pair
+from symad.numeric.program.expressions import Compute, Value
 from symad.numeric.targets.target import Level, Text
+
+if TYPE_CHECKING:
+    from symad.numeric.numpy_arrays.writer import ArrayWriter
 
 # Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
 # take 0.06 s in blocks of 2**16 pairs, 0.15 s in blocks of 2**17 to 2**20; their cotangents take 0.3 to 0.6 s
@@ -91,13 +94,13 @@ def pair_call(
     return [f"{', '.join(names)} = {call}"]
 
 
-def traced(op: PairOp, node: Node) -> PairFunction:
+def traced(op: PairOp, node: Node | Compute) -> PairFunction:
     """The pair function, split into sums over components."""
     sizes = {name: None if size == NUMBER else size for name, size in op.parameters}
     return trace_pair(op.formula.expression, int(node.args[0].shape[1]), sizes)
 
 
-def functions_of(op: PairOp, node: Node, printer: Printing) -> tuple[str, str]:
+def functions_of(op: PairOp, node: Compute, printer: ArrayWriter) -> tuple[str, str]:
     """The names of the functions that compute k and its partials."""
     key = (op.formula, op.parameters, node.args[0].shape[1])
     number = printer.scores.setdefault(key, len(printer.scores) + 1)
@@ -117,7 +120,7 @@ Place: TypeAlias = "tuple[sp.Symbol, str, int | None]"
 class _Writer:
     """Writes a pair function: sums over components as loops, everything else once for all pairs."""
 
-    def __init__(self, function: PairFunction, printer: Printing) -> None:
+    def __init__(self, function: PairFunction, printer: ArrayWriter) -> None:
         self.function, self.printer = function, printer
         self.params = [p.name for p in function.parameters]
 

@@ -1,7 +1,7 @@
 """The product in every step includes the terms added to it: W h + U x + b = [W U b] [h; x; 1].
 
 Otherwise the products U x + b of all steps form an array of their own, which every step reads and adds. With
-x and 1 stored below h in one array (`numeric/numpy_arrays/ops/loop_rows.py`) the product of the step
+x and 1 stored below h in one array the product of the step
 includes them, and the gradients of W, U and b are one product with that array.
 """
 

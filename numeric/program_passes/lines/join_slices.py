@@ -11,7 +11,8 @@ from symad.ops.basic.shaping import Reshape, Slice
 
 def join_slices(program: Program) -> Program:
     """The program whose slices are inside the reshapes that read them, if nothing else reads them."""
-    slices = {made.value: made.expression for made in program.assigned if isinstance(op_in(made.expression), Slice)}
+    pairs = ((made.value, made.expression) for made in program.assigned)
+    slices = {value: made for value, made in pairs if isinstance(op_in(made), Slice)}
     if not slices:
         return program
     read = {v for r in program.results for v in values_read(r)}

@@ -9,9 +9,11 @@ from sympy.codegen import cfunctions as cf
 from symad.core.graph import Graph
 from symad.errors import DerivativeError, LoweringError
 from symad.numeric.backends import NUMPY
-from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+from symad.numeric.numpy_arrays import lower
 from symad.numeric.numpy_arrays.pairs.formulas import ExpressionText
+from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.pairs.stable_sympy import derivative, exact_integers
+from symad.numeric.scheduling.roles import NO_ROLES
 from symad.ops.basic.sources import input_node
 from tests.numeric.passes.digits import values
 
@@ -22,7 +24,8 @@ K, J = sp.symbols("k j", integer=True)
 def written(expressions, symbols):
     """The statements of printed code, the texts of the expressions, and their values as a function."""
     inputs = tuple(input_node(s) for s in symbols)
-    printer = InPlacePrinter(Graph(inputs, inputs), NUMPY, "float64")
+    plans = lower.plans(lower.passes, "float64", NO_ROLES)
+    printer = ArrayWriter(Graph(inputs, inputs), NUMPY, "float64", plans)
     names = {s: s.name for s in symbols}
     text = ExpressionText(printer, {*names.values()}, names, {})
     results = [str(made) for made in text.write(*expressions)]

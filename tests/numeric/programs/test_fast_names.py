@@ -11,8 +11,9 @@ import symad
 from symad import functions
 from symad.numeric import lower
 from symad.numeric.backends import NUMPY
-from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
-from symad.numeric.numpy_arrays.printer import ArrayPrinter
+from symad.numeric.numpy_arrays import lower as lower_numpy
+from symad.numeric.numpy_arrays.writer import ArrayWriter
+from symad.numeric.scheduling.roles import NO_ROLES
 from tests.numeric.programs import plain_cases as cases
 
 ARRAYS = ("rnn", "lstm", "attention")
@@ -63,11 +64,10 @@ def test_a_recurrence_has_its_states_rows_and_formula():
 
 
 def test_names_are_identifiers_whatever_they_are_made_of():
-    for kind in (ArrayPrinter, InPlacePrinter):
-        printer = kind(symad.trace(lambda x: x, [(3,)]), NUMPY, "float64")
-        made = printer.called("f\nprint('run')")
-        assert made.isidentifier() and made.stem.isidentifier()
-        assert printer.called("itertools_t") != printer.called("itertools_t")
+    plans = lower_numpy.plans(lower_numpy.passes, "float64", NO_ROLES)
+    writer = ArrayWriter(symad.trace(lambda x: x, [(3,)]), NUMPY, "float64", plans)
+    assert writer.fresh("f\nprint('run')").isidentifier()
+    assert writer.fresh("itertools_t") != writer.fresh("itertools_t")
 
 
 def test_values_do_not_hide_what_modules_import():

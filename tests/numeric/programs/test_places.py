@@ -212,9 +212,9 @@ def test_large_results_are_in_memory_that_is_kept():
 def test_the_passes_are_told_once_loops_or_not():
     lines = []
     lower.lower(cases.LISTINGS["rnn"](), "float64", False, lines)
-    assert [line.name for line in lines][-13:] == [
+    assert [line.name for line in lines][-14:] == [
         "lay out", "repeat where read", "sparse", "write over", "fill", "put", "by twos", "loops", "blocks",
-        "keep memory", "functions", "drop", "release",
+        "keep memory", "functions", "drop", "join slices", "release",
     ]  # fmt: skip
     assert [line.name for line in lines].count("release") == 1
 

@@ -10,14 +10,6 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, name_in
-
-
-def test_names_parts_and_transposes_are_texts_that_know_what_they_are_made_of():
-    name = Name("v3", 3)
-    part = Part(Part(name, "0"), ":", "1:2")
-    assert (part, Turned(name), name_in(part), name_in(Name("W"))) == ("v3[0][:, 1:2]", "v3.T", name, None)
-    assert assigned(name, "x") == "v3[...] = x" and assigned(part, "x") == "v3[0][:, 1:2] = x"
 
 
 def lines_of(source):

@@ -14,7 +14,7 @@ from symad.core.graph import Graph
 from symad.higher_order.scan import Scan
 from symad.numeric import lower
 from symad.numeric.kernel import compile_source
-from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.pipelines import ProgramPass, in_place, run_program_passes
 from symad.numeric.program.program import Program
 from symad.numeric.scheduling.blocks import block_of
@@ -75,15 +75,15 @@ def test_helpers_are_compiled_once_and_tracebacks_show_their_lines() -> None:
     assert lines[1][0] == "return math.sqrt(x)"
 
 
-def test_a_printer_is_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
-    printers: list[weakref.ref[InPlacePrinter]] = []
-    begin = InPlacePrinter.__init__
+def test_a_writer_is_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    printers: list[weakref.ref[ArrayWriter]] = []
+    begin = ArrayWriter.__init__
 
-    def noted(self: InPlacePrinter, *args: object) -> None:
+    def noted(self: ArrayWriter, *args: object) -> None:
         begin(self, *args)  # type: ignore[arg-type]  # whatever the printer takes
         printers.append(weakref.ref(self))
 
-    monkeypatch.setattr(InPlacePrinter, "__init__", noted)
+    monkeypatch.setattr(ArrayWriter, "__init__", noted)
     gc.disable()
     try:
         lower(symad.trace(lambda x: np.sum(np.tanh(x) ** 2), [(5,)]))

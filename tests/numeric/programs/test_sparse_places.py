@@ -302,6 +302,26 @@ def test_stencils(name, gathers):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_equal_numbers_in_several_sums_of_entries(backend):
+    """The square of a discrete Laplacian: its Hessian is 2 AᵀA, and each number is part of many sums."""
+    n = 6
+
+    def energy(u):
+        inner = u[1:-1, 1:-1]
+        return np.sum((u[1:-1, 2:] + u[1:-1, :-2] + u[2:, 1:-1] + u[:-2, 1:-1] - 4 * inner) ** 2)
+
+    kernel = lower(symad.hessian(symad.trace(energy, [(n, n)]), sparse=True), backend=backend)
+    stencil = np.zeros((n - 2, n - 2, n, n))
+    for i, j in np.ndindex(n - 2, n - 2):
+        stencil[i, j, i + 1, j : j + 3] = stencil[i, j, i : i + 3, j + 1] = 1
+        stencil[i, j, i + 1, j + 1] = -4
+    rows = stencil.reshape(-1, n * n)
+    for seed in range(3):
+        u = np.random.default_rng(seed).normal(size=(n, n))
+        np.testing.assert_array_equal(kernel(u).toarray(), 2 * rows.T @ rows)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("first", [True, False])
 def test_a_matrix_does_not_share_its_entries_with_another_result(backend, first):
     """The entries are a reversed array, which is a result, too."""
