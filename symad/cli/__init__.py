@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code reports the result to scripts.
 
     Args:
-        argv: the arguments after the program's name; those of the process by default.
+        argv: the arguments after the program's name; those of the process by default. None print the help.
 
     An interrupt by Ctrl-C is left to `symad_command.main`, which is the program ``symad``.
 
@@ -28,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 all is well; 1 refuted, or a stage of the tour failed; 2 wrong usage or input; 3 undecided.
     """
     try:
-        options = make_parser().parse_args(argv)
+        given = sys.argv[1:] if argv is None else argv
+        options = make_parser().parse_args(given or ["--help"])
         code = int(options.command(options))
         sys.stdout.flush()
         return code

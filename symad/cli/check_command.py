@@ -146,6 +146,7 @@ def _show(results: list[Result], title: str) -> None:
     from symad.verification.certificate.report import trusted_text
 
     console = Output()
+    whole = not console.is_terminal  # a terminal breaks lines at words, a file keeps them
     table = Table(title=title, title_justify="left")
     for header in ("model", "status", "entries", "chance of error", "seconds"):
         table.add_column(header, justify="left" if header in {"model", "status"} else "right")
@@ -161,14 +162,14 @@ def _show(results: list[Result], title: str) -> None:
     for r in results:
         if r.status == "measured":  # the headline says what was tried, and that nothing is known of the rest
             headline = str(r.certificate).splitlines()[0]
-            console.print(f"{r.name}: {headline}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"{r.name}: {headline}", markup=False, highlight=False, soft_wrap=whole)
         if r.status in {"refuted", "undecided"}:
             console.print(f"\n{r.name}:", style="bold", markup=False)
-            console.print(str(r.certificate), markup=False, highlight=False, soft_wrap=True)
+            console.print(str(r.certificate), markup=False, highlight=False, soft_wrap=whole)
     trusted = list(dict.fromkeys(str(a) for r in results for a in r.certificate.assumes))
     if trusted:
         text = "taken on trust: " + trusted_text(trusted)
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, markup=False, highlight=False, soft_wrap=whole)
 
 
 def _chance(result: Result) -> str:

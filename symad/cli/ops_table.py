@@ -42,8 +42,9 @@ def run(options: Namespace) -> int:
 
 
 LEGEND = """\
-✓ answered    ✗ missing    – not linear: only linear operations have a transpose
-· a primitive, which needs no definition    ∅ no arguments
+✓ answered    ✗ missing    ∅ no arguments
+– not linear: only linear operations have a transpose
+· a primitive, which needs no definition
 ○ refused by the backend (symad ops --json says why)    ? backend not here
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,14 +43,19 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
     notes: tuple[str | Math, ...] = ()
 
-    def to_text(self) -> str:
-        """Aligned columns."""
+    def to_text(self, width: int = 80) -> str:
+        """Aligned columns; what is wider than ``width`` stands in blocks that repeat the first column."""
         cells = [[text(c) for c in row] for row in (self.headers, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         rights = self._numeric_columns()
-        lines = ["  ".join(_aligned(row, widths, rights)).rstrip() for row in cells]
-        rule = "─" * max(map(len, lines))
-        return "\n".join([self.title, rule, lines[0], rule, *lines[1:], rule, *map(_note, self.notes)])
+        lines = [self.title]
+        for block in _blocks(widths, width):
+            shown = [[_aligned(row, widths, rights)[k] for k in block] for row in cells]
+            head, *body = ["  ".join(row).rstrip() for row in shown]
+            rule = "─" * max(map(len, (head, *body)))
+            lines += [rule, head, rule, *body, rule]
+        notes = (textwrap.fill(_note(note), width, subsequent_indent="  ") for note in self.notes)
+        return "\n".join([*lines, *notes])
 
     def to_markdown(self) -> str:
         """A pipe table."""
@@ -84,6 +90,16 @@ class Table:
         """For each column, true if it contains only numbers; such columns are right-aligned."""
         plain = (int, float, Fraction, np.generic, mpmath.mpf, sympy.Number, type(None))
         return [all(isinstance(row[k], plain) for row in self.rows) for k in range(len(self.headers))]
+
+
+def _blocks(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Columns in blocks of at most a width; the first column begins each of them."""
+    blocks = [[0]]
+    for k in range(1, len(widths)):
+        if sum(widths[j] + 2 for j in blocks[-1]) + widths[k] > width and len(blocks[-1]) > 1:
+            blocks.append([0])
+        blocks[-1].append(k)
+    return blocks
 
 
 def _note(note: str | Math) -> str:

@@ -53,7 +53,7 @@ STORED = "Live: all states up to this one, and the adjoints in use."
 STORED_DUAL = "Live: as in reverse mode, but Dual numbers."
 STORED_THRICE = "Live: as in reverse mode, for each state also its adjoint and tangent."
 
-S_K, OPERATIONS, LIVE = Math("s_k", "s_k"), "operations", "live bytes"
+S_K, OPERATIONS, LIVE = Math("s_k", "s_k"), "flops", "live bytes"
 
 
 @dataclass(frozen=True)

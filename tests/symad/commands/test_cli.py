@@ -392,9 +392,23 @@ def test_errors_name_what_was_asked_for(arguments, message, model, capsys):
     assert capsys.readouterr().err.startswith(f"symad: {message.format(**places)}")
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["draw", "m.py"], ["check"], ["tour", "nowhere"]])
+@pytest.mark.parametrize("arguments", [["fly"], ["draw", "m.py"], ["check"], ["tour", "nowhere"]])
 def test_wrong_usage(arguments):
     assert main(arguments) == USAGE
+
+
+def test_the_command_alone_prints_its_help(capsys):
+    assert main([]) == OK
+    alone = capsys.readouterr().out
+    assert main(["--help"]) == OK
+    assert alone == capsys.readouterr().out and "symad COMMAND --help" in alone
+
+
+@pytest.mark.parametrize("command", [[], ["check"], ["lower"], ["explain"], ["tour"], ["audit"], ["ops"]])
+def test_help_fits_a_terminal_of_80_columns(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*command, "--help"]) == OK
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 @pytest.mark.thorough

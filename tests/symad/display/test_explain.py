@@ -25,24 +25,24 @@ x, y, z = sympy.symbols("x y z", real=True)
 
 FORWARD = """\
 Forward mode: states and tangents
-──────────────────────────────────────────────────────────────
-s_k  is         value  t_k        ∂/∂x  operations  live bytes
-──────────────────────────────────────────────────────────────
-s_0  x              3                1           0          16
-s_1  s_0**2         9  2*s_0*t_0     6           3          32
-s_2  s_0 + s_1     12  t_0 + t_1     7           2          48
-──────────────────────────────────────────────────────────────
+─────────────────────────────────────────────────────────
+s_k  is         value  t_k        ∂/∂x  flops  live bytes
+─────────────────────────────────────────────────────────
+s_0  x              3                1      0          16
+s_1  s_0**2         9  2*s_0*t_0     6      3          32
+s_2  s_0 + s_1     12  t_0 + t_1     7      2          48
+─────────────────────────────────────────────────────────
 """
 
 REVERSE = """\
 Reverse mode: adjoints, last first
-────────────────────────────────────────────────────────────
-r_k  is the sum over its uses  value  operations  live bytes
-────────────────────────────────────────────────────────────
-r_2  1                             1           0          48
-r_1  r_2                           1           2          32
-r_0  2*r_1*s_0 + r_2               7           1          16
-────────────────────────────────────────────────────────────
+───────────────────────────────────────────────────────
+r_k  is the sum over its uses  value  flops  live bytes
+───────────────────────────────────────────────────────
+r_2  1                             1      0          48
+r_1  r_2                           1      2          32
+r_0  2*r_1*s_0 + r_2               7      1          16
+───────────────────────────────────────────────────────
 """
 
 
@@ -350,3 +350,14 @@ def test_every_op_in_every_table(graph):
             np.testing.assert_allclose(rof[row][1].value, second, **close)
             np.testing.assert_allclose(rof[row][1].tangent, first, **close)
             np.testing.assert_allclose(ror[row][2], second, **close)
+
+
+def test_wide_tables_are_blocks_of_80_columns():
+    """Every cell is shown once, the first column in each block."""
+    names = sympy.symbols("alpha_1:9", real=True)
+    f = symad.trace(sympy.prod(names) + sympy.sin(names[0] * names[1]))
+    shown = f.explain(**{str(s): k + 0.123456 for k, s in enumerate(names)}).tables[0].to_text()
+    assert max(map(len, shown.splitlines())) <= 80
+    heads = [line.split() for line in shown.splitlines() if line.startswith("s_k ")]
+    assert len(heads) > 1
+    assert [h for head in heads for h in head if h.startswith("∂/∂")] == [f"∂/∂{s}" for s in names]
