@@ -27,7 +27,7 @@ NOT_FIRST := $(if $(REST),thorough and )
 NEWEST ?= $(firstword $(foreach v,14 13 12,$(wildcard $(HOME)/.pyenv/versions/3.$(v).*/bin/python3 /usr/bin/python3.$(v) /usr/local/bin/python3.$(v))))
 
 .PHONY: tour test test-thorough test-all test-newest newest scale scale-bench lint docs docs-links proofs bench
-.PHONY: gpu-test gpu-bench clean
+.PHONY: gpu-static gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
@@ -89,6 +89,18 @@ proofs:
 # Against JAX, PyTorch, CasADi and SymEngine; results go to benchmarks/results/cpu/.
 bench: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/cpu-peers.tried
 	$(BIN)/python benchmarks/run_all.py
+
+# Generated CuPy code against CuPy's own wheel, which needs no device: names, calls, and kernels as CuPy writes and
+# compiles them. The wheel and its toolkit (2 GB) are kept outside of the checkout.
+WHEEL := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/symad-tests/cupy-cuda$(CUDA)
+
+gpu-static:
+	@[ -e $(WHEEL)/installed ] || { $(PYTHON) -m venv $(WHEEL) && \
+		$(WHEEL)/bin/python -m pip --disable-pip-version-check install --quiet '.[gpu-cuda$(CUDA)]' pytest pytest-xdist hypothesis && \
+		$(WHEEL)/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes symad && touch $(WHEEL)/installed; } || true
+	@if [ -e $(WHEEL)/installed ]; then \
+		PYTHONPATH=$(CURDIR) OMP_NUM_THREADS=1 $(WHEEL)/bin/python -m pytest -q -n 2 tests/gpu/static; \
+	else echo "CuPy's wheel cannot be had here: the checks of generated code against it are left out"; fi
 
 # On a machine with a CUDA device; results go to benchmarks/results/*.json.
 gpu-test: $(VENV)/cupy.installed $(VENV)/torch.tried

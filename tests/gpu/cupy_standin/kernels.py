@@ -117,7 +117,7 @@ class ElementwiseKernel:
     def __init__(self, inputs, outputs, body, name="kernel", preamble=""):
         check_name(name)
         self.inputs, self.outputs = parameters(inputs), parameters(outputs)
-        self.body, self.preamble = body, preamble
+        self.name, self.body, self.preamble = name, body, preamble
         self.loop = self._loop()
         declare(preamble, self.loop)
 
@@ -196,11 +196,16 @@ def check_launch(grid, block, args):
             raise AssertionError("a kernel gets the pointer of a view that is not contiguous")
 
 
+SOURCES: dict[tuple[str, tuple[str, ...]], None] = {}
+"""The CUDA sources from which kernels were made, with their options."""
+
+
 class RawKernel:
     """A CUDA kernel, run by the CPU shim."""
 
     def __init__(self, code, name, options=()):
         self.code, self.name, self.options = code, name, options
+        SOURCES[code, tuple(options)] = None
 
     def __call__(self, grid, block, args, *, shared_mem=0):
         check_launch(grid, block, args)
@@ -213,6 +218,7 @@ class RawModule:
 
     def __init__(self, code, options=()):
         self.code, self.options = code, options
+        SOURCES[code, tuple(options)] = None
 
     def compile(self):
         _module(self.code)
@@ -250,6 +256,7 @@ class ReductionKernel:
         self, inputs, outputs, mapped, reduced, after, identity, name="k", reduce_type=None, preamble=""
     ):
         check_name(name)
+        self.given = inputs, outputs, mapped, reduced, after, identity, name, reduce_type, preamble
         (self.output,) = parameters(outputs)
         if (reduced, identity) != ("a + b", "0"):
             raise NotImplementedError(f"{reduced}; {identity}")
