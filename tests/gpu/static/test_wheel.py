@@ -21,10 +21,9 @@ from tests.gpu.lowering.generative_cases import CASES as GENERATIVE
 from tests.gpu.lowering.op_cases import SCALARS, example_graphs, example_values, x, y, z
 from tests.gpu.static import wheel
 
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.skipif(not wheel.at_hand(), reason="needs CuPy's wheel: make gpu-static"),
-]
+pytestmark = pytest.mark.thorough
+if not wheel.at_hand():
+    pytest.skip("needs CuPy's wheel: make gpu-static", allow_module_level=True)
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 
