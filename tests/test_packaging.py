@@ -144,9 +144,9 @@ def test_the_top_level_holds_the_project_and_nothing_that_was_left_behind():
         pytest.skip("this is no checkout")
     found = {name.split("/")[0] for name in run("git", "ls-files", cwd=ROOT).splitlines()}
     assert found == {
-        ".ci", ".github", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile",
-        "README.md", "benchmarks", "conftest.py", "docs", "examples", "gpu", "numeric", "pyproject.toml",
-        "pytest_symad.py", "symad", "symad_command.py", "tests",
+        ".ci", ".github", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
+        "MANIFEST.in", "Makefile", "README.md", "benchmarks", "conftest.py", "docs", "examples", "gpu",
+        "numeric", "pyproject.toml", "pytest_symad.py", "symad", "symad_command.py", "tests",
     }  # fmt: skip
 
 
