@@ -235,7 +235,7 @@ class ArrayWriter(Writer):
 
     def is_name(self, text: str) -> bool:
         """Whether a text is a name of the module."""
-        return text in self.names.taken
+        return text in self.numbered or text in self.names.taken
 
     def name_for(self, value: Value) -> str:
         """A fresh name for a value; a view of the same shape keeps the stem of its array."""
