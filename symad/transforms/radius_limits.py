@@ -16,7 +16,7 @@ import sympy
 
 from symad.core.graph import Node, Tangent, rebuild, topological
 from symad.core.questions import Nodes, evaluate
-from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Broadcast, broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
@@ -163,8 +163,12 @@ def vanishes(node: Node) -> Node | None:
 
 
 def _remade(node: Node, args: Nodes) -> Node:
-    """A node of other arguments, where conditions on numbers are decided."""
+    """A node of other arguments, where conditions on numbers are decided and zeros leave."""
     op = node.op
+    if isinstance(op, Add):
+        return broadcast_to(signed_sum(zip(op.signs, args, strict=True)), node.shape)
+    if isinstance(op, Mul):
+        return broadcast_to(signed_product(zip(op.powers, args, strict=True)), node.shape)
     if isinstance(op, Compare):
         return compare(op.relation, *args)
     if isinstance(op, Logic):
