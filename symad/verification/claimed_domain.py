@@ -63,7 +63,12 @@ def read_condition(graph: Graph, where: Any) -> Node:
         read = _read_sympy(where)
     elif callable(where):
         refuse_arguments(where, [str(symbol) for symbol in graph.inputs], "where=")
-        read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))
+        try:
+            read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))
+        except TypeError as problem:
+            if isinstance(problem, SymadError):
+                raise
+            raise TraceError(f"verify: where= is no condition on real inputs: {problem}") from problem
     else:
         told = "a SymPy condition or a function of the inputs"
         several = isinstance(where, (list, tuple, set))
