@@ -336,5 +336,5 @@ def test_a_jacobian_in_parts_is_taken_apart():
 def test_conditions_in_a_list_are_refused():
     with pytest.raises(TypeError, match=r"not \[x > 0, x < 1\]; join several conditions by sympy.And"):
         symad.verify(x**2, x, gradient=2 * x, where=[x > 0, x < 1])
-    with pytest.raises(TypeError, match="where= is no condition on real inputs: Invalid comparison of non-real"):
+    with pytest.raises(TypeError, match="where= is no condition on real inputs: Invalid comparison"):
         symad.verify(x**2, x, gradient=2 * x, where=lambda _: sqrt(-1 - x**2) > 0)
