@@ -46,7 +46,9 @@ def _is_written(node: Node) -> bool:
     if isinstance(op, Fused) or (isinstance(op, ElementwiseOp) and has_c_form(node)):
         return all(a.shape in ((), node.shape) for a in node.args)
     if isinstance(op, ArrayConstant):
-        return op.array.size <= MAX_WRITTEN and op.array.dtype.kind in "fi" and bool(np.isfinite(op.array).all())
+        return (
+            op.array.size <= MAX_WRITTEN and op.array.dtype.kind in "fi" and bool(np.isfinite(op.array).all())
+        )
     return isinstance(op, (Broadcast, Reshape, Stack, Concatenate, Constant, Eye)) or is_small_system(node)
 
 

@@ -166,7 +166,9 @@ class LoopText:
         elif isinstance(found, Compute) and isinstance(found.op, Eye):
             made_here = self._place(first)
             self._fill(made_here, "0.0")
-            self._fill(replace(made_here, shape=made_here.shape[:1], strides=(sum(made_here.strides),)), "1.0")
+            self._fill(
+                replace(made_here, shape=made_here.shape[:1], strides=(sum(made_here.strides),)), "1.0"
+            )
         else:
             assert isinstance(found, Compute)
             inputs = [a for a in dict.fromkeys(found.args) if not self._number(a)]
