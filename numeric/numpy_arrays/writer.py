@@ -258,7 +258,7 @@ class ArrayWriter(Writer):
     def copied(self, value: Value, place: Value | None, text: str) -> str:
         """The statement that copies an array to the place of a value."""
         name = self.keep_name(value, place)
-        return f"{name}{'[...]' * self.is_name(name)} = {text}"
+        return f"{name}{'' if name in self.parts_of else '[...]'} = {text}"
 
     def stem(self, value: Value) -> str:
         """The name stem of a value; one that is overwritten has the stem of the last value in its memory."""
