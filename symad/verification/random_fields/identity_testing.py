@@ -44,8 +44,7 @@ from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
 from symad.verification.rewriting.restated.by_one_element import one_element_of
-from symad.verification.rewriting.restated.by_regions import with_known_signs
-from symad.verification.rewriting.restated.by_substitution import cases_of
+from symad.verification.rewriting.restated.by_regions import cases_of, with_known_signs
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending
 from symad.verification.values.find_values import have_values

@@ -40,13 +40,11 @@ class Logarithms:
     """The exponentials drawn, and what they are exponentials of: their logarithms."""
 
     def of(self, column: Array, value: Array) -> Array:
-        """A new logarithm ``value``, or what follows from two or three old ones.
+        """A new logarithm ``value``, or what follows from two old ones.
 
         Of an exponential the logarithm is known, and that of 1. From what is 0 nothing follows.
         """
         found = self._of_two(column, value)
-        if found is None:
-            found = self._of_three(column)
         if found is None and not self.field.is_zero(column).any():
             self.drawn.append((column, value))
         return value if found is None else found
@@ -66,22 +64,6 @@ class Logarithms:
                     return field.sub(second, first)
                 if same(field.mul(column, v), u):
                     return field.sub(first, second)
-        return None
-
-    def _of_three(self, column: Array) -> Array | None:
-        """log|uvw| of three old arguments, as in log det A = 2 Σ log L_kk."""
-        field, old = self.field, self.drawn
-        if not 3 <= len(old) <= MAX_COMBINED_EXPONENTIALS:
-            return None
-        for k, (u, first) in enumerate(old):
-            for j, (v, second) in enumerate(old[:k]):
-                for w, third in old[:j]:
-                    product = field.mul(field.mul(u, v), w)
-                    total = field.add(field.add(first, second), third)
-                    if same(column, product):
-                        return total
-                    if same(column, field.mul(product, product)):
-                        return field.add(total, total)
         return None
 
     def _powers_of_e(self) -> list[tuple[Array, Array]]:

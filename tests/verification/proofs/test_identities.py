@@ -328,7 +328,7 @@ IDENTITIES = {
 }
 """What is equal, and what is not equal to the first of them."""
 
-OPEN = {
+OPEN = {"asin double", "atan tan", 
     "elliptic legendre",
     "dilog",
 }

@@ -30,6 +30,7 @@ from symad.ops.basic.sources import (
     Constant,
     Dimension,
     Eye,
+    Input,
     Iota,
     array_constant,
     constant,
@@ -39,7 +40,8 @@ from symad.ops.elementwise.selection import Compare, Select, compare, logic, sel
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import moves_elements
 from symad.verification.terms.signs import known_signs
-from symad.verification.values.finite_values import ABOVE_0, AT_LEAST_0, is_finite, sign_where_finite
+from symad.verification.values.intervals import ZERO, Interval
+from symad.verification.values.ranges import always_exist, promised, ranges
 
 MAX_MASKED_ELEMENTS = 1024
 """The maximum number of elements of a masked maximum that is rewritten."""
@@ -208,7 +210,7 @@ ALWAYS = constant(True)
 def _differs(x: Node, sign: int) -> Node | None:
     """Where x is not sign·∞; None where that is not known. log u is −∞ where u is 0."""
     op = x.op
-    if is_finite(x):
+    if not any(map(_holds_infinity, topological([x]))) and always_exist([x]):
         return ALWAYS
     if _infinite_sign(x):
         return constant(_infinite_sign(x) != sign)
@@ -228,10 +230,10 @@ def _differs(x: Node, sign: int) -> Node | None:
 
 def _is_positive(x: Node) -> Node:
     """Where x is positive: a sum of what is not negative is where one of its terms is."""
-    op, sign = x.op, sign_where_finite(x)
-    if sign == ABOVE_0:
+    op, bounds = x.op, _bounds(x)
+    if bounds and all(ZERO.below(v) for v in bounds):
         return ALWAYS
-    if sign == AT_LEAST_0:
+    if bounds and all(v.low >= 0 for v in bounds):
         if isinstance(op, Select):
             condition, first, second = x.args[0], *map(_is_positive, x.args[1:])
             return logic("or", logic("and", condition, first), logic("and", logic("not", condition), second))
@@ -241,6 +243,14 @@ def _is_positive(x: Node) -> Node:
             one = select(broadcast_to(_is_positive(x.args[0]), x.args[0].shape), constant(1), constant(0))
             return compare("<", constant(0), Node.of(op, (one,)))
     return compare("<", constant(0), x)
+
+
+def _bounds(x: Node) -> list[Interval]:
+    """The intervals of all elements of a node that has values everywhere; none where that is not known."""
+    inputs = [n for n in topological([x]) if isinstance(n.op, Input)]
+    found = ranges([x], promised(inputs)).get(x)
+    each = [v for v in np.asarray(found, dtype=object).ravel() if isinstance(v, Interval) and v.sure]
+    return each if len(each) == np.size(found) and always_exist([x]) else []
 
 
 def _product(node: Node, finite: tuple[Node, ...], parts: Parts) -> Masked | None:

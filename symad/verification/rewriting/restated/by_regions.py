@@ -20,7 +20,8 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Select
-from symad.verification.rewriting.restated.by_injective import Box
+from symad.verification.rewriting.restated.by_injective import Box, by_signs
+from symad.verification.rewriting.restated.by_whole_parts import by_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.discontinuities import SIGNS
 from symad.verification.terms.linear_terms import linear_terms, number
@@ -37,6 +38,13 @@ class Case(NamedTuple):
     left: Node
     right: Node
     box: Box
+
+
+def cases_of(outputs: Sequence[Node]) -> Iterator[list[Case]]:
+    """The cases of two numbers, all of which must hold, in each way in which there are some."""
+    for pairs in (by_signs(outputs), by_whole_parts(outputs)):
+        yield [Case(a, b, {}) for a, b in pairs]
+    yield by_regions(outputs)
 
 
 def by_regions(outputs: Sequence[Node]) -> list[Case]:
