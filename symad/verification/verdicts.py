@@ -124,9 +124,7 @@ def _tested_claim(found: PairResult, result: Result) -> str:
     way = {
         "exact": ", roots exact and signs by region",
         "inside": ", roots exact, region by region where both sides are defined",
-        "related": ", relations between exponents found",
         "cases": ", by signs or whole parts of inputs, after functions that take each value once",
-        "spectral": ", of matrices made of their eigenvectors or singular vectors",
     }.get(found.way, "")
     drawn = f", for {_drawn(result)}" if result.draws else ""
     count, bits = len(found.primes), max((p.bit_length() for p in found.primes), default=0)

@@ -64,8 +64,6 @@ class Growths:
     exact_roots: bool = False
     turned: frozenset[Hashable] = frozenset()
     """The kinds of functions that were met at m and −m."""
-    weight: int = 1
-    """The largest power of a random value that stands for one exponential."""
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
     """Of each factor its degree and bits, over all its elements."""
     root_bits: int = 0
@@ -80,7 +78,6 @@ class Growths:
             self.integers is other.integers
             and self.exact_roots == other.exact_roots
             and self.turned == other.turned
-            and self.weight == other.weight
         )
 
     def measure(self, outputs: Sequence[Node]) -> list[Growth]:
@@ -306,20 +303,17 @@ def einsum_growth(op: Einsum, y: Node, args: Arguments, all_: Growths) -> Grown:
 def apply_growth(op: Apply, y: Node, args: Arguments, all_: Growths) -> Grown:
     """A new variable; cos and sin are rational in one."""
     kind = "rotation" if op.head in (sympy.sin, sympy.cos) else sympy.sign if op.head in SIGNS else op.head
-    all_.met(kind, elements(y), args)
-    w = all_.weight
+    n = elements(y)
+    all_.met(kind, n, args)
     if kind == "rotation":
-        n = elements(y)
-        return all_.over((kind, y.args), 2 * w * n, w * n, 2 * w * n, w * (1 + n))
+        return all_.over((kind, y.args), 2 * n, n, 2 * n, 1 + n)
     value = GENERATOR
     if op.head is sympy.log and all_.exact_roots:
-        all_.met(sympy.sign, elements(y), args)  # of its argument, which may have to be positive
+        all_.met(sympy.sign, n, args)  # of its argument, which may have to be positive
     if op.head is sympy.exp:
-        if "exp" in all_.turned or w > 1:
-            _, deg, bits = all_.arguments.get(sympy.log, (0, 1, 0))  # of which it may be a product
-            deg, bits, n = w * max(deg, 1), w * bits if w > 1 else 0, elements(y)
-            value = all_.over((kind, y.args), deg * n, bits * n, deg * (1 + n), bits * (1 + n))
-        all_.met("value of exp", elements(y), [value])
+        if "exp" in all_.turned:
+            value = all_.over((kind, y.args), n, 0, 1 + n, 0)
+        all_.met("value of exp", n, [value])
     return value
 
 

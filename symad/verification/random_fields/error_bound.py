@@ -31,8 +31,6 @@ class Sampling:
     bits: int
     lanes: int
     odd_roots: tuple[int, ...] = ()
-    common_prime: bool = False
-    """Whether all lanes share one prime, which may divide a coefficient in all of them."""
     coins: int = 0
     """A lane has the signs that matter with probability 2^−coins at least: those of exact roots that may
     be rational functions of others, and of branches where each lane has a region of its own."""
@@ -74,8 +72,6 @@ def log2_false_zero(deg: int, bits: int, growths: Growths, sampling: Sampling) -
         lane = log2(1 - 2.0**-c) if c < 50 else -(2.0**-c)
         point, prime = add_logs(point, lane), prime
     point, prime = min(point, 0.0), min(prime, 0.0)
-    if sampling.common_prime:
-        return min(add_logs(sampling.lanes * point, prime), 0.0)
     return min(sampling.lanes * min(add_logs(point, prime), 0.0), 0.0)
 
 
@@ -106,8 +102,8 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
     return min(add_logs(*logs), 0.0)
 
 
-def bits_for(deg: int, bits: int, growths: Growths, lanes: int, slack: float, common_prime: bool) -> int:
+def bits_for(deg: int, bits: int, growths: Growths, lanes: int, slack: float) -> int:
     """The size of primes with which ``lanes`` lanes bring ε^T below 2^(TARGET − slack)."""
-    need = (-TARGET + slack) / (1 if common_prime else lanes)
+    need = (-TARGET + slack) / lanes
     size = add_logs(log2_of(deg), log2_of(bits) + 8) + growths.root_bits + 3
     return int(need + size) + 8

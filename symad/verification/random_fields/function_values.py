@@ -23,7 +23,6 @@ from symad.errors import SymadError
 from symad.verification.budget import Unsupported
 from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.atoms import Atoms, keys_of
-from symad.verification.random_fields.exponent_relations import Relations, rotation_by
 from symad.verification.random_fields.known_values import MAX_PAIRED_ROOTS, Logarithms, Signs, same
 from symad.verification.random_fields.sign_regions import Regions, small_rational
 
@@ -56,8 +55,6 @@ class Signatures:
     """Whether roots and logarithms are undefined where the sign of their argument was chosen to be −1."""
     left_at: int = 0
     """How many signs were chosen when a domain was last left."""
-    relations: Relations | None = None
-    """Where it is given, exponents and angles that are rational combinations of others are found."""
 
     def __post_init__(self) -> None:
         """Nothing is known yet."""
@@ -182,8 +179,6 @@ class Signatures:
 
     def _fresh_exponentials(self, column: Array) -> list[tuple[Array, ...]]:
         """(exp, 1/exp) of new exponents (T, n, *tail)."""
-        if self.relations is not None:
-            return self.relations.exponentials(column, self.nonzero(column.shape[1]))
         values = self.nonzero(column.shape[1])
         one = self.field.unit(values.ndim)
         values = np.where(self._zero_columns(column, values), one, values)
@@ -195,8 +190,6 @@ class Signatures:
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             t = self.nonzero(column.shape[1])
-            if self.relations is not None:
-                return self.relations.rotations(column, rotation_by(self.field, t))
             t = np.where(self._zero_columns(column, t), 0, t).astype(self.field.dtype)
             cosine, sine = rotation_by(self.field, t)
             return [(cosine[:, k], sine[:, k]) for k in range(t.shape[1])]
@@ -204,42 +197,19 @@ class Signatures:
         (cosine, sine), turns = self.look_up("rotation", [a], fresh, True)
         return cosine, self.turn(sine, turns)
 
-    def logarithm(self, a: Array, positive: bool = False) -> Array:
-        """log|a|, with log 1 = 0; of a ``positive`` argument exp(log a) = a as well."""
+    def logarithm(self, a: Array) -> Array:
+        """log|a|, with log 1 = 0."""
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             new = self.nonzero(column.shape[1])
             return [(self.logarithms.of(column[:, k], new[:, k]),) for k in range(column.shape[1])]
 
-        if self.relations is not None:
-            values = self._related_logarithm(a, positive)
-        else:
-            values = self.look_up("log", [a], fresh, False)[0][0]
+        values = self.look_up("log", [a], fresh, False)[0][0]
         unit = self.field.unit(a.ndim)
         ones = self.field.is_zero(self.field.sub(a, np.broadcast_to(unit, a.shape))).all(axis=0)
         if not ones.any():
             return values
         return np.where(self._spread(ones.ravel(), values), 0, values).astype(self.field.dtype)
-
-    def _related_logarithm(self, a: Array, positive: bool) -> Array:
-        """log, known to the relations: exp(log|a|) = |a|, which is a of its sign in one region."""
-        relations = self.relations
-        assert relations is not None
-
-        def fresh(column: Array) -> list[tuple[Array, ...]]:
-            values = self.nonzero(column.shape[1])
-            made: list[tuple[Array, ...]] = []
-            for k in range(column.shape[1]):
-                value = self.logarithms.of(column[:, k], values[:, k])
-                if positive:
-                    relations.enter_logarithm(value, column[:, k])
-                elif self.regions is not None:
-                    size = self.field.mul(column[:, k], self.sign(column[:, k : k + 1])[:, 0])
-                    relations.enter_logarithm(value, size)
-                made.append((value,))
-            return made
-
-        return self.look_up("log", [a], fresh, False)[0][0]
 
     # ---- signs -----------------------------------------------------------------------------------
 
@@ -382,3 +352,10 @@ class Signatures:
 
         (values,), _ = self.look_up("square root", [a], fresh, False)
         return values
+
+
+def rotation_by(field: Field, t: Array) -> tuple[Array, Array]:
+    """((1 − t²)/(1 + t²), 2t/(1 + t²)), a point of the unit circle."""
+    square, one = field.mul(t, t), field.unit(t.ndim)
+    over: Array = field.inverse(field.add(one, square))[0]
+    return field.mul(field.sub(one, square), over), field.mul(field.add(t, t), over)

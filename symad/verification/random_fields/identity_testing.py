@@ -3,8 +3,9 @@
 Three ways are tried, each sound, from cheap to complete:
 
 - *free*: roots and signs are free random values; no relation such as √u² = u is used;
-- *exact*: roots are roots, in an extension of the field, and signs are ±1, region by region;
-- *related*: rational relations between exponents, and between angles, are found.
+- *scattered*, *exact*: roots are roots, in an extension of the field, and signs are ±1, in a region of each
+  lane or region by region;
+- *inside*: the same, where arguments of roots and logarithms are positive.
 
 Equality in all lanes is equality of functions, but for the stated probability; a difference proves nothing.
 """
@@ -35,6 +36,7 @@ from symad.verification.random_fields.runs import PairResult, Sampler
 from symad.verification.random_fields.ways import (
     Way,
     has_domain,
+    has_exponents_with_signs,
     is_root_or_sign,
     odd_parts,
     root_inputs,
@@ -246,7 +248,7 @@ class _Search:
         self.ranges = {n: known.get(n, found) for n, found in integer_inputs(made).items()}
         best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
-        if not basis.split:
+        if not basis.split and not has_exponents_with_signs(made):  # exp(max(a, b)) is exp(a) or exp(b)
             return best
         if sum(not _is_done(found) for found in best) > 1:
             best = self._together(best, made, basis, rng, meter, lambda shared: ways_of(shared)[:1])

@@ -93,10 +93,6 @@ class Run:
         if self.signatures.domains and not self._signs.weak_sign(arg):
             self.mark(node, np.broadcast_to(self.signatures.negative(value), (self.field.lanes, *node.shape)))
 
-    def is_positive(self, node: Node) -> bool:
-        """Whether the assumptions of symbols say so."""
-        return self.signatures.relations is not None and self._signs.weak_sign(node) == 1
-
     def marks_of(self, node: Node) -> Array:
         """Where a value is undefined: (T, *shape)."""
         found = self.marks.get(node)
@@ -284,7 +280,7 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
     if op.head is sympy.log:
         run.mark(y, run.field.is_zero(arguments[0]))
         run.leave(y, y.args[0], arguments[0])
-        return functions.logarithm(arguments[0], run.is_positive(y.args[0]))
+        return functions.logarithm(arguments[0])
     return functions.opaque(op.head, arguments, odd=op.head in ODD and len(arguments) == 1)
 
 

@@ -31,7 +31,6 @@ from symad.verification.random_fields.error_bound import (
     log2_collisions,
     log2_false_zero,
 )
-from symad.verification.random_fields.exponent_relations import relations_for
 from symad.verification.random_fields.function_values import NeedsLevel, Signatures
 from symad.verification.random_fields.residues import Run
 from symad.verification.random_fields.sign_degrees import sign_degree
@@ -54,9 +53,6 @@ MAX_SIGN_DEGREE = 3
 
 MAX_CUT_LEVELS = 3
 """The maximum depth of roots inside of roots that are taken exactly."""
-
-MAX_RELATED_EXPONENTS = 150
-"""The maximum number of exponents or angles that are searched for relations."""
 
 
 @dataclass(frozen=True)
@@ -141,17 +137,9 @@ class Sampler:
             raise Unsupported("elements depend on many signs")
         return self._exactly(self._one_run, Sampling(SMALL, LANES, self.odd_roots, coins=degree), "exact")
 
-    def exact_related(self) -> list[PairResult]:
-        """As `exact` and `related` together: exp(max(a, b)) is exp(a) or exp(b)."""
-        return self._exactly(partial(self._regions, related=True), self._common(), "exact")
-
     def inside(self) -> list[PairResult]:
         """As `exact`, in the regions where arguments of roots and logarithms are positive only."""
         return self._exactly(partial(self._regions, domains=True), self._rooted(), "inside")
-
-    def inside_related(self) -> list[PairResult]:
-        """As `inside` and `related` together."""
-        return self._exactly(partial(self._regions, domains=True, related=True), self._common(), "inside")
 
     def _exactly(
         self, runs_in: Callable[[Field], Iterable[SignedRun]], sampling: Sampling, way: str
@@ -178,40 +166,11 @@ class Sampler:
                 return results
             sampling = better
 
-    def related(self) -> list[PairResult]:
-        """Relations between exponents and between angles are found, in lanes of one prime."""
-        sampling = self._common()
-        while True:
-            fields = self._field(sampling)
-            signatures = Signatures(fields, self.rng, relations=relations_for(fields))
-            results = self._run(signatures)
-            results, better = self._judge(results, signatures, sampling, "related")
-            if better is None:
-                return results
-            sampling = better
-
-    def _common(self) -> Sampling:
-        """Lanes of one prime, more than there are exponents or angles.
-
-        Raises:
-            Unsupported: there are too many.
-        """
-        probe = Signatures(self._field(Sampling(SMALL, 3, self.odd_roots)), self.rng)
-        self._run(probe)
-        counts = {k: len(atoms.values) for k, atoms in probe.kinds.items() if k in ("exp", "log", "rotation")}
-        count = max(counts.get("exp", 0) + counts.get("log", 0), counts.get("rotation", 0))
-        if count > MAX_RELATED_EXPONENTS:
-            raise Unsupported(f"{count} exponents or angles are too many to search for relations")
-        roots = sum(map(len, probe.roots.values()))
-        return Sampling(128, max(count + 8, roots + 16), self.odd_roots, common_prime=True)
-
     # ---- runs ------------------------------------------------------------------------------------
 
     def _field(self, sampling: Sampling, levels: int = 0) -> Field:
-        count = 1 if sampling.common_prime else sampling.lanes
-        primes = random_primes(self.rng, count, sampling.bits, self.odd_roots)
-        self.primes = primes
-        return Field(tuple(primes * (sampling.lanes // count)), levels)
+        self.primes = random_primes(self.rng, sampling.lanes, sampling.bits, self.odd_roots)
+        return Field(tuple(self.primes), levels)
 
     def _run(self, signatures: Signatures) -> list[PairResult]:
         """One evaluation of everything; bounds are filled in later."""
@@ -237,13 +196,12 @@ class Sampler:
             raise Unsupported("signs follow from others, or a value is undefined in some regions")
         return [(signatures, results)]
 
-    def _regions(self, fields: Field, domains: bool = False, related: bool = False) -> Iterator[SignedRun]:
+    def _regions(self, fields: Field, domains: bool = False) -> Iterator[SignedRun]:
         """A run for each combination of signs, as far as the signs are free."""
         choices: list[bool] = []
         for _ in range(MAX_REGIONS):
             regions = Regions(fields, choices)
-            relations = relations_for(fields) if related else None
-            signatures = Signatures(fields, self.rng, True, regions, domains=domains, relations=relations)
+            signatures = Signatures(fields, self.rng, True, regions, domains=domains)
             results = self._run(signatures)
             yield signatures, results
             if domains and not self._selects and not any(r.defined.any() for r in results):
@@ -284,9 +242,8 @@ class Sampler:
 
     def _measure(self, signatures: Signatures) -> Growths:
         """The growths of all nodes; larger samplings of the same kind share them."""
-        weight = signatures.relations.weight if signatures.relations is not None else 1
         growths = Growths(
-            self.root_orders, self.integers, signatures.exact_roots, frozenset(signatures.turned), weight
+            self.root_orders, self.integers, signatures.exact_roots, frozenset(signatures.turned)
         )
         if self._measured is None or not self._measured.alike(growths):
             growths.measure(self.left + self.right)
@@ -305,13 +262,12 @@ class Sampler:
             lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)
         lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MAX_LANES + 1
         if (
-            not sampling.common_prime
-            and sampling.lanes < lanes <= MAX_LANES
+            sampling.lanes < lanes <= MAX_LANES
             and (lane < -6 or sampling.coins)
         ):
             return replace(sampling, lanes=lanes)
-        few = sampling.lanes if sampling.common_prime or growths.root_bits else 3
-        needed = bits_for(deg, bits, growths, few, slack, sampling.common_prime)
+        few = sampling.lanes if growths.root_bits else 3
+        needed = bits_for(deg, bits, growths, few, slack)
         if needed <= sampling.bits or sampling.coins:
             return None
         return replace(sampling, bits=needed, lanes=few)

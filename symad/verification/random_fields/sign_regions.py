@@ -17,7 +17,6 @@ from random import Random
 import numpy as np
 
 from symad.verification.fields.prime_fields import Array, Field
-from symad.verification.random_fields.exponent_relations import reconstruct
 
 MAX_LINKED_SIGNS = 40
 """The maximum number of signs between which implications are looked for."""
@@ -164,3 +163,17 @@ def small_rational(column: Array, fields: Field) -> Fraction | None:
         if (found.numerator - residue * found.denominator) % q:
             return None
     return found
+
+
+def reconstruct(residue: int, p: int, largest: int = 1 << 10) -> Fraction | None:
+    """The rational n/d ≡ residue with |n|, d ≤ ``largest``, by the extended Euclidean algorithm.
+
+    Source: Wang, Guy and Davenport (1982), "P-adic reconstruction of rational numbers".
+    """
+    r0, r1, t0, t1 = p, residue, 0, 1
+    while r1 > largest:
+        q = r0 // r1
+        r0, r1, t0, t1 = r1, r0 - q * r1, t1, t0 - q * t1
+    if t1 == 0 or abs(t1) > largest:
+        return None
+    return Fraction(r1, t1)

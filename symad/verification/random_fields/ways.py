@@ -13,6 +13,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.random_fields.runs import PairResult, Sampler
+from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import SIGNS
 
 Way = Callable[[Sampler], "list[PairResult]"]
@@ -24,14 +25,8 @@ def ways_of(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
     nodes = topological(outputs)
     if any(is_root_or_sign(n) for n in nodes):
         found.extend([("scattered", Sampler.scattered), ("exact", Sampler.exact)])
-    if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
-        found.append(("related", Sampler.related))
-        if any(isinstance(n.op, Apply) and n.op.head in SIGNS for n in nodes):
-            found.append(("exact, related", Sampler.exact_related))
     if any(has_domain(n) for n in nodes):
         found.append(("inside", Sampler.inside))
-        if ("related", Sampler.related) in found:
-            found.append(("inside, related", Sampler.inside_related))
     return found
 
 
@@ -40,6 +35,14 @@ def has_domain(node: Node) -> bool:
     return (isinstance(node.op, Apply) and node.op.head is sympy.log) or (
         is_root_or_sign(node) and not isinstance(node.op, Apply)
     )
+
+
+def has_exponents_with_signs(outputs: Sequence[Node]) -> bool:
+    """Whether exponents or angles have another value in each region, which splitting them would hide."""
+    order = topological(outputs)
+    signed = depending(outputs, lambda n: isinstance(n.op, Apply) and n.op.head in SIGNS)
+    heads = (sympy.exp, sympy.cos, sympy.sin)
+    return any(isinstance(n.op, Apply) and n.op.head in heads and n.args[0] in signed for n in order)
 
 
 def is_root_or_sign(node: Node) -> bool:

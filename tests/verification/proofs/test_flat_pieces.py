@@ -26,7 +26,7 @@ TRUE = {
     "median": (Max(Min(a, b), Min(Max(a, b), c)), MEDIAN),
     "clip": (Min(Max(a, b), b + 1), [(a, And(a > b, a < b + 1)), (b, a <= b), (b + 1, True)]),
     "shrinkage": (Max(Abs(a) - 1, 0), [(a - 1, a > 1), (0, And(a < 1, a > -1)), (-a - 1, True)]),
-    "exponential": (exp(Max(3 * a, b - c)), [(exp(3 * a), 3 * a + c > b), (exp(b - c), True)]),
+    "exponential": (exp(Max(a, b - c)), [(exp(a), a + c > b), (exp(b - c), True)]),
 }
 
 FALSE = {

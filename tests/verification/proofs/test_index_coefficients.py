@@ -50,7 +50,7 @@ TERMS = {
 }
 
 
-UNKNOWN = {"Legendre", "Chebyshev", "Hermite", "Gegenbauer", "fifths of a circle", "sevenths"}
+UNKNOWN = {"Legendre", "Chebyshev", "Hermite", "Gegenbauer", "fifths of a circle", "sevenths", "of an array"}
 """Polynomials whose order is an index, and cosines of fractions of π, are functions without relations."""
 
 

@@ -15,9 +15,11 @@ import sympy
 
 from symad.core.arrays import Array
 from symad.core.graph import Node, op_of, rebuild, topological
+from symad.core.questions import evaluate
+from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.basic.arithmetic import Add, Mul, add, mul
-from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, Constant, Iota, constant
 from symad.ops.elementwise.apply import Apply
 
@@ -106,7 +108,6 @@ def _values(node: Node, args: Sequence[Array]) -> Array | None:
         if any(p < 0 and 0 in a.ravel().tolist() for p, a in zip(op.powers, args, strict=True)):
             return None
         return prod([a if p == 1 else 1 / a for p, a in zip(op.powers, args, strict=True)])
-    if isinstance(op, Broadcast):
-        free = [node.args[0].shape[op.axes.index(k)] if k in op.axes else 1 for k in range(len(op.shape))]
-        return np.broadcast_to(args[0].reshape(free), op.shape)
+    if isinstance(op, ShapingOp) and not isinstance(op, (Gather, ScatterAdd)):
+        return evaluate(op, tuple(args))
     return None
