@@ -30,7 +30,6 @@ from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.blocking.batches import in_batches
-from symad.numeric.passes.blocking.blocked_chains import in_chains
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.loops.feature_major import feature_major
@@ -178,7 +177,6 @@ NUMPY_GRAPH = (
     GraphPass("feature major", feature_major, "keep", "in loops over batches a gate is contiguous in memory"),
     FLAT_PRODUCTS,
     GraphPass("sink", sink_large, "keep", "elementwise work that one loop alone reads is done in its steps"),
-    GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays run block by block"),
     GraphPass("parts of states", split_states, "keep", "each part of a loop's state is a state of its own"),
     GraphPass("wide products", widen_products, "keep", "W h + U x + b is one matrix product in each step"),
 )

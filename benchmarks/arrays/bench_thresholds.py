@@ -156,11 +156,6 @@ def long_halves(size: int) -> Made:
     return halves(2**14)
 
 
-def rows(count: int) -> Made:
-    """The chain on ``count`` rows with 2**21 elements in all."""
-    return chain(2**21)[0], [(count, 2**21 // count)] * 2, None
-
-
 def wide_pairs(growth: int) -> Made:
     """Pairs of 2,048 and 512 points; their array has ``growth`` times the elements of the larger input."""
 
@@ -226,8 +221,7 @@ CASES = {
         [2**k for k in range(13, 21)], block_of_pairs, None, 2**17,
     ),
     "chains": Case(
-        ("passes.blocking.blocked_chains.MIN_ELEMENTS", "passes.blocking.batches.MIN_ELEMENTS"),
-        [2**k for k in range(13, 23)], chain,
+        ("passes.blocking.batches.MIN_ELEMENTS",), [2**k for k in range(13, 23)], chain,
     ),
     "block of a chain": Case(
         ("program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS",), [2**k for k in range(11, 20)],
@@ -259,7 +253,6 @@ CASES = {
         None, 1024, "c",
     ),
     "gram in C": Case(("passes.algebra.syrk_products.MIN_TERMS",), [64, 256, 512, 1024], gram, 0, NEVER, "c"),
-    "rows": Case(("passes.blocking.blocked_chains.MIN_ROWS",), [2, 4, 8, 16, 64], rows),
     "growth": Case(("passes.blocking.row_blocks.MIN_GROWTH",), [1, 2, 4, 8, 16], wide_pairs, 1),
     "freed": Case(("numpy_arrays.lower.MIN_FREED_ELEMENTS",), [2**k for k in range(10, 21, 2)], freed),
     "gates": Case(("passes.loops.feature_major.MIN_PIECES",), [1, 2, 3, 4], pieces),

