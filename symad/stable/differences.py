@@ -20,9 +20,9 @@ from sympy.codegen.cfunctions import log1p
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Constant, constant, constant_value
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow, power
@@ -82,7 +82,7 @@ class Differences:
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""
-        if not MAX_TERMS >= len(args) > 1 or not (-1 in op.signs or any([self.signed(a) for a in args])):
+        if not MAX_TERMS >= len(args) > 1:
             return None
         listed = [
             [(sign * c, m) for c, m in self.forms.terms(a)] for sign, a in zip(op.signs, args, strict=True)
@@ -95,25 +95,6 @@ class Differences:
             return None
         shape = next((a.shape for a in args if a.shape), ())
         return broadcast_to(_joined(made, list(zip(op.signs, args, listed, strict=True))), shape)
-
-    def signed(self, node: Node) -> bool:
-        """Whether a term may be negative by its form, or by a function that has rows with a sum."""
-        found = self.forms.signed.get(node)
-        if found is None:
-            op, args = node.op, node.args
-            if type(op) is Add:
-                found = -1 in op.signs or any([self.signed(a) for a in args])
-            elif type(op) is Mul:
-                alone = sum([type(a.op) is not Constant for a in args]) == 1
-                found = any(
-                    [(alone or len(a.args) == 1 or type(a.op) is not Add) and self.signed(a) for a in args]
-                )
-            elif type(op) is Constant:
-                found = (rational(node) or 0) < 0
-            else:
-                found = type(op) is Pow or bool(node.op.repeats) or head_of(node) in BY_SUMS
-            self.forms.signed[node] = found
-        return found
 
     def logarithm(self, inside: Node) -> Node | None:
         """log(a/b) by the difference d of a and b: 2 atanh(d/(a + b)) if a + b is a number, or log1p(d/b)."""
@@ -239,17 +220,16 @@ class Differences:
         """Triples a, a', a − a' of factors that are powers of one order; the most similar ones first."""
         if len(r) != len(s):
             return None
-        found, left = [], (dict(r), dict(s))
-        pairs = [(self._distance(a, b) if len(r) > 1 else 0, a, b) for a, k in r for b, j in s if j == k]
-        for _, a, b in sorted(pairs, key=lambda triple: triple[0]):
-            if a not in left[0] or b not in left[1]:
-                continue
-            k = left[0][a]
-            d = self._of_powers(a, b, k, depth)
+        left, other, found = dict(r), dict(s), []
+        pairs = [(a, b) for a, k in r for b, j in s if j == k and (_kind(a) == _kind(b) or _is_open(a, b))]
+        if len(pairs) > len(r):
+            pairs.sort(key=lambda pair: self._distance(*pair))
+        for a, b in pairs:
+            d = self._of_powers(a, b, left[a], depth) if a in left and b in other else None
             if d is not None:
-                del left[0][a], left[1][b]
-                found.append((_power(a, k), _power(b, k), d))
-        return None if left[0] or left[1] else found
+                k = left.pop(a)
+                found.append((_power(a, k), _power(b, other.pop(b)), d))
+        return None if left else found
 
     def _distance(self, a: Node, b: Node) -> int:
         """The number of terms of the difference of the arguments of one function, or of sums."""
@@ -346,6 +326,11 @@ def _power(base: Node, k: int) -> Node:
 
 def _is_root(node: Node) -> bool:
     return type(node.op) is Pow and rational(node.args[1]) == HALF
+
+
+def _is_open(a: Node, b: Node) -> bool:
+    """Whether factors of two kinds may have a difference: sums, roots and selections."""
+    return any(_is_sum(x) or _is_root(x) or type(x.op) is Select for x in (a, b))
 
 
 def _rooted(base: Node, k: int) -> tuple[Node, int]:

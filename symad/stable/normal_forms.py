@@ -76,7 +76,6 @@ class Forms:
         """Nothing is known."""
         self.products: dict[Node, Term] = {}
         self.sums: dict[Node, tuple[Term, ...]] = {}
-        self.signed: dict[Node, bool] = {}
         self.large: set[Node] = set()
         self.skeletons: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = {}
 

@@ -108,7 +108,7 @@ class Rows:
 
     def _apart(self, total: Node) -> Node:
         """The better sum where x ≠ 0, for a selection by x = 0 in it such as the slope of a distance."""
-        for condition in self.selections.zeros(total):
+        for condition in self.selections.equalities(total):
             elsewhere = self.selections.assumed(total, condition, False)
             made = self.better(elsewhere, elsewhere.args)
             if made is not elsewhere and type(elsewhere.op) is Add:

@@ -15,15 +15,22 @@ MAX_CONDITIONS = 6
 DEPTH = 6
 """The depth of sums, products and selections in which a condition is looked for."""
 
+Case = tuple[Node, bool]
 NONE: dict[Node, int] = {}
+NEVER: frozenset[Case] = frozenset()
 
 
 class Selections:
-    """The conditions of selections in sums and products, which are also selected."""
+    """The conditions of selections in sums and products, which are also selected.
+
+    ``inside``: for each node these conditions with their depths. ``zeros``: the conditions, and whether they
+    hold, for which a node is 0 by a branch 0.
+    """
 
     def __init__(self) -> None:
         """Nothing is known."""
         self.inside: dict[Node, dict[Node, int]] = {}
+        self.zeros: dict[Node, frozenset[Case]] = {}
         self.known: dict[tuple[Node, Node, bool], Node] = {}
 
     def conditions(self, node: Node) -> dict[Node, int]:
@@ -38,8 +45,24 @@ class Selections:
                     found = found if len(found) < MAX_CONDITIONS else {}
                     if kind is Select:
                         found[node.args[0]] = 0
+                    self.zeros[node] = self._zeros(node)
             self.inside[node] = found
         return found
+
+    def _zeros(self, node: Node) -> frozenset[Case]:
+        args = [a for a in node.args if type(node.op) is not Add or type(a.op) is not Constant]
+        below = [self.zeros.get(a, NEVER) for a in args]
+        if type(node.op) is Mul:
+            return NEVER.union(*below)
+        if type(node.op) is Add:
+            return below[0].intersection(*below[1:]) if len(args) == len(node.args) else NEVER
+        condition, *branches = node.args
+        made = {
+            (condition, truth)
+            for branch, truth, zeros in zip(branches, (True, False), below[1:], strict=True)
+            if (type(branch.op) is Constant and constant_value(branch) == 0) or (condition, truth) in zeros
+        }
+        return frozenset(made)
 
     def outside(self, graph: Graph) -> Graph:
         """The graph with each selection as far outside as possible; its branches do not repeat it."""
@@ -60,29 +83,19 @@ class Selections:
             ]
             return made if left == branches else self._selected(condition, left, made)
         if type(made.op) is Add and len(made.args) > 1:
-            for condition in found:
-                for truth in (True, False):
-                    if all(type(a.op) is Constant or self.vanishes(a, condition, truth) for a in made.args):
-                        left = [self.assumed(made, condition, t) for t in (True, False)]
-                        return self._selected(condition, left, made)
+            parts = [self.zeros.get(a, NEVER) for a in made.args if type(a.op) is not Constant]
+            for condition, _ in parts[0].intersection(*parts[1:]):
+                return self._selected(
+                    condition, [self.assumed(made, condition, t) for t in (True, False)], made
+                )
         return made
-
-    def vanishes(self, node: Node, condition: Node, truth: bool) -> bool:
-        """Whether a node is 0 where a condition is true, or false, by a branch 0."""
-        kind = type(node.op)
-        if condition not in self.inside.get(node, NONE):
-            return kind is Constant and constant_value(node) == 0
-        if kind is Select and node.args[0] is condition:
-            return self.vanishes(node.args[1 if truth else 2], condition, truth)
-        among = any if kind is Mul else all
-        return among([self.vanishes(a, condition, truth) for a in node.args])
 
     def _selected(self, condition: Node, branches: list[Node], like: Node) -> Node:
         made = broadcast_to(select(condition, *branches), like.shape)
         self.conditions(made)
         return made
 
-    def zeros(self, total: Node) -> list[Node]:
+    def equalities(self, total: Node) -> list[Node]:
         """The conditions x = 0 in a sum."""
         found = self.conditions(total)
         return [c for c, d in found.items() if d <= 3 and type(c.op) is Compare and c.op.relation == "=="]
