@@ -102,7 +102,7 @@ class Rows:
         if type(node.op) is not Add:
             return tabled
         better = without_cancellation(node, tabled, self.differences.forms)
-        if better is None and tabled is made and self.selections.inside:
+        if better is None and tabled is made and node not in self.differences.forms.large:
             return self._apart(made)
         return better or tabled
 
