@@ -102,7 +102,8 @@ class Forms:
                 if p < 0 and not c:
                     return 1, frozenset([(node, 1)])
                 if c != 1:
-                    coefficient *= c if p > 0 else 1 / Fraction(c)
+                    c = c if p > 0 else 1 / Fraction(c)
+                    coefficient = c if coefficient == 1 else coefficient * c
                 for base, k in m:
                     powers[base] = powers.get(base, 0) + p * k
             return coefficient, frozenset([pair for pair in powers.items() if pair[1]])

@@ -18,7 +18,7 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
 from symad.stable.formulas import Formula, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational, times
@@ -152,9 +152,9 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
 
 def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, Product, Node]]:
     """Two factors, their row, and the function that they are; or of which their product is the reciprocal."""
-    if len(factors) < 2:
+    heads = [g.op.head for g, _ in factors if type(g.op) is Apply]
+    if len(factors) < 2 or (len(heads) < 2 and expm1 not in heads):
         return
-    heads = {head_of(g) for g, _ in factors}
     for sign in (1, -1):
         for f, k in factors:
             for row in PRODUCTS.get(head_of(f), ()) if k * sign > 0 else ():
