@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import sympy
 
@@ -16,65 +17,6 @@ from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.stable.normal_forms import rational
 
-Head: TypeAlias = type[sympy.Basic]
-
-
-@dataclass(frozen=True, eq=False)
-class Formula:
-    """A node with the operators of Python; numbers beside it are exact constants."""
-
-    node: Node
-
-    def __add__(self, other: Any) -> Formula:
-        return Formula(add(self.node, node_of(other)))
-
-    def __radd__(self, other: Any) -> Formula:
-        return Formula(add(node_of(other), self.node))
-
-    def __sub__(self, other: Any) -> Formula:
-        return Formula(sub(self.node, node_of(other)))
-
-    def __rsub__(self, other: Any) -> Formula:
-        return Formula(sub(node_of(other), self.node))
-
-    def __mul__(self, other: Any) -> Formula:
-        return Formula(mul(self.node, node_of(other)))
-
-    def __rmul__(self, other: Any) -> Formula:
-        return Formula(mul(node_of(other), self.node))
-
-    def __truediv__(self, other: Any) -> Formula:
-        return Formula(div(self.node, node_of(other)))
-
-    def __rtruediv__(self, other: Any) -> Formula:
-        return Formula(div(node_of(other), self.node))
-
-    def __pow__(self, other: Any) -> Formula:
-        made, exponent = self.node, node_of(other)
-        return Formula(made if rational(made) == 1 else power(made, exponent))
-
-    def __neg__(self) -> Formula:
-        return Formula(neg(self.node))
-
-    def __abs__(self) -> Formula:
-        value = rational(self.node)
-        return Formula(apply(sympy.Abs, self.node) if value is None else constant(abs(value)))
-
-    def __lt__(self, other: Any) -> Formula:
-        return Formula(compare("<", self.node, node_of(other)))
-
-    def __gt__(self, other: Any) -> Formula:
-        return Formula(compare("<", node_of(other), self.node))
-
-    def __ge__(self, other: Any) -> Formula:
-        return Formula(compare("<=", node_of(other), self.node))
-
-    def __and__(self, other: Formula) -> Formula:
-        return Formula(logic("and", self.node, other.node))
-
-    def __or__(self, other: Formula) -> Formula:
-        return Formula(logic("or", self.node, other.node))
-
 
 def node_of(value: Any) -> Node:
     """The node of a formula, of a node, or of an exact number."""
@@ -83,7 +25,39 @@ def node_of(value: Any) -> Node:
     return value if isinstance(value, Node) else constant(value)
 
 
-def function(head: Head) -> Callable[..., Formula]:
+def _of_two(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], Formula]:
+    return lambda a, b: Formula(make(node_of(a), node_of(b)))
+
+
+def _of_two_reversed(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], Formula]:
+    return lambda a, b: Formula(make(node_of(b), node_of(a)))
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A node with the operators of Python; numbers beside it are exact constants."""
+
+    node: Node
+
+    __add__, __radd__ = _of_two(add), _of_two_reversed(add)
+    __sub__, __rsub__ = _of_two(sub), _of_two_reversed(sub)
+    __mul__, __rmul__ = _of_two(mul), _of_two_reversed(mul)
+    __truediv__, __rtruediv__ = _of_two(div), _of_two_reversed(div)
+    __pow__ = _of_two(lambda a, b: a if rational(a) == 1 else power(a, b))
+    __lt__ = _of_two(partial(compare, "<"))
+    __gt__ = _of_two_reversed(partial(compare, "<"))
+    __ge__ = _of_two_reversed(partial(compare, "<="))
+    __and__ = _of_two(partial(logic, "and"))
+
+    def __neg__(self) -> Formula:
+        return Formula(neg(self.node))
+
+    def __abs__(self) -> Formula:
+        value = rational(self.node)
+        return Formula(apply(sympy.Abs, self.node) if value is None else constant(abs(value)))
+
+
+def function(head: Any) -> Callable[..., Formula]:
     """A function of formulas."""
     return lambda *args: Formula(apply(head, *map(node_of, args)))
 

@@ -9,7 +9,7 @@ The logarithms cost digits (log 365! = 1792 three of them), and are taken only w
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log
@@ -30,17 +30,15 @@ from symad.ops.basic.arithmetic import (
     neg,
     signed_product,
     signed_sum,
-    sub,
 )
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, compare, logic, select
+from symad.stable.formulas import Formula
 
 Factor: TypeAlias = tuple[int, Node]
-
-GAMMAS = (sympy.gamma, sympy.factorial, sympy.binomial, sympy.beta)
 
 MAX_FACTORS = 200
 """Products of more factors than this are not changed."""
@@ -237,21 +235,24 @@ def _log_abs(node: Node) -> Node:
     return apply(sympy.log, apply(sympy.Abs, node))
 
 
-def _of_gamma(head: type[sympy.Basic], args: Nodes) -> _Exponent | None:
-    one = constant(1)
-    signs: tuple[int, ...] = (1,)
-    if head is sympy.gamma:
-        inside = args
-    elif head is sympy.factorial:
-        inside = (add(args[0], one),)
-    elif head is sympy.binomial:
-        n, k = args
-        signs, inside = (1, -1, -1), (add(n, one), add(k, one), add(sub(n, k), one))
-    else:
-        a, b = args if len(args) == 2 else args * 2
-        signs, inside = (1, 1, -1), (a, b, add(a, b))
-    terms = [(s, apply(sympy.loggamma, a)) for s, a in zip(signs, inside, strict=True)]
-    return _Exponent(signed_sum(terms), inside)
+def _of_gamma(head: Any, args: Nodes) -> _Exponent:
+    terms = GAMMAS[head](*map(Formula, args))
+    logarithms = [(k, apply(sympy.loggamma, a.node)) for k, a in terms]
+    return _Exponent(signed_sum(logarithms), tuple([a.node for _, a in terms]))
+
+
+def _of_beta(a: Formula, b: Formula | None = None) -> list[tuple[int, Formula]]:
+    b = a if b is None else b
+    return [(1, a), (1, b), (-1, a + b)]
+
+
+GAMMAS: dict[Any, Callable[..., list[tuple[int, Formula]]]] = {
+    sympy.gamma: lambda a: [(1, a)],
+    sympy.factorial: lambda n: [(1, n + 1)],
+    sympy.binomial: lambda n, k: [(1, n + 1), (-1, k + 1), (-1, n - k + 1)],
+    sympy.beta: _of_beta,
+}
+"""The gamma functions in the numerator and the denominator."""
 
 
 def _of_power(base: Node, exponent: Node) -> _Exponent | None:
