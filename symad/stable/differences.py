@@ -246,7 +246,13 @@ class Differences:
             return None
         if abs(k) > 1:
             d = mul(d, powers_between(a, b, abs(k)))
-        return d if k > 0 else neg(div(div(d, _power(a, -k)), _power(b, -k)))
+        if k > 0:
+            return d
+        over, under = _power(a, -k), _power(b, -k)
+        made = neg(div(div(d, over), under))
+        if not self.last or rational(d) is not None:
+            return made if rational(d) is not None else None
+        return select(_less(d, under, 1), made, sub(_power(a, k), _power(b, k)))  # d may overflow
 
     def _of_factors(self, a: Node, b: Node, depth: int) -> Node | None:
         """a − b for two factors that are no products."""

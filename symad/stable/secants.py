@@ -61,6 +61,11 @@ def small(u: Formula, v: Formula, d: Formula) -> Formula:
     return abs(d) < 1
 
 
+def below(u: Formula, v: Formula, d: Formula) -> Formula:
+    """|d| < 1, and 2 cosh(v) is a float."""
+    return small(u, v, d) & (abs(v) < 700)
+
+
 def exp_form(u: Formula, v: Formula, d: Formula) -> Formula:
     """The larger exponential times one that is less than 1."""
     return by_sign(d, -(exp(u) * exp_1(-d)), exp(v) * exp_1(d))
@@ -109,8 +114,8 @@ def acosh_form(u: Formula, v: Formula, d: Formula) -> Formula:
 
 
 def near(u: Formula, v: Formula, d: Formula) -> Formula:
-    """u and v have one sign, d is less than both, and squares are floats."""
-    return (2 * abs(d) < abs(v)) & (abs(v) < 2.0**500)
+    """u and v differ and have one sign, d is less than both, and squares are floats."""
+    return (abs(d) > 0) & (2 * abs(d) < abs(v)) & (abs(v) < 2.0**500)
 
 
 def atanh_form(u: Formula, v: Formula, d: Formula) -> Formula:
@@ -179,18 +184,18 @@ SECANTS: dict[Hashable, Secant] = {
     sympy.sin: Secant(lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2), small),
     sympy.cos: Secant(lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)), small),
     sympy.tan: Secant(lambda u, v, d: sin(d) / cos(u) / cos(v)),
-    sympy.cot: Secant(lambda u, v, d: -(sin(d) / sin(u) / sin(v))),
+    sympy.cot: Secant(lambda u, v, d: -(sin(d) / sin(u) / sin(v)), small),
     sympy.sec: Secant(lambda u, v, d: 2 * sin(v + d / 2) * sin(d / 2) / cos(u) / cos(v), small),
     sympy.csc: Secant(lambda u, v, d: -(2 * cos(v + d / 2) * sin(d / 2) / sin(u) / sin(v)), small),
-    sympy.asin: Secant(asin_form, near),
-    sympy.acos: Secant(lambda u, v, d: -asin_form(u, v, d), near),
+    sympy.asin: Secant(asin_form, lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
+    sympy.acos: Secant(lambda u, v, d: -asin_form(u, v, d), lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
     sympy.atan: Secant(lambda u, v, d: atan(d / (1 + u * v)), atan_condition),
-    sympy.sinh: Secant(lambda u, v, d: 2 * cosh(v + d / 2) * sinh(d / 2), small),
-    sympy.cosh: Secant(lambda u, v, d: 2 * sinh(v + d / 2) * sinh(d / 2), small),
+    sympy.sinh: Secant(lambda u, v, d: 2 * cosh(v + d / 2) * sinh(d / 2), below),
+    sympy.cosh: Secant(lambda u, v, d: 2 * sinh(v + d / 2) * sinh(d / 2), below),
     sympy.sech: Secant(sech_form, small),
     sympy.tanh: Secant(lambda u, v, d: 2 * sigmoid_form(2 * u, 2 * v, 2 * d)),
     sympy.asinh: Secant(asinh_form, near),
-    sympy.acosh: Secant(acosh_form, near),
+    sympy.acosh: Secant(acosh_form, lambda u, v, d: near(u, v, d) & (u + v > 2)),
     sympy.atanh: Secant(atanh_form, atanh_condition),
     sigmoid: Secant(sigmoid_form),
     softplus: Secant(softplus_form, small),
