@@ -155,7 +155,7 @@ def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
                 m = inside[0][1] or inside[1][1]
                 if not any(type(b.op) in (Apply, Pow) for b, _ in m):
                     found.setdefault(product(1, m), constant(True))
-    return found
+    return {t: guard for t, guard in found.items() if all(forms.monomial(t))}  # numbers are no arguments
 
 
 def exponent_of(base: Node) -> Node:

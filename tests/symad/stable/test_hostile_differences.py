@@ -12,28 +12,8 @@ import symad
 from symad.numeric import lower
 
 X, Y = sp.symbols("x y", real=True)
-NAMES = [
-    "exp",
-    "log",
-    "sin",
-    "tan",
-    "sec",
-    "csc",
-    "cot",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "sech",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "erfc",
-    "sqrt",
-]
+NAMES = ["exp", "log", "sin", "tan", "sec", "csc", "cot", "asin", "acos", "atan", "erf", "erfc", "sqrt"]
+NAMES += ["sinh", "cosh", "tanh", "sech", "asinh", "acosh", "atanh"]
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(sp, name) for name in NAMES},
     "1/u": lambda u: 1 / u,

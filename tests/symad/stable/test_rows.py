@@ -68,7 +68,10 @@ IN_PARTS = INTEGRALS + BY_SLOPES + BY_ROOTS
 def test_differences_of_a_function(head: Any) -> None:
     first = (constant(1),) if head is hypot else ()
     written = sub(apply(head, *first, U), apply(head, *first, V))
-    assert status(guarded(SECANTS[head], U, V, sub(U, V), written), written) in expected(str(head))
+    found = status(guarded(SECANTS[head], U, V, sub(U, V), written), written)
+    if found == "tested" and head is sp.cot:  # a condition of the row makes it a case by case proof
+        found = status(SECANTS[head].form(*formulas(U, V, sub(U, V))).node, written)
+    assert found in expected(str(head))
 
 
 @pytest.mark.parametrize("head", BY_SLOPES, ids=str)
