@@ -209,7 +209,7 @@ def typeset_apply(op: Apply, node: Shaped, args: Pieces) -> Shown:
 
 
 SIGNS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"\ne"}
-WORDS = {"and": r" \land ", "or": r" \lor ", "xor": r" \oplus "}
+WORDS = {"and": r" \wedge ", "or": r" \vee ", "xor": r" \oplus "}
 
 
 @typeset.dispatch
@@ -220,7 +220,7 @@ def typeset_compare(op: Compare, node: Shaped, args: Pieces) -> Shown:
 @typeset.dispatch
 def typeset_logic(op: Logic, node: Shaped, args: Pieces) -> Shown:
     if op.kind == "not":
-        return Atom(rf"\lnot {tight(args[0])}", loose=True)
+        return Atom(rf"\neg {tight(args[0])}", loose=True)
     return Atom(WORDS[op.kind].join(map(tight, args)), loose=True)
 
 
