@@ -40,7 +40,7 @@ def loop(body, h, A):
     return h
 
 
-@pytest.mark.parametrize("n", [2, 3, pytest.param(1, marks=pytest.mark.thorough), MAX_UNKNOWNS])
+@pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, MAX_UNKNOWNS))])
 @pytest.mark.parametrize("name", BODIES)
 def test_values(name: str, n: int) -> None:
     h, A = np.linspace(0.5, 1, n), matrix(n)
