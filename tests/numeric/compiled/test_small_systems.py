@@ -11,6 +11,7 @@ from symad.numeric.compiler.c_compiler import compiler
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
+LARGER = [pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, MAX_UNKNOWNS)]
 STEPS = np.array([0.5, -1.0, 2.0, 0.25])
 
 BODIES = {
@@ -40,7 +41,7 @@ def loop(body, h, A):
     return h
 
 
-@pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, MAX_UNKNOWNS))])
+@pytest.mark.parametrize("n", [3, *LARGER])
 @pytest.mark.parametrize("name", BODIES)
 def test_values(name: str, n: int) -> None:
     h, A = np.linspace(0.5, 1, n), matrix(n)
