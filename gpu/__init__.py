@@ -2,7 +2,7 @@
 
 `lower` is the start: it makes a `Kernel` whose code runs on the device, which `compile` finds.
 `kernels_or_definitions` replaces fused ops without a kernel by their definitions, `passes` fuse nodes and
-recognise those for which there are kernels; `array_printer` prints the module by the rules of `printers`,
+recognize those for which there are kernels; `array_printer` prints the module by the rules of `printers`,
 with the functions in `module_text`. `attention_kernels` and `pairs` have attention and sums over pairs,
 `recurrences` loops, `training` recorded steps; kernels written by hand are in the files of gpu/kernels.
 """
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from symad.gpu.pairs.eager import pairwise
     from symad.gpu.recording import recorded
     from symad.gpu.settings import options
-    from symad.gpu.training.optimiser import LossScale
+    from symad.gpu.training.optimizer import LossScale
     from symad.gpu.training.step import training_step
 
 __all__ = ["LossScale", "attention", "check_indices", "options", "pairwise", "recorded", "training_step"]
 
 _LATER = {
-    "LossScale": "symad.gpu.training.optimiser",
+    "LossScale": "symad.gpu.training.optimizer",
     "attention": "symad.gpu.attention_kernels.eager",
     "check_indices": "symad.gpu.lower",
     "options": "symad.gpu.settings",

@@ -20,7 +20,7 @@ from symad.gpu.array_printer import print_cupy_module
 from symad.gpu.compile import GpuError, cupy, raise_if_not_compiled
 from symad.gpu.cupy_library import DTYPES
 from symad.gpu.kernels_or_definitions import with_kernels
-from symad.gpu.passes.recognise_attention import recognised
+from symad.gpu.passes.recognize_attention import recognized
 from symad.gpu.passes.recurrences import recurrent
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.numeric.kernel import Kernel, compile_source
@@ -47,7 +47,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     if dtype not in DTYPES:
         raise LoweringError(not_one_of("dtype", dtype, DTYPES))
     with roles_of(graph, inner=False).followed() as roles:
-        prepared = prepare(recurrent(with_kernels(recognised(graph), dtype)))
+        prepared = prepare(recurrent(with_kernels(recognized(graph), dtype)))
         prepared = run_graph_passes(prepared, in_range(dtype))
         if is_kernel(prepared):
             name, source = print_scalar_kernel(prepared, dtype, packed)

@@ -33,7 +33,7 @@ class ModelError(SymadError, ValueError):
 
 
 def split_target(target: str) -> tuple[Path, str | None]:
-    """FILE and NAME of ``FILE[:NAME]``; a colon in the name of the file itself is recognised.
+    """FILE and NAME of ``FILE[:NAME]``; a colon in the name of the file itself is recognized.
 
     Raises:
         ModelError: there is no such file.

@@ -182,7 +182,7 @@ def hessian_of(loss: Any, shapes: Any, wrt: list[int]) -> Timed:
 
 
 def sparse_jacobian(parts: int) -> Timed:
-    """The Jacobian of ``parts`` functions of neighbours in a vector of 2**12 numbers, in C."""
+    """The Jacobian of ``parts`` functions of neighbors in a vector of 2**12 numbers, in C."""
 
     def f(x: Any) -> Any:
         return sum(np.sin(x[k : k - parts]) * x[k + 1 : 2**12 - parts + k + 1] for k in range(parts))

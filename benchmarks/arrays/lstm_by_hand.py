@@ -1,4 +1,4 @@
-"""Value and gradient of an LSTM in NumPy, optimised by hand: a bound for what NumPy can do.
+"""Value and gradient of an LSTM in NumPy, optimized by hand: a bound for what NumPy can do.
 
 The model and the order of arguments are those of `model_cases`: gates i, f, g, o, and the mean square of a
 linear readout. Features run along rows and the batch along columns; [W; U; b] is one matrix whose gates are

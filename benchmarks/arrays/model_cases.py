@@ -209,9 +209,9 @@ def _transformer() -> Case:
     n, d, heads = 256, 256, 4
 
     def norm(xp: Any, x: Any, g: Any, b: Any) -> Any:
-        centred = x - xp.np.mean(x, axis=-1, keepdims=True)
-        variance = xp.np.mean(centred**2, axis=-1, keepdims=True)
-        return g * centred / xp.np.sqrt(variance + 1e-5) + b
+        centered = x - xp.np.mean(x, axis=-1, keepdims=True)
+        variance = xp.np.mean(centered**2, axis=-1, keepdims=True)
+        return g * centered / xp.np.sqrt(variance + 1e-5) + b
 
     def loss(
         xp: Any, Q: Any, K: Any, V: Any, O: Any, W1: Any, b1: Any, W2: Any, b2: Any,  # noqa: E741

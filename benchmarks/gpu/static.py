@@ -1,4 +1,4 @@
-"""The compiled attention kernels, analysed without a GPU: registers, spills, instructions, bounds.
+"""The compiled attention kernels, analyzed without a GPU: registers, spills, instructions, bounds.
 
 For every pass, element type and head dim it gives the registers of a thread, the bytes of spills, the shared
 memory, and for the innermost loop with matrix instructions the number of each kind that a warp issues per

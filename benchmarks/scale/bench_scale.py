@@ -9,7 +9,7 @@
 - logistic regression: time and coefficients against scikit-learn on one core, and dask-glm if installed.
 
 All BLAS libraries have one thread. Times are wall time, medians; data are on the workers before the clock
-starts. The time on 64 workers is a model fitted to the measurements, t(p) = b/p + c·p, and labelled as such.
+starts. The time on 64 workers is a model fitted to the measurements, t(p) = b/p + c·p, and labeled as such.
 
 Usage: python benchmarks/scale/bench_scale.py [--small] [--json FILE]
 """

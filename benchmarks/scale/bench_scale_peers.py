@@ -85,7 +85,7 @@ def by_dask_ml(x: Any, y: Any) -> dict[str, Fit]:
 
     lazy = da.from_array(x, chunks=(len(x) // 8, -1)), da.from_array(y, chunks=len(x) // 8)
     made = {}
-    for solver in ("newton", "lbfgs"):  # the constant is penalised too, so that slopes differ a little
+    for solver in ("newton", "lbfgs"):  # the constant is penalized too, so that slopes differ a little
         peer = LogisticRegression(penalty="l2", C=1.0, solver=solver, tol=1e-10, max_iter=100)
         made[f"dask-ml {solver}"] = lambda peer=peer: np.asarray(peer.fit(*lazy).coef_).ravel()
     return made

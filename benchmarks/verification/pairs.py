@@ -1,7 +1,7 @@
 """Pairs that are known to be equal or to differ, judged by the verifier: no verdict may be wrong.
 
 The pairs come from tests/pairs, in families: roots next to other elements and in branches, domains of
-neighbours, branches that share subexpressions, rows moved by gather and stack, hidden zeros and integers,
+neighbors, branches that share subexpressions, rows moved by gather and stack, hidden zeros and integers,
 integer inputs, symbolic sizes, equal names. Whether a pair is equal is known without symad.
 
 Usage: python benchmarks/verification/pairs.py [--count 20000] [--seed 0] [--jobs 2] [--families roots,moved];

@@ -1,7 +1,7 @@
 """Optimal control: a pendulum swings up with the least effort, by direct transcription.
 
 The unknowns z are angle, speed and torque at K + 1 moments. The motion θ' = ω, ω' = −sin θ + τ holds by the
-trapezoidal rule between neighbouring moments, so that the constraints' Jacobian has two blocks in each row,
+trapezoidal rule between neighboring moments, so that the constraints' Jacobian has two blocks in each row,
 and the Hessian of the Lagrangian is sparse as well. SciPy's trust-constr takes both as csr matrices. The
 motor is too weak to lift the pendulum directly (|τ| ≤ 0.6, gravity is 1): it has to swing. (Method: J. T.
 Betts, Practical Methods for Optimal Control, 2nd ed. (2010), section 4.5.)
@@ -23,7 +23,7 @@ DURATION, STRONGEST = 10.0, 0.6
 
 
 def main() -> None:
-    """Transcribe, differentiate, optimise, and simulate the result."""
+    """Transcribe, differentiate, optimize, and simulate the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--out", type=Path, help="folder for the picture")

@@ -37,7 +37,7 @@ def by_hand() -> None:
 
 
 def grid(n: int, offsets: list[tuple[int, int]]) -> nx.Graph:
-    """The points of an n x n grid, joined to their neighbours."""
+    """The points of an n x n grid, joined to their neighbors."""
     graph = nx.Graph()
     graph.add_nodes_from(product(range(n), repeat=2))
     for i, j in product(range(n), repeat=2):

@@ -22,7 +22,7 @@ from symad.derivatives.memory_plans import draw_plans
 from symad.models.layers import neural_ode
 from symad.numeric import lower
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 STEPS, STATE = 600, 5_000
 POLICIES = ["all", "recompute", "sqrt", "binomial", ("binomial", 5)]

@@ -27,7 +27,7 @@ from symad.models.sequences import lstm
 from symad.models.sequences.rnn import jacobian_norms
 from symad.numeric import lower
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 T, WIDTH, STEPS = 100, 8, 500
 

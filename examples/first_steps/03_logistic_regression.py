@@ -1,6 +1,6 @@
 """Logistic regression by Newton's method, with the Hessian computed in all four modes.
 
-Data: scikit-learn's breast-cancer table, 569 tumours, 30 standardised measurements. The coefficients
+Data: scikit-learn's breast-cancer table, 569 tumours, 30 standardized measurements. The coefficients
 are compared with scikit-learn's own fit under the same penalty.
 Run: python examples/first_steps/03_logistic_regression.py
 """

@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 
 from symad.models.generative.vae import VAE
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 STEPS, BATCH, CODE = 3000, 100, 8
 

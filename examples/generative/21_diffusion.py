@@ -19,7 +19,7 @@ from sklearn.datasets import make_moons
 from symad.models.generative import measures
 from symad.models.generative.diffusion import Diffusion, schedule
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 STEPS, BATCH, LEVELS = 3000, 256, 40
 

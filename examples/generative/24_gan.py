@@ -19,11 +19,11 @@ from symad.models.generative import divergences, gan, measures
 from symad.models.generative.gan import GAN
 from symad.numeric.training.adversarial import Player, train_in_turn
 from symad.numeric.training.loop import warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 BATCH, SPREAD = 128, 0.1
 ANGLES = np.arange(8) * np.pi / 4
-CENTRES = 2 * np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
+CENTERS = 2 * np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
 
 # name: the divergence, whether the generator saturates, λ, the bound of the critic's weights, its steps
 GAMES = {
@@ -38,7 +38,7 @@ ROUNDS = 700
 
 def ring(count: int, rng: np.random.Generator) -> np.ndarray:
     """Points (count, 2), each at one of the eight modes."""
-    return CENTRES[rng.integers(0, 8, count)] + SPREAD * rng.standard_normal((count, 2))
+    return CENTERS[rng.integers(0, 8, count)] + SPREAD * rng.standard_normal((count, 2))
 
 
 def play(model: GAN, bound: float | None, steps: int, seed: int = 0) -> tuple[dict, list]:
@@ -74,7 +74,7 @@ def main() -> None:
     print(f"{'':16} modes of 8   near a mode   energy distance   sliced Wasserstein")
     results = {}
     for name, x in made.items():
-        modes, near = measures.mode_coverage(x, CENTRES, 3 * SPREAD)
+        modes, near = measures.mode_coverage(x, CENTERS, 3 * SPREAD)
         results[name] = modes, measures.energy_distance(x, held)
         sliced = measures.sliced_wasserstein(x, held)
         print(f"{name:16} {modes:10d}   {near:11.0%}   {results[name][1]:15.4f}   {sliced:18.3f}")

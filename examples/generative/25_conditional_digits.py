@@ -26,7 +26,7 @@ from symad.models.generative.gan import GAN
 from symad.models.generative.vae import VAE
 from symad.numeric.training.adversarial import Player, train_in_turn
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 BATCH, EACH, CODE, COMPONENTS, LEVELS = 64, 50, 16, 24, 60
 ASKED = np.repeat(np.eye(10), EACH, axis=0)

@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
 from symad.numeric.training.loop import batches, train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 BATCH, STEPS = 100, 1600
 

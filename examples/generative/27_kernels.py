@@ -144,7 +144,7 @@ def picture(folder: Path, x, labels, points, found) -> None:
     axes[1, 2].set(aspect="equal", ylim=(-1.5, 2.1))
     axes[1, 2].set_title("a shape, up to rotation", fontsize=10)
     axes[1, 2].legend(frameon=False, fontsize=8, loc="upper left")
-    figure.suptitle("normalised kernel matrices of 300 digits in order of their classes", fontsize=10)
+    figure.suptitle("normalized kernel matrices of 300 digits in order of their classes", fontsize=10)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "kernels.png", dpi=130)
 

@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from symad.models.layers.convolutional import Adversaries
 from symad.models.layers.parameters import count, trace_model
 from symad.numeric.training.adversarial import Player, train_in_turn
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 CODE, BATCH = 10, 32
 PAIR = Adversaries(8, 1, 16, CODE)

@@ -19,7 +19,7 @@ from symad.models.sequences import ar
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.rnn import RNN, jacobian_norms
 from symad.numeric.training.loop import batches, train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 WINDOW, BATCH, STEPS, HELD_OUT = 44, 32, 400, 50
 
@@ -42,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     data = sm.datasets.sunspots.load_pandas().data
     years, series = data["YEAR"].to_numpy(), data["SUNACTIVITY"].to_numpy()
-    # The square root equalises the noise; the scale comes from the training years only.
+    # The square root equalizes the noise; the scale comes from the training years only.
     mean, scale = np.sqrt(series[:-HELD_OUT]).mean(), np.sqrt(series[:-HELD_OUT]).std()
     z = (np.sqrt(series) - mean) / scale
     actual = series[-HELD_OUT:]

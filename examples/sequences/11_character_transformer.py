@@ -25,7 +25,7 @@ from symad.models.transformers.generation import sample
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 CONTEXT, BATCH, LETTERS = 16, 32, 120_000
 

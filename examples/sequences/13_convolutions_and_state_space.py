@@ -25,7 +25,7 @@ from symad.models.sequences.state_space import StateSpace
 from symad.models.sequences.tcn import TCN
 from symad.models.transformers import tasks
 from symad.numeric.training.loop import batches, train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 
 def fit(loss, model, stream, steps, rate):
@@ -107,8 +107,8 @@ def classify():
     right = np.mean(scores.argmax(axis=1) == y[1500:])
     ranked = np.sort(scores, axis=1)
     hard = np.argsort(ranked[:, -1] - ranked[:, -2])[:12]
-    centres = np.stack([x[:1500][y[:1500] == k].mean(axis=0) for k in range(10)])
-    distance = np.sum((x[1500:, None] - centres) ** 2, axis=(2, 3, 4))
+    centers = np.stack([x[:1500][y[:1500] == k].mean(axis=0) for k in range(10)])
+    distance = np.sum((x[1500:, None] - centers) ** 2, axis=(2, 3, 4))
     nearest = np.mean(distance.argmin(axis=1) == y[1500:])
     print(f"digits: {right:.1%} right, nearest mean {nearest:.1%}")
     return x[1500:][hard, ..., 0], scores[hard].argmax(axis=1), y[1500:][hard], result.parameters["W1"]

@@ -25,7 +25,7 @@ from symad.models.transformers import adaptation
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam, clip_gradients
+from symad.numeric.training.optimizers import Adam, clip_gradients
 
 LETTERS = "·abcdefghijklmnopqrstuvwxyz"  # the dot begins and ends a word
 LENGTH, RANK, SCALE = 10, 4, 8.0
@@ -175,8 +175,8 @@ def steer(p, speller, beta, rounds=30, groups=8, size=16):
     graph = trace_model(objective, MODEL.shapes, *[shape] * 3, *[grouped] * 3)
     kernel = lower(value_and_gradient(graph, NAMES), dtype="float32")
     score = lower(trace_model(log_p, MODEL.shapes, *[shape] * 3), dtype="float32")
-    rng, optimiser, first, curve = np.random.default_rng(4), Adam(0.002), p, []
-    state = optimiser.start(p)
+    rng, optimizer, first, curve = np.random.default_rng(4), Adam(0.002), p, []
+    state = optimizer.start(p)
     for _ in range(rounds):
         rows = speller.draw(p, groups * size, rng)
         rewards = vowels(rows).reshape(grouped)
@@ -186,7 +186,7 @@ def steer(p, speller, beta, rounds=30, groups=8, size=16):
         for _ in range(2):  # only in the second step does π differ from π_old, so that the clip can act
             _, *slopes = kernel(*p.values(), *batch, old, ref, rewards)
             gradients = clip_gradients(dict(zip(NAMES, slopes, strict=True)), 1.0)
-            p, state = optimiser.step(p, gradients, state, 1.0)
+            p, state = optimizer.step(p, gradients, state, 1.0)
     return p, np.array(curve)
 
 

@@ -28,7 +28,7 @@ from symad.models.sequences import ar
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.rnn import RNN
 from symad.numeric.training.loop import batches, refuse_nan, train, warmup_cosine
-from symad.numeric.training.optimisers import adamw
+from symad.numeric.training.optimizers import adamw
 
 YEAR, HELD_OUT, LAGS = 12, 120, 13
 WINDOW, BATCH, STEPS = 36, 32, 150

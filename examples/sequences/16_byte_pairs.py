@@ -1,7 +1,7 @@
 """Byte pairs are learned from the Python manual, and a neural model reads the tokens.
 
 Data: the help texts that ship with Python (pydoc_data.topics), in lower case; paragraphs that occur twice are
-used once, and every tenth is held out. The most frequent pair of neighbours becomes a new token, again and
+used once, and every tenth is held out. The most frequent pair of neighbors becomes a new token, again and
 again. A neural model of the last six tokens (shared embedding, one hidden layer) then competes with n-grams
 of the same context and of shorter ones, smoothed by still shorter ones. Both are measured in bits per letter,
 which can be compared between tokens of different lengths.
@@ -23,7 +23,7 @@ from symad.models.layers.parameters import count, trace_model
 from symad.models.sequences import ngram, tokenization
 from symad.models.sequences.neural_ar import NeuralAR, contexts
 from symad.numeric.training.loop import batches, train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 LETTERS, SIZE, CONTEXT, BATCH, STEPS = 120_000, 160, 6, 128, 1500
 

@@ -25,7 +25,7 @@ from symad.models.transformers import attention
 from symad.models.transformers.generation import generate
 from symad.models.transformers.transformer import Transformer
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 LETTERS, LENGTH, BATCH, STEPS = 8, 8, 32, 400
 TURN = LETTERS

@@ -26,7 +26,7 @@ from symad.models.transformers import adaptation
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 ALPHABET = " ,.abcdefghijklmnopqrstuvwxyz"
 CONTEXT, BATCH, RANK, ALPHA = 16, 32, 2, 4.0

@@ -24,7 +24,7 @@ from symad.models.transformers.encoder_decoder_transformer import EncoderDecoder
 from symad.models.transformers.encoder_only import Encoder, corrupt
 from symad.models.transformers.transformer import Transformer
 from symad.numeric.training.loop import batches, train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
 ONES += ["twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]

@@ -30,13 +30,13 @@ def loss(X, y, beta):
     return (np.exp(X @ beta) - y * (X @ beta)).mean()
 
 
-def normalised(X, y, beta):
-    """The loss after batch normalisation, which needs the mean over all rows."""
+def normalized(X, y, beta):
+    """The loss after batch normalization, which needs the mean over all rows."""
     return loss((X - X.mean(axis=0)) / X.std(axis=0), y, beta)
 
 
 def read_data():
-    """Standardised columns and the counts."""
+    """Standardized columns and the counts."""
     data = sm.datasets.randhie.load_pandas()
     x = data.exog.to_numpy(float)
     return (x - x.mean(axis=0)) / x.std(axis=0), data.endog.to_numpy(float), list(data.exog.columns)
@@ -53,7 +53,7 @@ def dies_once(block, flag, block_info=None):
 def certificates(g):
     """Certificates of a loss that can be split, and of one that cannot."""
     print(symad.splits(g, OVER))
-    refuted = symad.splits(symad.trace(normalised, [X, y, beta]), OVER)
+    refuted = symad.splits(symad.trace(normalized, [X, y, beta]), OVER)
     print(refuted.status, "-", refuted.entries[0].claim)
     assert refuted.status == "refuted"
 

@@ -63,7 +63,7 @@ Origin: the kernels of gpu/kernels, which support no more.
 
 @dataclass(frozen=True)
 class Plan:
-    """One kernel, specialised.
+    """One kernel, specialized.
 
     Attributes:
         kind: the pass, a name of attention_shapes.

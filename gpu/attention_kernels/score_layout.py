@@ -12,7 +12,7 @@ from enum import Enum
 
 from symad.numeric.pairs.scores import LOOPS, B, H, I, J, Load, Score
 
-CHUNK = 32  # entries of a mask's array that are summarised by one minimum and one maximum
+CHUNK = 32  # entries of a mask's array that are summarized by one minimum and one maximum
 
 
 def tiled_axis(load: Load) -> int | None:

@@ -180,7 +180,7 @@ struct Matrix<Fp32> {
 // ------------------------------------------------------------------ fp32 without tensor cores
 
 // The same interface for ordinary arithmetic: every lane computes the elements that it holds. Here a lane's columns
-// 2t, 2t + 1 of two neighbouring blocks of load_bt are columns 4t to 4t + 3.
+// 2t, 2t + 1 of two neighboring blocks of load_bt are columns 4t to 4t + 3.
 #if SYMAD_ELEMENT_BITS == 32
 template <>
 struct Matrix<Fp32Plain> {

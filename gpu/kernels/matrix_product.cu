@@ -17,7 +17,7 @@ struct Operand {
   long long batch, line, depth;
 };
 
-// Rows [first, first + SIDE) of an operand from place `k` of the sum on; zeros outside. Neighbouring threads read
+// Rows [first, first + SIDE) of an operand from place `k` of the sum on; zeros outside. Neighboring threads read
 // along the axis with the shorter stride.
 DEVICE void load(char* to, const Operand& x, int first, int lines, int k, int depth) {
   const bool along = x.depth <= x.line;

@@ -24,7 +24,7 @@ DEVICE double pair_exp(double x) { return exp(x); }
 DEVICE float pair_log(float x) { return logf(x); }
 DEVICE double pair_log(double x) { return log(x); }
 
-// Sum over the LANES neighbouring threads that share a point; every one gets the result.
+// Sum over the LANES neighboring threads that share a point; every one gets the result.
 template <int LANES>
 DEVICE Real pair_across(Real value) {
 #pragma unroll

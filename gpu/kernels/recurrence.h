@@ -37,7 +37,7 @@ DEVICE void add_products(Real (&sum)[COUNT], Factor left, const Factor (&right)[
     }
 #pragma unroll
     for (int p = 0; p < COUNT; ++p) {
-      const bool along = right[p].deep == 1;  // neighbouring threads read neighbouring elements
+      const bool along = right[p].deep == 1;  // neighboring threads read neighboring elements
       for (int i = thread; i < COLUMNS * DEPTH; i += THREADS) {
         const int c = along ? i / DEPTH : i % COLUMNS, k = along ? i % DEPTH : i / COLUMNS;
         const bool inside = c < columns && first + k < depth;

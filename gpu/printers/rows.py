@@ -56,7 +56,7 @@ ENDS = {
 }""",
 }
 
-CENTRED = """  t += row * columns;
+CENTERED = """  t += row * columns;
   result += row * columns;
   $real shift = 0, rest = 0, total = 0;  // the t of a p of almost 1: 1 - p would lose digits
   for (long long j = lane; j < columns; j += 32) {
@@ -74,10 +74,10 @@ CENTRED = """  t += row * columns;
 """
 
 TANGENTS = {
-    "softmax_tangent": CENTRED + """  for (long long j = lane; j < columns; j += 32)
+    "softmax_tangent": CENTERED + """  for (long long j = lane; j < columns; j += 32)
     result[j] = x[j] * (t[j] - shift - total);
 }""",
-    "log_softmax_tangent": CENTRED + """  for (long long j = lane; j < columns; j += 32)
+    "log_softmax_tangent": CENTERED + """  for (long long j = lane; j < columns; j += 32)
     result[j] = t[j] - shift - total;
 }""",
     "log_softmax_cotangent": """  t += row * columns;

@@ -1,4 +1,4 @@
-"""One step of training on the device: loss, gradients, clipping, optimiser and schedule, as one CUDA graph.
+"""One step of training on the device: loss, gradients, clipping, optimizer and schedule, as one CUDA graph.
 
     step = symad.gpu.training_step(loss, parameters, adamw(1e-3), clip=1.0, dtype="bfloat16")
     for batch in data:
@@ -13,16 +13,17 @@ from typing import Any
 
 from symad import pullback, value_and_gradient
 from symad.core.escaping import not_one_of
+from symad.core.renamed import renamed
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.gpu.compile import Machine, machine
 from symad.gpu.cupy_library import DTYPES
 from symad.gpu.recording import Recording, check_recordable
 from symad.gpu.settings import options
-from symad.gpu.training.optimiser import STATE, DeviceOptimiser, LossScale
+from symad.gpu.training.optimizer import STATE, DeviceOptimizer, LossScale
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
-from symad.numeric.training.optimisers import Optimiser
+from symad.numeric.training.optimizers import Optimizer
 from symad.numeric.training.parameters import Trainable
 from symad.numeric.training.schedules import Rate
 from symad.tracing import as_graph
@@ -30,10 +31,11 @@ from symad.tracing import as_graph
 Array = Any
 
 
+@renamed(optimiser="optimizer")
 def training_step(
     loss: Traceable,
     parameters: Tree,
-    optimiser: Optimiser,
+    optimizer: Optimizer,
     *,
     clip: float | None = None,
     schedule: Rate | None = None,
@@ -43,14 +45,14 @@ def training_step(
     capture: bool = True,
     inputs: Inputs | None = None,
 ) -> TrainingStep:
-    """A step that minimises a loss on the current device, in place.
+    """A step that minimizes a loss on the current device, in place.
 
     Args:
         loss: a scalar function, in any form that `symad.trace` takes; its first arguments are parameters, the
             others data.
         parameters: initial values as NumPy arrays or numbers: a dict with the names of the first arguments in
             order, or the value of the first one alone. An argument may be a structure of arrays.
-        optimiser: `SGD` or `Adam` of `symad.numeric.training.optimisers`; one kernel changes all parameters
+        optimizer: `SGD` or `Adam` of `symad.numeric.training.optimizers`; one kernel changes all parameters
             (one for every 120 of them).
         clip: gradients with a larger norm, over all parameters together, are scaled down to this norm.
         schedule: a factor of the learning rate for each step; ``steps`` of them are prepared.
@@ -64,7 +66,7 @@ def training_step(
         inputs: order and grouping of the arguments, as in `symad.trace`; a Python function needs them.
 
     Raises:
-        EvaluationError: the parameters are not those of the graph or not finite, the optimiser has no
+        EvaluationError: the parameters are not those of the graph or not finite, the optimizer has no
             kernels, or a schedule is given without ``steps``.
         GpuError: there is no usable GPU.
     """
@@ -87,7 +89,7 @@ def training_step(
     with options(capture=capture):
         made = (value_and_gradient if loss_scale is None else pullback)(problem.loss, names)
         kernel = lower(made, backend="cupy", dtype=dtype)
-    state = DeviceOptimiser(where, optimiser, problem.arrays, dtype, clip, loss_scale, factors)
+    state = DeviceOptimizer(where, optimizer, problem.arrays, dtype, clip, loss_scale, factors)
     return TrainingStep(where, problem, kernel, state, dtype, loss_scale is not None, capture)
 
 
@@ -99,12 +101,12 @@ class TrainingStep:
         where: Machine,
         problem: Trainable,
         kernel: Kernel,
-        state: DeviceOptimiser,
+        state: DeviceOptimizer,
         dtype: str,
         scaled: bool,
         capture: bool,
     ) -> None:
-        self._kernel, self._optimiser, self._scaled = kernel, state, scaled
+        self._kernel, self._optimizer, self._scaled = kernel, state, scaled
         self._problem = problem
         self._title = f"the step of {problem.loss.name}"
         self._recording = Recording(where, self._work, problem.data_inputs, dtype, self._title, capture)
@@ -119,7 +121,7 @@ class TrainingStep:
             IndexError: an index of this or an earlier batch was out of range (see `check_indices`).
             GpuError: the step has an operation that cannot be recorded.
         """
-        factors = self._optimiser.factors
+        factors = self._optimizer.factors
         if factors is not None and self._calls >= len(factors):
             raise EvaluationError(
                 f"the schedule ends after {len(factors)} steps; give more steps to training_step"
@@ -130,18 +132,18 @@ class TrainingStep:
 
     def parameters(self) -> Any:
         """The current parameters in the given structure: device copies, in float32 or float64."""
-        layout = self._optimiser.layout
-        views = layout.views(self._optimiser.values)
+        layout = self._optimizer.layout
+        views = layout.views(self._optimizer.values)
         return self._problem.pack({k: v.copy() for k, v in zip(layout.names, views, strict=True)})
 
     def progress(self) -> dict[str, float]:
         """Steps, skipped steps, the factor of the loss, the norm of the last gradient; this waits."""
-        found = dict(zip(STATE, self._optimiser.state.get().tolist(), strict=True))
+        found = dict(zip(STATE, self._optimizer.state.get().tolist(), strict=True))
         return {name: found[name] for name in ("number", "skipped", "scale", "norm")}
 
     def memory(self) -> dict[str, int]:
         """Bytes on the device: parameters and moments, the step's current use, and its maximum."""
-        state = self._optimiser
+        state = self._optimizer
         kept = [state.values, state.first, state.second, *([] if state.copy is None else [state.copy])]
         return {
             "parameters": sum(a.nbytes for a in kept),
@@ -151,7 +153,7 @@ class TrainingStep:
 
     def _work(self, *batch: Array) -> Array:
         """Launch the kernels of a step; return the loss before it."""
-        state = self._optimiser
+        state = self._optimizer
         seed = (state.seed.reshape(()),) if self._scaled else ()
         value, *gradients = self._kernel(*state.layout.views(state.read), *batch, *seed)
         state.step(gradients)

@@ -35,8 +35,8 @@ from symad.numeric.compiler.private_folder import (
     working_folder,
 )
 
-MAX_OPTIMISED_LINES = 5000
-"""A source with more lines than this is compiled with less optimisation.
+MAX_OPTIMIZED_LINES = 5000
+"""A source with more lines than this is compiled with less optimization.
 
 Origin: it bounds the time of compilation, not that of calls.
 """
@@ -48,19 +48,19 @@ Origin: the time that a user waits without wondering.
 """
 
 FULL = 2
-"""The level of optimisation that code is compiled with unless `optimized` asks for less."""
+"""The level of optimization that code is compiled with unless `optimized` asks for less."""
 
 _level: ContextVar[int] = ContextVar("level", default=FULL)
 
 
 def level() -> int:
-    """The level of optimisation that code is compiled with here."""
+    """The level of optimization that code is compiled with here."""
     return _level.get()
 
 
 @contextmanager
 def optimized(wanted: int) -> Iterator[None]:
-    """While this is active, code is compiled with this level of optimisation: 0, 1, or `FULL`."""
+    """While this is active, code is compiled with this level of optimization: 0, 1, or `FULL`."""
     before = _level.set(wanted)
     try:
         yield
@@ -155,7 +155,7 @@ def _identified(
 
     Kept for a few sources: kernels of backend "runs" have one and the same.
     """
-    less = min(wanted, 1) if source.count("\n") > MAX_OPTIMISED_LINES else wanted
+    less = min(wanted, 1) if source.count("\n") > MAX_OPTIMIZED_LINES else wanted
     flags = ["-std=c99", "-O2", "-fPIC", "-shared", *FLAGS, *options]
     flags += [f"-O{less}"] if less < FULL else []  # the last of several levels counts
     parts = [*command, *flags, processor() if options else "", platform.machine(), source]

@@ -28,8 +28,8 @@ def autocovariance(chain: Array) -> Array:
     """γ_t = (1/n) Σ_i (x_i − x̄)(x_{i+t} − x̄), t = 0 … n − 1, by Fourier transforms; chain (..., n)."""
     values = np.asarray(chain, dtype=np.float64)
     n = values.shape[-1]
-    centred = values - values.mean(axis=-1, keepdims=True)
-    transform = np.fft.rfft(centred, 2 * n)
+    centered = values - values.mean(axis=-1, keepdims=True)
+    transform = np.fft.rfft(centered, 2 * n)
     return np.fft.irfft(np.abs(transform) ** 2, 2 * n)[..., :n] / n
 
 
@@ -59,7 +59,7 @@ def split_r_hat(draws: Array) -> float:
 def effective_sample_size(draws: Array) -> float:
     """m n / (1 + 2 Σ ρ_t): the number of independent draws with the same standard error (equation 11.8).
 
-    ρ_t = 1 − (W − mean γ_t)/var⁺. The sums of neighbours ρ_2k + ρ_2k+1 are added while they are positive, and
+    ρ_t = 1 − (W − mean γ_t)/var⁺. The sums of neighbors ρ_2k + ρ_2k+1 are added while they are positive, and
     are made non-increasing (Geyer's initial monotone sequence).
     """
     values = _checked(draws)

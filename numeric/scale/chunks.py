@@ -105,7 +105,7 @@ def is_dask(value: ArrayLike) -> bool:
 
 
 def _delayed_blocks(arrays: Sequence[Any]) -> list[list[Any]]:
-    """The blocks of each array; all are optimised together, so that Dask reads shared sources once."""
+    """The blocks of each array; all are optimized together, so that Dask reads shared sources once."""
     if not arrays:
         return []
     from dask.core import flatten

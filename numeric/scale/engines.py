@@ -1,6 +1,6 @@
 """Engines that compute the parts: threads of this process, Dask's schedulers, or a Dask cluster.
 
-All engines combine the parts by one tree that depends on the number of parts only: neighbours in pairs, then
+All engines combine the parts by one tree that depends on the number of parts only: neighbors in pairs, then
 pairs of pairs. Results therefore have the same bits for every number of workers, and in all engines.
 """
 

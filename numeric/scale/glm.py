@@ -1,4 +1,4 @@
-"""Generalised linear models of data that are computed part by part, by Newton's method, which here is IRLS.
+"""Generalized linear models of data that are computed part by part, by Newton's method, which here is IRLS.
 
 With the canonical link the Hessian of −log L is XᵀWX, so that a Newton step is a step of iteratively
 reweighted least squares (McCullagh and Nelder, "Generalized Linear Models", 1989, section 2.5).
@@ -37,7 +37,7 @@ RANGES = {"gaussian": (-np.inf, np.inf), "binomial": (0.0, 1.0), "poisson": (0.0
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A fitted generalised linear model.
+    """A fitted generalized linear model.
 
     Attributes:
         coefficients: the coefficients of the columns of X, in order.
@@ -73,13 +73,13 @@ def glm(
     iterations: int = 100,
     **options: Any,
 ) -> LinearModel:
-    """The coefficients that maximise the likelihood of a generalised linear model with its canonical link.
+    """The coefficients that maximize the likelihood of a generalized linear model with its canonical link.
 
     Args:
         X: (n, d), a NumPy or Dask array; `columns` makes one from a data frame.
         y: (n,) or (n, 1), in the same parts as X: 0 and 1 (or shares) for "binomial", counts for "poisson".
         family: "binomial" (logistic regression), "poisson" or "gaussian".
-        intercept: whether the model has a constant, which is not penalised.
+        intercept: whether the model has a constant, which is not penalized.
         penalty: λ in the term λ/2 |β|², which is added to −log L; scikit-learn's C is 1/λ.
         tolerance: the largest allowed component of the gradient of −log L/n.
         iterations: the most steps.

@@ -75,7 +75,7 @@ class Job:
         return start(self.pieces, found)
 
     def join(self, left: Values, right: Values) -> Values:
-        """The values of two neighbouring parts, merged."""
+        """The values of two neighboring parts, merged."""
         return merge(self.pieces, left, right)
 
     def end(self, values: Values) -> Values:
@@ -197,7 +197,7 @@ def _here() -> str:
 
 
 def joined(job: Job, left: Values, right: Values) -> Values:
-    """The values of two neighbouring parts, merged."""
+    """The values of two neighboring parts, merged."""
     return job.join(left, right)
 
 

@@ -1,6 +1,6 @@
 """Nonlinear least squares: Gauss–Newton and Levenberg–Marquardt, dense, sparse, or matrix-free.
 
-    least_squares(residuals, x0)          minimises ½ |r(x)|²
+    least_squares(residuals, x0)          minimizes ½ |r(x)|²
 
 The step p solves min |J p + r|² + μ |D p|² (μ = 0 for Gauss–Newton), where D holds the largest column norms
 of J so far, so that the method does not depend on the units of the unknowns. Sources: Moré, "The

@@ -28,7 +28,7 @@ class Linear:
         raise NotImplementedError
 
     def step(self, r: Vector, weights: Vector) -> Vector:
-        """The p that minimises |J p + r|² + |weights ∘ p|²."""
+        """The p that minimizes |J p + r|² + |weights ∘ p|²."""
         raise NotImplementedError
 
 

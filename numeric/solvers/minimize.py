@@ -1,4 +1,4 @@
-"""Minimisation with derivatives of any order: Newton's method, Newton-CG, L-BFGS; bounds and constraints.
+"""Minimization with derivatives of any order: Newton's method, Newton-CG, L-BFGS; bounds and constraints.
 
     minimize(f, x0, method="newton")
 

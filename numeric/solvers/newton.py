@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True, repr=False)
 class Minimum:
-    """The result of a minimiser.
+    """The result of a minimizer.
 
     Attributes:
         x: the point, in the form of the start.

@@ -1,6 +1,6 @@
 """Newton's direction for Hessians that need not be positive definite: dense, banded or sparse.
 
-The direction minimises ⟨g, p⟩ + ½⟨p, (H + E) p⟩ with E = shift S⁻² and S = |diag H|^(−1/2). The shift is 0
+The direction minimizes ⟨g, p⟩ + ½⟨p, (H + E) p⟩ with E = shift S⁻² and S = |diag H|^(−1/2). The shift is 0
 for a positive definite H, else a value for which S H S + shift I has a Cholesky factor. Because of the scale
 S the choice does not depend on the units of the unknowns. Source: Nocedal and Wright, "Numerical
 Optimization" (2006), algorithm 3.3, applied to the scaled matrix.
@@ -31,10 +31,10 @@ NARROW = 64
 
 
 class Directions:
-    """Newton's directions for Hessians of one sparsity structure, which is analysed once."""
+    """Newton's directions for Hessians of one sparsity structure, which is analyzed once."""
 
     def __init__(self) -> None:
-        """The structure is analysed with the first Hessian."""
+        """The structure is analyzed with the first Hessian."""
         self._sparse: SparseFactors | None = None
 
     def __call__(self, hessian: Array, gradient: Vector) -> tuple[Vector, bool]:

@@ -1,4 +1,4 @@
-"""Bounds and constraints of a minimisation, as scipy.optimize takes them, and the conditions of optimality.
+"""Bounds and constraints of a minimization, as scipy.optimize takes them, and the conditions of optimality.
 
 A constraint is low ≤ c(x) ≤ high, with c of the flat vector of unknowns; an equation has low = high. At a
 minimum there are multipliers λ with ∇f = Σ λ ∇c over the active constraints and bounds, λ ≥ 0 at a lower

@@ -1,4 +1,4 @@
-"""The unknowns of a graph as one flat vector, and the derivatives that optimisers and samplers need.
+"""The unknowns of a graph as one flat vector, and the derivatives that optimizers and samplers need.
 
 Each derivative is traced and lowered once, when it is first needed.
 """
@@ -38,7 +38,7 @@ MIN_SPARSE = 100
 """The number of unknowns from which a Hessian may be sparse.
 
 A step of Newton's method with three entries in a row takes 0.66 of the time at 30 unknowns, 0.24 at 100, 0.08
-at 200 (bench_layout_thresholds.py, "sparse Newton"); a whole minimisation, most of which is the derivation,
+at 200 (bench_layout_thresholds.py, "sparse Newton"); a whole minimization, most of which is the derivation,
 takes 0.98 to 1.03 up to 200.
 """
 

@@ -141,7 +141,7 @@ def _product(first: Text, second: Text, after: str = "") -> MatrixProduct:
 def by_matrices(
     op: Einsum, node: Compute, args: Texts, summed: set[int], writer: Writer
 ) -> MatrixProduct | None:
-    """One product of operands that become matrices when neighbouring axes are joined; faster than einsum."""
+    """One product of operands that become matrices when neighboring axes are joined; faster than einsum."""
     left, right = op.inputs
     if len(summed) == 1 and (made := matrix_by_stack(op, args, next(iter(summed)), writer)) is not None:
         return made

@@ -19,14 +19,16 @@ import numpy as np
 
 from symad import value_and_gradient
 from symad.core.graph import Graph
+from symad.core.renamed import renamed
 from symad.core.signatures import Tree
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.training.loop import Rate
-from symad.numeric.training.optimisers import Arrays, Optimiser, clip_gradients
+from symad.numeric.training.optimizers import Arrays, Optimizer, clip_gradients
 from symad.numeric.training.parameters import Batch, Trainable
 
 
+@renamed(optimiser="optimizer")
 @dataclass(frozen=True)
 class Player:
     """One player of a game.
@@ -34,7 +36,7 @@ class Player:
     Args:
         loss: a scalar graph; its first arguments are all parameters, the others are this player's data.
         names: the parameters that this player changes: arguments, or inputs inside them.
-        optimiser: the optimiser that computes the steps.
+        optimizer: the optimizer that computes the steps.
         steps: the number of steps in each round.
         bound: after each step the player's parameters are clipped to [−bound, bound] (the weights of a
             Wasserstein critic; Arjovsky, Chintala, Bottou 2017, algorithm 1).
@@ -43,7 +45,7 @@ class Player:
 
     loss: Graph
     names: Sequence[str]
-    optimiser: Optimiser
+    optimizer: Optimizer
     steps: int = 1
     bound: float | None = None
     clip: float | None = None
@@ -90,7 +92,7 @@ def train_in_turn(
     values: Arrays = {name: np.array(v, dtype=dtype) for name, v in sides[0][0].arrays.items()}
     averages = dict(values)
     states = [
-        p.optimiser.start({name: values[name] for name in names})
+        p.optimizer.start({name: values[name] for name in names})
         for p, (_, names) in zip(players, sides, strict=True)
     ]
     streams = [iter(stream) for stream in data]
@@ -106,7 +108,7 @@ def train_in_turn(
                     )
                 own = {name: values[name] for name in names}
                 gradients = clip_gradients(dict(zip(names, slopes, strict=True)), player.clip)
-                moved, states[k] = player.optimiser.step(own, gradients, states[k], factor)
+                moved, states[k] = player.optimizer.step(own, gradients, states[k], factor)
                 if player.bound is not None:
                     moved = {name: np.clip(v, -player.bound, player.bound) for name, v in moved.items()}
                 values = {name: moved.get(name, v) for name, v in values.items()}

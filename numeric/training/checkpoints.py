@@ -15,7 +15,7 @@ from symad.saving.atomic_files import replacing
 
 
 def write_checkpoint(path: str | Path, parameters: Tree, state: State, losses: list[float]) -> None:
-    """Write parameters, optimiser state and losses; an interruption leaves the old file intact.
+    """Write parameters, optimizer state and losses; an interruption leaves the old file intact.
 
     Parameters in any structure are written by name, see `symad.numeric.training.parameters.Form`.
     """
@@ -30,13 +30,13 @@ def write_checkpoint(path: str | Path, parameters: Tree, state: State, losses: l
 
 
 def read_checkpoint(path: str | Path, parameters: Tree, state: State) -> tuple[Any, State, list[float]]:
-    """Read a checkpoint of a model with these parameters and an optimiser with this state.
+    """Read a checkpoint of a model with these parameters and an optimizer with this state.
 
     The parameters are returned in the structure of the given ones.
 
     Raises:
         EvaluationError: the file is not a checkpoint, belongs to other parameters, shapes, another precision
-            or optimiser, or contains NaN.
+            or optimizer, or contains NaN.
     """
     form = Form.of(parameters)
     named = form.arrays(parameters, "parameters")
@@ -67,7 +67,7 @@ def _compare(path: str | Path, wanted: dict[str, np.ndarray], found: dict[str, n
     missing, extra = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     if missing or extra:
         raise EvaluationError(
-            f"{path} is a checkpoint of another model or optimiser: it lacks "
+            f"{path} is a checkpoint of another model or optimizer: it lacks "
             f"{', '.join(missing) or 'nothing'} and has in addition {', '.join(extra) or 'nothing'}"
         )
     for name, value in wanted.items():

@@ -1,4 +1,4 @@
-"""A small training layer: parameters are a structure of arrays, an optimiser is a few lines.
+"""A small training layer: parameters are a structure of arrays, an optimizer is a few lines.
 
     graph = trace_model(model.loss, model.shapes, (N, d), (N,))
     result = train(graph, model.init(0), batches(X, y, size=32, seed=0), Adam(1e-3), steps=500)
@@ -19,11 +19,12 @@ import numpy as np
 
 from symad import value_and_gradient
 from symad.core.arrays import Array
+from symad.core.renamed import renamed
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.training.checkpoints import read_checkpoint, write_checkpoint
-from symad.numeric.training.optimisers import Arrays, Optimiser, State, clip_gradients
+from symad.numeric.training.optimizers import Arrays, Optimizer, State, clip_gradients
 from symad.numeric.training.parameters import Batch, Trainable, refuse_nan
 from symad.numeric.training.schedules import Rate, staircase, warmup_cosine, warmup_root
 from symad.tracing import as_graph
@@ -33,18 +34,19 @@ __all__ = ["Rate", "Trained", "batches", "refuse_nan", "staircase", "train", "wa
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of training: parameters, the optimiser's state, and the loss of every step."""
+    """The result of training: parameters, the optimizer's state, and the loss of every step."""
 
     parameters: Any
     state: State = field(repr=False)
     losses: list[float] = field(repr=False)
 
 
+@renamed(optimiser="optimizer")
 def train(
     loss: Traceable,
     parameters: Tree,
     data: Iterable[Batch],
-    optimiser: Optimiser,
+    optimizer: Optimizer,
     steps: int,
     clip: float | None = None,
     schedule: Rate | None = None,
@@ -55,7 +57,7 @@ def train(
     dtype: str = "float64",
     inputs: Inputs | None = None,
 ) -> Trained:
-    """Minimise a loss over minibatches.
+    """Minimize a loss over minibatches.
 
     Args:
         loss: a scalar function, in any form that `symad.trace` takes; its first arguments are parameters, the
@@ -65,7 +67,7 @@ def train(
         data: for each step the values of the other arguments, a tuple or a dict by name; see `batches`. When
             training resumes, the data of completed steps are skipped, so that the run equals an uninterrupted
             one.
-        optimiser: `SGD`, `Adam` or `adamw` of `symad.numeric.training.optimisers`.
+        optimizer: `SGD`, `Adam` or `adamw` of `symad.numeric.training.optimizers`.
         steps: the total number of steps, including those before a checkpoint.
         clip: gradients with a larger norm, over all parameters together, are scaled down to this norm.
         schedule: a factor of the learning rate for each step; see `symad.numeric.training.schedules`.
@@ -86,7 +88,7 @@ def train(
     names = list(problem.arrays)
     kernel = lower(value_and_gradient(problem.loss, names), dtype=dtype)
     values: Arrays = {k: np.array(v, dtype=dtype) for k, v in problem.arrays.items()}
-    state = optimiser.start(values)
+    state = optimizer.start(values)
     losses: list[float] = []
     if resume and checkpoint is not None and Path(checkpoint).exists():
         values, state, losses = read_checkpoint(checkpoint, values, state)
@@ -104,7 +106,7 @@ def train(
                 refuse_nan(f"at step {number} the gradient by {name}", slope, "lower the learning rate")
             gradients = clip_gradients(dict(zip(names, slopes, strict=True)), clip)
             factor = 1.0 if schedule is None else schedule(number)
-            values, state = optimiser.step(values, gradients, state, factor)
+            values, state = optimizer.step(values, gradients, state, factor)
             losses.append(float(value))
             show(losses[-1])
             if checkpoint is not None and (number + 1) % every == 0:

@@ -1,4 +1,4 @@
-"""Parameters in any structure, and the dict of arrays by name on which optimisers and checkpoints work.
+"""Parameters in any structure, and the dict of arrays by name on which optimizers and checkpoints work.
 
 A structure is an array, or a dict, list, tuple, named tuple or dataclass of structures.
 """
@@ -62,7 +62,7 @@ Owner = TypeVar("Owner")
 
 
 def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Tree], State]:
-    """The method ``start`` of an optimiser for parameters in any structure, from one for arrays by name."""
+    """The method ``start`` of an optimizer for parameters in any structure, from one for arrays by name."""
 
     @wraps(rule)
     def start(self: Owner, parameters: Tree) -> State:
@@ -74,7 +74,7 @@ def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Tree], St
 def steps(
     rule: Callable[[Owner, Arrays, Arrays, State, float], tuple[Arrays, State]],
 ) -> Callable[[Owner, Any, Any, State, float], tuple[Any, State]]:
-    """The method ``step`` of an optimiser for any structure; the state is stored by name."""
+    """The method ``step`` of an optimizer for any structure; the state is stored by name."""
 
     @wraps(rule)
     def step(self: Owner, parameters: Any, gradients: Any, state: State, factor: float) -> tuple[Any, State]:

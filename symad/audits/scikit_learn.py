@@ -64,7 +64,7 @@ def losses() -> Iterator[Claim]:
 POINTS = np.array([[0.0, 0.5], [1.0, -0.25], [0.75, 1.5]])
 
 length, scale, alpha, period, offset = sympy.symbols("l_length l_scale l_alpha l_period l_offset", real=True)
-"""Logarithms of the hyperparameters, as scikit-learn optimises them."""
+"""Logarithms of the hyperparameters, as scikit-learn optimizes them."""
 
 
 def _squared(x: sympy.Expr, y: sympy.Expr) -> sympy.Expr:

@@ -1,7 +1,7 @@
-"""scikit-learn: objectives of linear models, neighbourhood components and t-SNE, with their gradients.
+"""scikit-learn: objectives of linear models, neighborhood components and t-SNE, with their gradients.
 
 Formulas: the user guide's for linear models (HuberRegressor: Owen 2007, "A robust hybrid of lasso and ridge
-regression"); Goldberger et al. 2005, "Neighbourhood Components Analysis"; van der Maaten and Hinton 2008,
+regression"); Goldberger et al. 2005, "Neighborhood Components Analysis"; van der Maaten and Hinton 2008,
 "Visualizing Data using t-SNE", equations 4 and 5.
 """
 
@@ -111,7 +111,7 @@ def huber_regression() -> Iterator[Claim]:
 
 
 @group("scikit-learn")
-def neighbourhood_components() -> Iterator[Claim]:
+def neighborhood_components() -> Iterator[Claim]:
     """Σ_i Σ_{j of the same class} softmax_j(−|A x_i − A x_j|²), j ≠ i."""
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 

@@ -1,7 +1,7 @@
 """statsmodels: likelihoods of discrete and count models, with scores and Hessians, on a small data set.
 
 Formulas: Cameron and Trivedi, "Regression Analysis of Count Data" (2013), sections 3.2, 3.3 (negative
-binomial, generalised Poisson), 4.3 (truncation), 4.6 (inflation).
+binomial, generalized Poisson), 4.3 (truncation), 4.6 (inflation).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CONSTRUCTED_KNOWN = (
 OLS_KNOWN = "the term X'X/ssr lacks a factor 2 (statsmodels issue 9469)"
 EXPOSURE_KNOWN = "the logarithm of the exposure is taken twice (statsmodels 0.15.0)"
 NUMERICAL = "made by numerical differentiation, which is accurate to about 1e-6"
-TRUNCATED_KNOWN = "the parameterisation is not passed on to the model without truncation (statsmodels 0.15.0)"
+TRUNCATED_KNOWN = "the parameterization is not passed on to the model without truncation (statsmodels 0.15.0)"
 
 
 def rate(x: float) -> sympy.Expr:
@@ -180,7 +180,7 @@ def least_squares() -> Iterator[Claim]:
 
 @group("statsmodels")
 def counts() -> Iterator[Claim]:
-    """Poisson, negative binomial and generalised Poisson regression."""
+    """Poisson, negative binomial and generalized Poisson regression."""
     from statsmodels.discrete import discrete_model as library
 
     design, both = _design(), {"gradient": TRANSFORMED_KNOWN, "hessian": TRANSFORMED_KNOWN}

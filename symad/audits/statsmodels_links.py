@@ -1,4 +1,4 @@
-"""statsmodels: links and variances of generalised linear models, norms of robust ones.
+"""statsmodels: links and variances of generalized linear models, norms of robust ones.
 
 Formulas are those of McCullagh and Nelder, "Generalized Linear Models" (1989), section 2.2.4, and of the
 docstrings of `statsmodels.robust.norms` (Huber 1981; Hampel et al. 1986).

@@ -104,7 +104,7 @@ class State:
     """The rule that computes a value from values on parts of the data; see `symad.splitting.states`."""
 
 
-# For the type checker these are parametrised. Plum dispatches on the op alone, keeps its
+# For the type checker these are parametrized. Plum dispatches on the op alone, keeps its
 # cache, and converts no return values.
 if TYPE_CHECKING:
     import sympy

@@ -71,7 +71,7 @@ def hessian(
         f: an argument of `trace`, with one scalar (or 1×1) output.
         wrt: inputs, all by default.
         mode: one of the four compositions; see this module.
-        sparse: if true, the value is a scipy csr_array with fixed structure, by coloured compression.
+        sparse: if true, the value is a scipy csr_array with fixed structure, by colored compression.
         chunk: for a sparse Hessian, the number of compressed products that are computed at a time.
         inputs: order and grouping of the arguments, as in `trace`.
 

@@ -32,7 +32,7 @@ def implicit(
 
     Its derivatives come from the implicit function theorem, forward and reverse and of any order,
     through linear solves with ∂F/∂x; the solver is never differentiated. A fixed point x = g(x, θ)
-    is F = x − g; a minimiser is F = ∇f (``symad.gradient(f, x)``). With 50 unknowns or more, ∂F/∂x is a
+    is F = x − g; a minimizer is F = ∇f (``symad.gradient(f, x)``). With 50 unknowns or more, ∂F/∂x is a
     sparse matrix in all of these solves if at most a tenth of its elements are structurally nonzero.
 
     Args:

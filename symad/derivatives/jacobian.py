@@ -70,7 +70,7 @@ def jacobian(
         mode: "forward" (N pushforwards), "reverse" (M pullbacks), or "auto": the cheaper one, by a comparison
             of N and M; ``graph.report`` names the choice. Sparse Jacobians also accept "mixed": some rows by
             reverse mode and the rest by forward mode.
-        sparse: if true, the value is a scipy csr_array with fixed structure, by coloured compression.
+        sparse: if true, the value is a scipy csr_array with fixed structure, by colored compression.
         chunk: for a sparse Jacobian, the number of compressed products that are computed at a time.
         inputs: order and grouping of the arguments, as in `trace`.
 

@@ -4,7 +4,7 @@
 
 The solver's iterations are never differentiated: the derivative needs the solution alone. It is
 a linear solve with ∂F/∂x as a matrix, an op with derivatives and a transpose, so reverse
-mode and all higher orders follow. A large ∂F/∂x that is mostly zero is stored and factorised as a sparse
+mode and all higher orders follow. A large ∂F/∂x that is mostly zero is stored and factorized as a sparse
 matrix. Source: Griewank and Walther, "Evaluating Derivatives" (2008), section 15.1; Blondel et al.,
 "Efficient and modular implicit differentiation" (2022), equation 2.
 """

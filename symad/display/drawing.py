@@ -28,7 +28,7 @@ class Drawing(str):
 def draw(graph: Graph, path: Path | str | None = None) -> Drawing | None:
     """A picture of a graph: ``.svg`` for browsers, ``.dot`` for Graphviz; without a path for notebooks.
 
-    Colours distinguish op families; numbers are written inside the operations that use them; the shape of
+    Colors distinguish op families; numbers are written inside the operations that use them; the shape of
     every array is written in its box; a value used several times has several edges. In
     a browser each box shows its formula as a tooltip. For graphs with more than 80 nodes the first and the
     last 40 are drawn.

@@ -1,4 +1,4 @@
-"""Short labels of nodes for pictures, and the op families that determine their colours."""
+"""Short labels of nodes for pictures, and the op families that determine their colors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOT = "·"
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of operation, with its colours."""
+    """A kind of operation, with its colors."""
 
     name: str
     fill: str

@@ -1,7 +1,7 @@
 """Layered layout of a directed acyclic graph: layers, order within layers, coordinates.
 
 The method of Sugiyama, Tagawa and Toda (1981): longest-path layers, dummy vertices on long edges,
-order by barycentres, and coordinates that minimise squared edge slopes layer by layer, which under
+order by barycenters, and coordinates that minimize squared edge slopes layer by layer, which under
 the order constraints is isotonic regression.
 """
 
@@ -86,7 +86,7 @@ def _with_dummies(
     return chains, layer_of, width_of
 
 
-def _neighbours(links: Sequence[Edge]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+def _neighbors(links: Sequence[Edge]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     above: dict[int, list[int]] = {}
     below: dict[int, list[int]] = {}
     for a, b in links:
@@ -104,35 +104,35 @@ def _ordered(layer_of: Mapping[int, int], links: Sequence[Edge]) -> list[list[in
     rows: list[list[int]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
     for vertex, level in layer_of.items():
         rows[level].append(vertex)
-    above, below = _neighbours(links)
+    above, below = _neighbors(links)
     best, fewest = [list(row) for row in rows], _crossings(rows, above)
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for level in range(1, len(rows)) if down else range(len(rows) - 2, -1, -1):
             fixed = {v: k for k, v in enumerate(rows[level - 1 if down else level + 1])}
             if down:
-                _sort_by_barycentre(rows[level], above, fixed, {})
+                _sort_by_barycenter(rows[level], above, fixed, {})
             else:
-                _sort_by_barycentre(rows[level], below, fixed, above)
+                _sort_by_barycenter(rows[level], below, fixed, above)
         crossings = _crossings(rows, above)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     return best
 
 
-def _sort_by_barycentre(
+def _sort_by_barycenter(
     row: list[int],
-    neighbours: Mapping[int, list[int]],
+    neighbors: Mapping[int, list[int]],
     fixed: Mapping[int, int],
     arguments: Mapping[int, list[int]],
 ) -> None:
-    """Sort a row by the mean position of neighbours; vertices without neighbours keep their positions.
+    """Sort a row by the mean position of neighbors; vertices without neighbors keep their positions.
 
     Arguments of one vertex are kept in their order as far as possible.
     """
     key = {}
     for k, vertex in enumerate(row):
-        near = neighbours.get(vertex, ())
+        near = neighbors.get(vertex, ())
         places = [fixed[n] + _slot(vertex, arguments.get(n, [])) for n in near]
         key[vertex] = sum(places) / len(places) if places else float(k)
     row.sort(key=key.__getitem__)
@@ -144,7 +144,7 @@ def _slot(vertex: int, arguments: Sequence[int]) -> float:
 
 
 def _crossings(rows: Sequence[Sequence[int]], above: Mapping[int, list[int]]) -> int:
-    """The number of pairs of edges between neighbouring layers that cross."""
+    """The number of pairs of edges between neighboring layers that cross."""
     total = 0
     for upper, lower in pairwise(rows):
         place = {v: k for k, v in enumerate(upper)}
@@ -156,8 +156,8 @@ def _crossings(rows: Sequence[Sequence[int]], above: Mapping[int, list[int]]) ->
 def _coordinates(
     rows: Sequence[Sequence[int]], links: Sequence[Edge], width_of: Mapping[int, float]
 ) -> dict[int, float]:
-    """Horizontal centres: each vertex near the mean of its neighbours, boxes kept apart."""
-    above, below = _neighbours(links)
+    """Horizontal centers: each vertex near the mean of its neighbors, boxes kept apart."""
+    above, below = _neighbors(links)
     x: dict[int, float] = {}
     for row in rows:
         offsets = _offsets(row, width_of)
@@ -176,7 +176,7 @@ def _coordinates(
 
 
 def _offsets(row: Sequence[int], width_of: Mapping[int, float]) -> list[float]:
-    """The centres of adjacent boxes with minimum gaps."""
+    """The centers of adjacent boxes with minimum gaps."""
     offsets = [0.0]
     for a, b in pairwise(row):
         offsets.append(offsets[-1] + (width_of[a] + width_of[b]) / 2 + GAP)

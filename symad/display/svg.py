@@ -62,8 +62,8 @@ def _edge(route: Sequence[tuple[float, float]], shift: float) -> str:
     return f'<path d="{path}" fill="none" stroke="#555555" stroke-width="1.3" marker-end="url(#head)"/>'
 
 
-def _box(box: Box, centre: tuple[float, float]) -> str:
-    x, y = centre
+def _box(box: Box, center: tuple[float, float]) -> str:
+    x, y = center
     radius = HEIGHT / 2 if box.family is INPUT else 7
     stroke = 2.6 if box.output else 1.4
     dashes = "" if box.family.name else ' stroke-dasharray="4 3"'

@@ -20,7 +20,7 @@ DIGITS = 6
 """Significant digits of floating-point numbers in tables."""
 
 ENTRIES = 9
-"""The number of entries above which arrays are summarised."""
+"""The number of entries above which arrays are summarized."""
 
 WIDTH = 60
 """The maximum length of texts in plain text and Markdown."""

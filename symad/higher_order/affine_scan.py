@@ -1,7 +1,7 @@
 """Affine recurrences h_t = a_t h_{t−1} + b_t, for all t at once, in logarithmic depth.
 
 Two steps combine to one step: (a', b') after (a, b) is (a' a, a' b + b'). The combination is associative.
-So neighbours are combined in pairs, the recurrence of half the length is solved, and the steps in
+So neighbors are combined in pairs, the recurrence of half the length is solved, and the steps in
 between are filled in (Blelloch 1990, "Prefix sums and their applications", sections 1.3 and 1.4.1).
 The work is O(T), the depth O(log T), and no step is a separate statement.
 """

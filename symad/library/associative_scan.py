@@ -68,7 +68,7 @@ def associative_scan(
 ) -> Array | tuple[Array, ...]:
     """All e_1, e_1·e_2, e_1·e_2·e_3, … of an associative product, in O(log T) steps of whole arrays.
 
-    Neighbours are combined in pairs, then the pairs, and so on (Blelloch 1990, "Prefix sums and their
+    Neighbors are combined in pairs, then the pairs, and so on (Blelloch 1990, "Prefix sums and their
     applications"). ``combine`` is traced once and applied to all pairs of a level together; derivatives
     are those of the products. For steps x → a x + b, use elements (a, b) and ``combine = lambda e, f:
     (f[0] * e[0], f[0] * e[1] + f[1])``; for these `affine_scan` also accepts symbolic lengths.

@@ -70,7 +70,7 @@ def acoth(x: Array | float) -> Array | float:
 
 
 def sinc(x: Array | float) -> Array | float:
-    """Sin(x)/x, unnormalised, 1 at 0."""
+    """Sin(x)/x, unnormalized, 1 at 0."""
     return np.sinc(np.true_divide(x, np.pi))
 
 

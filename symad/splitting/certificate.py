@@ -11,7 +11,7 @@ from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
 from symad.core.signatures import Inputs, Over, Traceable
 from symad.splitting import moving_rules, rules  # noqa: F401  (their rules register here)
-from symad.splitting.plan import Cut, Plan, _piece, analysed, cut_of, plan_of
+from symad.splitting.plan import Cut, Plan, _piece, analyzed, cut_of, plan_of
 from symad.splitting.states import Mixed, Rows, Same, State, Total, Whole
 from symad.splitting.witnesses import Found, search
 from symad.tracing import as_graph
@@ -74,7 +74,7 @@ def splits(f: Traceable, over: Over, inputs: Inputs | None = None) -> Splitting:
     graph = as_graph(f, inputs=inputs)
     flat = graph.ungrouped()
     cut = cut_of(flat, over)
-    whole, states = analysed(flat, cut)
+    whole, states = analyzed(flat, cut)
     mixed = any(isinstance(states[o], Mixed) for o in whole.output_nodes)
     found = search(flat, cut) if mixed else []
     entries, words = [], []

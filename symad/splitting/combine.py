@@ -18,7 +18,7 @@ Values = tuple[Any, ...]
 
 
 def merge(pieces: Sequence[Piece], left: Values, right: Values) -> Values:
-    """The values of two neighbouring parts as those of one; rows are lists of blocks."""
+    """The values of two neighboring parts as those of one; rows are lists of blocks."""
     with np.errstate(invalid="ignore", over="ignore"):
         return tuple(_merge(p, k, left, right) for k, p in enumerate(pieces))
 

@@ -142,7 +142,7 @@ class Plan:
         return all(isinstance(o.op, Input) for o in self.after.output_nodes)
 
 
-def analysed(graph: Graph, cut: Cut) -> tuple[Graph, dict[Node, State]]:
+def analyzed(graph: Graph, cut: Cut) -> tuple[Graph, dict[Node, State]]:
     """The graph in which the length occurs only as a sum over the parts, and the states of its nodes."""
     """The plan of a graph whose nodes have these states; None if an output mixes parts."""
     outputs = _plain_lengths(graph.output_nodes, cut.length)

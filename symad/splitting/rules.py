@@ -252,7 +252,7 @@ def einsum_splitting(op: Einsum, y: Node, states: States, n: Length) -> Split:
     named: list[State] = []
     for labels, state in zip(op.inputs, states, strict=True):
         split |= {labels[state.axis]} if isinstance(state, Rows) else set()
-        named.append(_labelled(state, labels))
+        named.append(_labeled(state, labels))
     if len(split) > 1:
         return None
     found = multiplied(named)
@@ -271,7 +271,7 @@ def einsum_splitting(op: Einsum, y: Node, states: States, n: Length) -> Split:
     return _placed(found, op.output)
 
 
-def _labelled(state: State, labels: tuple[int, ...]) -> State:
+def _labeled(state: State, labels: tuple[int, ...]) -> State:
     """The state with labels in place of axes."""
     if isinstance(state, WEIGHTED) and state.weight is not None:
         state = replace(state, weight=state.weight.moved(dict(enumerate(labels))))

@@ -142,7 +142,7 @@ class Model:
 def from_torch(module: nn.Module) -> Model:
     """A module of PyTorch as mathematics: its graph, its parameters by their dotted names, its numbers.
 
-    Supported are linear, bilinear and embedding layers, normalisations, convolutions and pools, activations,
+    Supported are linear, bilinear and embedding layers, normalizations, convolutions and pools, activations,
     losses, RNN, LSTM, GRU, multi-head attention, transformer layers and stacks, and `nn.Sequential` of them.
     Modules are read in their current mode, training or evaluation; an active dropout is refused. Parameters
     are copied as float64; tied parameters are one.
@@ -151,7 +151,7 @@ def from_torch(module: nn.Module) -> Model:
         module: the module; it is not changed.
 
     Raises:
-        SymadError: it is not a module, or has parameters that are not yet initialised.
+        SymadError: it is not a module, or has parameters that are not yet initialized.
         TraceError: for modules without a rule (`layer`), when the model is traced.
     """
     if not isinstance(module, nn.Module):

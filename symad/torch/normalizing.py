@@ -1,4 +1,4 @@
-"""Normalisations, over features, channels or the batch."""
+"""Normalizations, over features, channels or the batch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     """(x − μ)/√(σ² + ε), the mean and variance over some axes."""
-    centred = x - np.mean(x, axis=axes, keepdims=True)
-    return centred / np.sqrt(np.mean(centred**2, axis=axes, keepdims=True) + epsilon)
+    centered = x - np.mean(x, axis=axes, keepdims=True)
+    return centered / np.sqrt(np.mean(centered**2, axis=axes, keepdims=True) + epsilon)
 
 
 def scaled(x: Array, weight: Array | None, bias: Array | None) -> Array:
@@ -34,7 +34,7 @@ def over_channels(parameter: Array | None, x: Array) -> Array | None:
 
 @layer.dispatch
 def layer_norm(module: nn.LayerNorm, at: Weights, *data: Array) -> Result:
-    """The normalisation over the last axes."""
+    """The normalization over the last axes."""
     axes = tuple(range(-len(module.normalized_shape), 0))
     return scaled(normalized(data[0], axes, module.eps), at(module.weight), at(module.bias))
 
@@ -50,7 +50,7 @@ def rms_norm(module: nn.RMSNorm, at: Weights, *data: Array) -> Result:
 
 @layer.dispatch
 def group_norm(module: nn.GroupNorm, at: Weights, *data: Array) -> Result:
-    """The normalisation over the channels of each group, and all positions."""
+    """The normalization over the channels of each group, and all positions."""
     (x,) = data
     count = module.num_groups
     parts = x.reshape(x.shape[0], count, x.shape[1] // count, *x.shape[2:])

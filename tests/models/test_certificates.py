@@ -121,7 +121,7 @@ def test_derivatives_of_larger_models_are_certified(name):
 
 
 @pytest.mark.thorough
-def test_both_modes_agree_where_normalisation_hides_the_queries():
+def test_both_modes_agree_where_normalization_hides_the_queries():
     """With width 1 the norms are ±1 but for ε: ∂f/∂W_Q is what is left of a cancellation of ten digits."""
     switches = {"mask": "none", "position": "none", "norm": "rms", "block": "swiglu", "bias": False}
     model = Transformer(2, 1, 1, 1, 1, hidden=1, **switches)

@@ -164,7 +164,7 @@ def test_dtypes_of_torch_are_dtypes():
         lower(x * y, dtype=torch.float16)
 
 
-def test_training_by_pytorchs_optimiser():
+def test_training_by_pytorchs_optimizer():
     n = sp.Symbol("n", integer=True, positive=True)
 
     def loss(w, X, t):
@@ -174,15 +174,15 @@ def test_training_by_pytorchs_optimiser():
     X = tensor(40, 2).detach()
     target = torch.tensor([1.5, -0.5], dtype=torch.float64)
     w = torch.zeros(2, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
 
     def closure():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = function(w, X, X @ target)
         value.backward()
         return value
 
-    optimiser.step(closure)
+    optimizer.step(closure)
     assert torch.allclose(w, target, atol=1e-5)
 
 

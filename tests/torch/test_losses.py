@@ -90,7 +90,7 @@ CASES = {
 FLAT = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
 
 
-class Normalised(nn.Module):
+class Normalized(nn.Module):
     """Scores, of which PyTorch's CTC takes the logarithms of softmax."""
 
     def __init__(self, inner):
@@ -102,7 +102,7 @@ class Normalised(nn.Module):
 
 
 @symad.torch.layer.dispatch
-def normalised(module: Normalised, at: symad.torch.Weights, *data: object) -> object:
+def normalized(module: Normalized, at: symad.torch.Weights, *data: object) -> object:
     return symad.torch.layer(module.inner, at, symad.functions.log_softmax(data[0], axis=-1), *data[1:])
 
 
@@ -128,7 +128,7 @@ def test_values_and_gradients(name, k):
     options, inputs, others = CASES[name][k]
     for reduction in ("mean", "sum", "none") + ("batchmean",) * (name == "KLDivLoss"):
         module = getattr(nn, name)(reduction=reduction, **options).double()
-        module = Fixed(Normalised(module) if name == "CTCLoss" else module, others)
+        module = Fixed(Normalized(module) if name == "CTCLoss" else module, others)
         agrees(module, inputs, backends=("c",) if reduction == "mean" else ())
 
 

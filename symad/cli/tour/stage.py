@@ -2,12 +2,12 @@
 
 A stage is a model with a use of it. To add one, put a file into ``symad/cli/tour/stages/`` with::
 
-    @stage("valley", "Rosenbrock's valley, minimised by Newton's method")
+    @stage("valley", "Rosenbrock's valley, minimized by Newton's method")
     def valley() -> Model:
         x, y = sympy.symbols("x y", real=True)
-        return Model((1 - x) ** 2 + 100 * (y - x**2) ** 2, point=(-1.2, 1.0), use=minimise)
+        return Model((1 - x) ** 2 + 100 * (y - x**2) ** 2, point=(-1.2, 1.0), use=minimize)
 
-    def minimise(made: Made) -> list[Finding]:
+    def minimize(made: Made) -> list[Finding]:
         ...  # run made.graph or made.kernel on data
         return [Finding("Newton's method reaches (1, 1) in 7 steps", ok)]
 

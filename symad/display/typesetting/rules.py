@@ -356,16 +356,16 @@ def typeset_log_sum_exp(op: LogSumExp, node: Shaped, args: Pieces) -> Shown:
 def typeset_softmax_tangent(op: SoftmaxTangent, node: Shaped, args: Pieces) -> Shown:
     """P ∘ (t − Σ P t), the sum over each row."""
     p, _ = args
-    return product([(p, Fraction(1), True), (_centred(op, node, args), Fraction(1), True)])
+    return product([(p, Fraction(1), True), (_centered(op, node, args), Fraction(1), True)])
 
 
 @typeset.dispatch
 def typeset_log_softmax_tangent(op: LogSoftmaxTangent, node: Shaped, args: Pieces) -> Shown:
     """T − Σ P t, the sum over each row."""
-    return _centred(op, node, args)
+    return _centered(op, node, args)
 
 
-def _centred(op: TangentOp, node: Shaped, args: Pieces) -> Shown:
+def _centered(op: TangentOp, node: Shaped, args: Pieces) -> Shown:
     p, t = args
     mean = Atom(rf"\textstyle\sum {tight(p)} \odot {tight(t)}{_each_row(op, node)}", loose=True)
     return total((1, -1), (t, mean), (True, True))

@@ -38,7 +38,7 @@ v = sympy.Symbol("v", real=True)
 
 @dataclass(frozen=True)
 class Divergence:
-    """A convex function f, its conjugate f*, and a parametrisation of all critics of the bound.
+    """A convex function f, its conjugate f*, and a parametrization of all critics of the bound.
 
     A score v on the real line is mapped into the domain of f* by the increasing function ``output``
     T = g(v); ``penalty`` is f*(g(v)) in a form that neither overflows early nor cancels.
@@ -261,7 +261,7 @@ mu, sigma = sympy.Symbol("mu", real=True), sympy.Symbol("sigma", positive=True)
 
 
 def gaussian_kl() -> sympy.Expr:
-    """KL(N(μ, σ²)‖N(0, 1)) = ½(μ² + σ² − 1 − ln σ²): the regulariser of a variational autoencoder."""
+    """KL(N(μ, σ²)‖N(0, 1)) = ½(μ² + σ² − 1 − ln σ²): the regularizer of a variational autoencoder."""
     return (mu**2 + sigma**2 - 1 - sympy.log(sigma**2)) / 2
 
 

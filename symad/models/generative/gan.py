@@ -2,8 +2,8 @@
 
 With samples g(z), z ~ N(0, I), scores v(x) of the critic and a `Contest` (a, b) of increasing functions,
 
-    the critic maximises E a(v(x)) − E b(v(g(z))),
-    the generator minimises −E b(v(g(z)))  (saturating)  or  −E a(v(g(z)))  (non-saturating).
+    the critic maximizes E a(v(x)) − E b(v(g(z))),
+    the generator minimizes −E b(v(g(z)))  (saturating)  or  −E a(v(g(z)))  (non-saturating).
 
 A divergence D_f gives the contest a = T, b = f*(T), so that the critic's maximum is D_f (f-GAN). For that
 of the GAN, a = log σ(v) and b = −log(1 − σ(v)): the maximum is reached at the discriminator
@@ -72,7 +72,7 @@ WASSERSTEIN = Contest("Wasserstein", v, v)
 LEAST_SQUARES = Contest("least squares", -((v - 1) ** 2) / 2, v**2 / 2)
 """The target scores are 1 for data and 0 for samples (Mao et al. 2017, equation 2)."""
 HINGE = Contest("hinge", -functions.relu(1 - v), functions.relu(1 + v), aim=v)
-"""Scores beyond ±1 have no effect; the generator maximises its scores (Lim & Ye 2017; Miyato et al. 2018)."""
+"""Scores beyond ±1 have no effect; the generator maximizes its scores (Lim & Ye 2017; Miyato et al. 2018)."""
 
 
 @model
@@ -85,7 +85,7 @@ class GAN:
         generator: widths of the generator's hidden layers.
         critic: widths of the critic's hidden layers.
         game: the contest.
-        saturating: true if the generator minimises the function that the critic maximises.
+        saturating: true if the generator minimizes the function that the critic maximizes.
         penalty: λ of the gradient penalty; 0 for none.
         classes: C to condition on; 0 for none.
         activation: of both networks; see `symad.models.activations`.
@@ -177,7 +177,7 @@ class GAN:
         return loss
 
     def generator_loss(self, p: Mapping[str, Array], z: Array, c: Array | None = None) -> Array:
-        """The generator's objective, which it minimises."""
+        """The generator's objective, which it minimizes."""
         aim = self.game.aim or (self.game.fake if self.saturating else self.game.real)
         return -trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
 

@@ -5,7 +5,7 @@ With the kernel matrix K (N, N), targets y (N,) and noise variance σ²,
     log p(y) = −½ yᵀ(K + σ²I)⁻¹y − ½ log det(K + σ²I) − (N/2) log 2π,
     mean at x*: k*ᵀ(K + σ²I)⁻¹y,    variance: k(x*, x*) − k*ᵀ(K + σ²I)⁻¹k*.
 
-Hyperparameters are optimised in their logarithms; gradient and Hessian come from the traced
+Hyperparameters are optimized in their logarithms; gradient and Hessian come from the traced
 likelihood, through Cholesky factors. Source: Rasmussen and Williams (2006), algorithm 2.1 and
 equation 5.9; kernel ridge regression is the mean with σ² as the ridge.
 """
@@ -122,7 +122,7 @@ def ridge(
 def fit(
     kernel: sympy.Expr, xs: Array, y: Array, start: Sequence[float] | None = None, newton: int = 0
 ) -> Regression:
-    """Maximise the likelihood over the kernel's parameters and the noise, from ``start`` (ones).
+    """Maximize the likelihood over the kernel's parameters and the noise, from ``start`` (ones).
 
     L-BFGS with symad's gradient of the log parameters, bounded to e^±12; then at most ``newton`` steps of
     Newton's method with symad's Hessian, each taken only if the gradient becomes smaller.

@@ -23,6 +23,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import ArrayLike
+from symad.core.renamed import renamed
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.generative.divergences import wasserstein_quantiles
@@ -86,23 +87,25 @@ def sliced_wasserstein(xs: Array, ys: Array, directions: int = 100, seed: int = 
     return float(np.mean([wasserstein(a, b) for a, b in zip((xs @ lines).T, (ys @ lines).T, strict=True)]))
 
 
-def mode_coverage(samples: ArrayLike, centres: Array, radius: float) -> tuple[int, float]:
+@renamed(centres="centers")
+def mode_coverage(samples: ArrayLike, centers: Array, radius: float) -> tuple[int, float]:
     """The number of modes with enough samples near them, and the fraction of samples near a mode.
 
-    A sample belongs to a mode within ``radius`` of its centre. A mode is covered if it has at least a fifth
+    A sample belongs to a mode within ``radius`` of its center. A mode is covered if it has at least a fifth
     of the uniform share, 1/K of the samples.
     """
     from scipy.spatial.distance import cdist
 
-    distances = cdist(samples, centres)
+    distances = cdist(samples, centers)
     near = distances.min(axis=1) <= radius
-    counts = np.bincount(distances.argmin(axis=1)[near], minlength=len(centres))
-    return int((counts >= len(distances) / (5 * len(centres))).sum()), float(near.mean())
+    counts = np.bincount(distances.argmin(axis=1)[near], minlength=len(centers))
+    return int((counts >= len(distances) / (5 * len(centers))).sum()), float(near.mean())
 
 
-def coverage(samples: Array, data: Array, neighbours: int = 5) -> float:
-    """The fraction of the data with a sample nearer than their ``neighbours``-th neighbour in the data."""
+@renamed(neighbours="neighbors")
+def coverage(samples: Array, data: Array, neighbors: int = 5) -> float:
+    """The fraction of the data with a sample nearer than their ``neighbors``-th neighbor in the data."""
     from scipy.spatial.distance import cdist
 
-    within = np.sort(cdist(data, data), axis=1)[:, neighbours]
+    within = np.sort(cdist(data, data), axis=1)[:, neighbors]
     return float((cdist(data, samples).min(axis=1) <= within).mean())

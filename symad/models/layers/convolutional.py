@@ -5,7 +5,7 @@
     generator       a matrix to a small image, relu, [4×4 transposed convolution with stride 2] twice, sigmoid
 
 The generator's layers invert the shapes of the discriminator's. With σ the logistic function and samples
-g(z), the discriminator minimises −mean log σ(D(x)) − mean log(1 − σ(D(g(z)))), and the generator −mean log
+g(z), the discriminator minimizes −mean log σ(D(x)) − mean log(1 − σ(D(g(z)))), and the generator −mean log
 σ(D(g(z))). Shapes: images (N, side, side, channels), side divisible by 4; codes z (N, k); classes (N,).
 Sources: LeCun et al. (1998) for the classifier; Radford, Metz & Chintala, "DCGAN" (2016), section 3, without
 batch norm; Goodfellow et al. (2014), the non-saturating loss of section 3.

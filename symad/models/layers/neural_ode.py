@@ -2,10 +2,10 @@
 
     x′ = f(x, t, θ),   x(t_0) = x_0,   wanted: the derivative of L(x(t_1)).
 
-Discretise, then differentiate: the solver's steps are a recurrence, and reverse mode through it gives the
+Discretize, then differentiate: the solver's steps are a recurrence, and reverse mode through it gives the
 exact gradient of the computed L, in the memory that a policy of `symad.functions.fold` allows.
 
-Differentiate, then discretise (the continuous adjoint): a = ∂L/∂x(t) and g = ∂L/∂θ solve
+Differentiate, then discretize (the continuous adjoint): a = ∂L/∂x(t) and g = ∂L/∂θ solve
 
     a′ = −(∂f/∂x)ᵀ a,   g′ = −(∂f/∂θ)ᵀ a,   a(t_1) = ∂L/∂x(t_1),   g(t_1) = 0,
 

@@ -1,4 +1,4 @@
-"""Normalisation: layer norm, RMS norm, batch norm.
+"""Normalization: layer norm, RMS norm, batch norm.
 
     LayerNorm(x) = γ ⊙ (x − μ) / √(σ² + ε) + β,   μ, σ² the mean and variance over the features (last axis);
     RMSNorm(x) = γ ⊙ x / √(mean(x²) + ε);
@@ -24,8 +24,8 @@ EPSILON = 1e-5
 def layer_norm(x: Array, gamma: Array, beta: Array | None = None, epsilon: float = EPSILON) -> Array:
     """γ (x − μ) / √(σ² + ε) + β over the last axis of x (..., d); without β if it is None."""
     refuse_complex("a norm", x, gamma, beta)
-    centred = x - np.mean(x, axis=-1, keepdims=True)
-    scaled = gamma * centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + epsilon)
+    centered = x - np.mean(x, axis=-1, keepdims=True)
+    scaled = gamma * centered / np.sqrt(np.mean(centered**2, axis=-1, keepdims=True) + epsilon)
     return scaled if beta is None else scaled + beta
 
 
@@ -38,8 +38,8 @@ def rms_norm(x: Array, gamma: Array, epsilon: float = EPSILON) -> Array:
 def batch_norm(x: Array, gamma: Array, beta: Array, epsilon: float = EPSILON) -> Array:
     """γ (x − μ) / √(σ² + ε) + β with the mean and variance over the samples of x (N, d), in training."""
     refuse_complex("a norm", x, gamma, beta)
-    centred = x - np.mean(x, axis=0)
-    return gamma * centred / np.sqrt(np.mean(centred**2, axis=0) + epsilon) + beta
+    centered = x - np.mean(x, axis=0)
+    return gamma * centered / np.sqrt(np.mean(centered**2, axis=0) + epsilon) + beta
 
 
 def batch_norm_predict(

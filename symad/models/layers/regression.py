@@ -36,12 +36,12 @@ def _ridge() -> sympy.Expr:
 
 
 def least_squares_loss() -> sympy.Expr:
-    """The penalised mean squared error, in the symbols of this module."""
+    """The penalized mean squared error, in the symbols of this module."""
     n = sympy.Symbol("n", integer=True)
     return sympy.Sum((score(n) - y[n]) ** 2, (n, 0, N - 1)) / N + _ridge()
 
 
 def logistic_loss() -> sympy.Expr:
-    """The penalised mean logistic loss, in the symbols of this module; targets are ±1."""
+    """The penalized mean logistic loss, in the symbols of this module; targets are ±1."""
     n = sympy.Symbol("n", integer=True)
     return sympy.Sum(softplus(-y[n] * score(n)), (n, 0, N - 1)) / N + _ridge()

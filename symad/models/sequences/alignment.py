@@ -6,7 +6,7 @@ and the other answer, Δ = β (log π/π_ref (w) − log π/π_ref (l)), ρ = π
     fine-tuning    −Σ_t m_t log π(y_t | before t) / Σ_t m_t,   m_t = 1 on the answer, 0 on the prompt
     reward model   −mean log σ(r_w − r_l)
     DPO            −mean log σ(Δ)
-    PPO            mean min(ρ A, clip(ρ, 1 − ε, 1 + ε) A)                        (to be maximised)
+    PPO            mean min(ρ A, clip(ρ, 1 − ε, 1 + ε) A)                        (to be maximized)
     GRPO           the same with A_i = (r_i − mean r)/std r over the answers to one question, minus β times
                    the mean of u − log u − 1, whose mean under π is KL(π ‖ π_ref)
 
@@ -58,15 +58,15 @@ def dpo_loss(
 
 def group_advantages(rewards: Array) -> Array:
     """A_i = (r_i − mean r) / std r over the last axis (..., G); 0 in a group whose rewards are all equal."""
-    centred = rewards - np.mean(rewards, axis=-1, keepdims=True)
-    variance = np.mean(centred**2, axis=-1, keepdims=True)
+    centered = rewards - np.mean(rewards, axis=-1, keepdims=True)
+    variance = np.mean(centered**2, axis=-1, keepdims=True)
     spread = variance > 0
     # A group without spread gets a finite root first, so that 0/0 does not occur.
-    return np.where(spread, centred / np.sqrt(np.where(spread, variance, 1.0)), 0.0)
+    return np.where(spread, centered / np.sqrt(np.where(spread, variance, 1.0)), 0.0)
 
 
 def clipped_objective(log_p: Array, log_old: Array, advantages: Array, epsilon: Array | float = 0.2) -> Array:
-    """The mean of min(ρ A, clip(ρ, 1 − ε, 1 + ε) A), ρ = π/π_old, to be maximised: arrays of one shape."""
+    """The mean of min(ρ A, clip(ρ, 1 − ε, 1 + ε) A), ρ = π/π_old, to be maximized: arrays of one shape."""
     _same("log-probabilities and advantages", log_p, log_old, advantages)
     ratio = np.exp(log_p - log_old)
     return np.mean(np.minimum(ratio * advantages, np.clip(ratio, 1 - epsilon, 1 + epsilon) * advantages))
@@ -82,7 +82,7 @@ def grpo_objective(
     log_p: Array, log_old: Array, log_ref: Array, rewards: Array,
     epsilon: Array | float = 0.2, beta: Array | float = 0.04, against: str = "reference",
 ) -> Array:  # fmt: skip
-    """The clipped objective with the advantages of groups, minus β KL, to be maximised.
+    """The clipped objective with the advantages of groups, minus β KL, to be maximized.
 
     Args:
         log_p: log π of the answers, (G,) or (questions, G).

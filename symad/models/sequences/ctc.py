@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: −log of the probability of a labelling of unknown alignment.
+"""Connectionist temporal classification: −log of the probability of a labeling of unknown alignment.
 
 A path π_1, ..., π_T of classes, one of them a blank, represents the labels that remain when repetitions are
 merged and blanks removed. With l' = (blank, l_1, blank, ..., l_S, blank) the sum over all its paths is
@@ -7,7 +7,7 @@ merged and blanks removed. With l' = (blank, l_1, blank, ..., l_S, blank) the su
     α_0(0) = 1,   p(l) = α_T(2S) + α_T(2S − 1),
 
 in logarithms, as a scan. Shapes: log-probabilities (T, N, K), labels (N, S), which may be padded beyond their
-number of labels, lengths (N,); one sequence without N. A labelling without a path has the loss +∞ and
+number of labels, lengths (N,); one sequence without N. A labeling without a path has the loss +∞ and
 derivative 0.
 
 Source: Graves, Fernández, Gomez & Schmidhuber (2006), equations 6-8.

@@ -2,7 +2,7 @@
 
     h_t = f(h_{t−1}, x_t, θ),  t = 1..T,   is   F(h) = (h_t − f(h_{t−1}, x_t, θ))_t = 0.
 
-Newton's iterate linearises f around the last trajectory h: with J_t = ∂f/∂h at (h_{t−1}, x_t),
+Newton's iterate linearizes f around the last trajectory h: with J_t = ∂f/∂h at (h_{t−1}, x_t),
 
     h'_t = J_t h'_{t−1} + (f(h_{t−1}, x_t) − J_t h_{t−1}),   h'_0 = h_0,
 

@@ -22,14 +22,16 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.dims import Dim
+from symad.core.renamed import renamed
 from symad.errors import ShapeError, SymadError
 from symad.functions import scan, softmax
 from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 
-NORMALISERS = ("softmax", "count")
+NORMALIZERS = ("softmax", "count")
 
 
+@renamed(normaliser="normalizer")
 @model
 class AttentionDynamics:
     """Particles in dimension d; sizes are ints or symbols.
@@ -39,21 +41,21 @@ class AttentionDynamics:
         key: d_k; by default d.
         beta: β.
         sphere: true if the particles stay on the unit sphere.
-        normaliser: "softmax" for Z_i = Σ_j e^{...}, "count" for Z_i = n.
+        normalizer: "softmax" for Z_i = Σ_j e^{...}, "count" for Z_i = n.
 
     Raises:
-        SymadError: another normaliser.
+        SymadError: another normalizer.
     """
 
     width: Dim
     key: Dim | None = None
     beta: float = 1.0
     sphere: bool = True
-    normaliser: str = "softmax"
+    normalizer: str = "softmax"
 
     def __post_init__(self) -> None:
-        if self.normaliser not in NORMALISERS:
-            raise SymadError(f"normaliser={self.normaliser!r} is not one of {', '.join(NORMALISERS)}")
+        if self.normalizer not in NORMALIZERS:
+            raise SymadError(f"normalizer={self.normalizer!r} is not one of {', '.join(NORMALIZERS)}")
 
     @property
     def shapes(self) -> Shapes:
@@ -75,7 +77,7 @@ class AttentionDynamics:
         if len(x.shape) != 2 or x.shape[1] != p["V"].shape[1]:
             raise ShapeError(f"particles have shape (n, {p['V'].shape[1]}), not {x.shape}")
         scores = self.beta * ((x @ p["Q"].T) @ (x @ p["K"].T).T)
-        a = softmax(scores, axis=-1) if self.normaliser == "softmax" else np.exp(scores) / x.shape[0]
+        a = softmax(scores, axis=-1) if self.normalizer == "softmax" else np.exp(scores) / x.shape[0]
         v = a @ (x @ p["V"].T)
         return v - np.sum(x * v, axis=-1, keepdims=True) * x if self.sphere else v
 
@@ -105,7 +107,7 @@ def energy(x: Array, beta: Array | float) -> Array | float:
 
 
 def clusters(x: Array, near: float = 0.05) -> int:
-    """The number of groups of particles (n, d); neighbours within the distance ``near`` belong together."""
+    """The number of groups of particles (n, d); neighbors within the distance ``near`` belong together."""
     from scipy.sparse.csgraph import connected_components
 
     x = np.asarray(x)

@@ -8,7 +8,7 @@ C_r is the causal convolution with K taps, S_l a matrix where the width changes 
 Output t depends on the R = 1 + 2 (K − 1)(2^L − 1) inputs x_{t−R+1}, ..., x_t and no others. Shapes: x (T,
 d_in) or a batch (T, N, d_in), y (T, d_out) or (T, N, d_out), W1_l and W2_l (K, d, d). Source: Bai, Kolter &
 Koltun, "An empirical evaluation of generic convolutional and recurrent networks" (2018), section 3, without
-weight normalisation and dropout.
+weight normalization and dropout.
 """
 
 from __future__ import annotations

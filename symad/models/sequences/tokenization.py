@@ -1,7 +1,7 @@
 """Byte-pair encoding.
 
 Start from the distinct characters of a text, in order, as tokens 0, 1, ...; repeatedly the most
-frequent pair of neighbours becomes a new token, with the next larger id; of equally frequent pairs the one
+frequent pair of neighbors becomes a new token, with the next larger id; of equally frequent pairs the one
 with the smallest ids is used. 'abracadabra' becomes XracadXra (ab), XYcadXY (ra), ZcadZ (XY).
 
 Sources: Gage, "A new algorithm for data compression" (1994); Sennrich, Haddow & Birch, "Neural machine
@@ -109,7 +109,7 @@ def _merged(packed: str, pair: tuple[int, int], new: int) -> str:
 
 
 def _most_frequent(packed: str) -> tuple[tuple[int, int], int]:
-    """The most frequent pair of neighbours and its count, ties to the smallest pair of ids.
+    """The most frequent pair of neighbors and its count, ties to the smallest pair of ids.
 
     Overlapping pairs of one token, as in 'aaa', count at each position.
     """

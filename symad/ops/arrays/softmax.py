@@ -237,9 +237,9 @@ def softmax_tangent_jvp(op: SoftmaxTangent, y: Node, tangents: Tangents) -> Tang
     p_dot, t_dot = tangents
     terms: list[Tangent] = []
     if isinstance(p_dot, Node):
-        centred = log_softmax_tangent(p, t, op.axes)
+        centered = log_softmax_tangent(p, t, op.axes)
         moved = keep_axes(_mean(p_dot, t, op.axes), t.shape, op.axes)
-        terms.append(sub(mul(p_dot, centred), mul(p, moved)))
+        terms.append(sub(mul(p_dot, centered), mul(p, moved)))
     if isinstance(t_dot, Node):
         terms.append(softmax_tangent(p, t_dot, op.axes))
     return add_tangents(terms)
@@ -363,13 +363,13 @@ def logsumexp_evaluate(op: LogSumExp, values: Values) -> Array:
 @evaluate.dispatch
 def softmax_tangent_evaluate(op: SoftmaxTangent, values: Values) -> Array:
     p, t = values
-    return p * _centred(p, t, op.axes)
+    return p * _centered(p, t, op.axes)
 
 
 @evaluate.dispatch
 def log_softmax_tangent_evaluate(op: LogSoftmaxTangent, values: Values) -> Array:
     p, t = values
-    return _centred(p, t, op.axes)
+    return _centered(p, t, op.axes)
 
 
 @evaluate.dispatch
@@ -383,7 +383,7 @@ def log_softmax_cotangent_evaluate(op: LogSoftmaxCotangent, values: Values) -> A
     return np.where(likely, -rest, made)
 
 
-def _centred(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
+def _centered(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
     """t − Σ p t, from differences to the t of a p of almost 1; exact numbers need none."""
     p, t = np.asarray(p), np.asarray(t)
     if p.dtype != object:

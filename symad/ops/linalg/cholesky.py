@@ -104,7 +104,7 @@ def _triangle(a: Node, lower: bool) -> Node:
 
 @jvp.dispatch
 def cholesky_jvp(op: Cholesky, y: Node, tangents: Tangents) -> Tangent:
-    """L_dot = L Φ(L⁻¹ A_dot L⁻ᵀ), Φ the lower triangle with halved diagonal; A_dot is symmetrised."""
+    """L_dot = L Φ(L⁻¹ A_dot L⁻ᵀ), Φ the lower triangle with halved diagonal; A_dot is symmetrized."""
     (a_dot,) = tangents
     if not isinstance(a_dot, Node):
         return ZERO

@@ -1,4 +1,4 @@
-"""Linear systems with a sparse matrix whose pattern is known: factorised by SuperLU, never dense."""
+"""Linear systems with a sparse matrix whose pattern is known: factorized by SuperLU, never dense."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def sparse_solve_definition(op: SparseSolve, y: Node) -> Node:
 
 @flops.dispatch
 def sparse_solve_flops(op: SparseSolve, y: Node) -> Count:
-    """A factorisation without fill-in, an operation for each pair of entries in a row; and the solves."""
+    """A factorization without fill-in, an operation for each pair of entries in a row; and the solves."""
     per_row = np.diff(op.starts)
     return int(np.sum(per_row**2)) + 4 * len(op.columns) * size(y.shape[:-1])
 

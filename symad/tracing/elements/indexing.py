@@ -161,7 +161,7 @@ def _place(bound: float | sympy.Expr, low: Dim, high: Dim, length: Dim) -> Dim:
 def _advanced(a: Node, keys: Sequence[Key]) -> Node:
     """Integer arrays, which broadcast together; integers beside them count as arrays.
 
-    The axes they index are replaced by the axes of the arrays, in place if they are neighbours and
+    The axes they index are replaced by the axes of the arrays, in place if they are neighbors and
     in front otherwise.
     """
     rest = [slice(None) if _is_index(key) else key for key in keys]
@@ -170,13 +170,13 @@ def _advanced(a: Node, keys: Sequence[Key]) -> Node:
     axes = tuple([k - keys[:k].count(None) for k in places])
     what = name_of(a)
     a = _basic(a, rest)  # every key, None included, is now one axis
-    neighbours = places == list(range(places[0], places[0] + len(places)))
+    neighbors = places == list(range(places[0], places[0] + len(places)))
     others = [k for k in range(len(a.shape)) if k not in places]
     lengths = [a.shape[k] for k in places]
     table = reshape(permute(a, (*places, *others)), (size(lengths), *(a.shape[k] for k in others)))
     indices = _flat_indices(arrays, lengths, a, axes, what)
     rows = gather(table, indices)
-    if not neighbours:
+    if not neighbors:
         return rows
     count = len(indices.shape)
     lead = places[0]

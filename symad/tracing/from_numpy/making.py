@@ -98,7 +98,7 @@ def _maker(original: Function) -> Function:
             return Proxy(as_node(np.broadcast_to(options.get("fill_value", args[-1]), args[0])))
         made = original(*args, **options)
         if empty and made.dtype.kind == "f":
-            made.fill(0)  # uninitialised memory is not a function of the inputs
+            made.fill(0)  # uninitialized memory is not a function of the inputs
         return refilled(made)
 
     return make

@@ -76,7 +76,7 @@ def log_beta(a: Node, b: Node) -> Node:
 
 
 def gamma_tail(a: Node, x: Node) -> Node:
-    """Q(a, x) = 1 − P(a, x), the regularised incomplete gamma function above x."""
+    """Q(a, x) = 1 − P(a, x), the regularized incomplete gamma function above x."""
     return apply(gammaincc, a, x)
 
 

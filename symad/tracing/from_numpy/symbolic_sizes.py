@@ -68,7 +68,7 @@ def ones(shape: Sizes) -> Proxy:
 
 
 def empty(shape: Sizes) -> Proxy:
-    """Refused: uninitialised memory is not a function of the inputs.
+    """Refused: uninitialized memory is not a function of the inputs.
 
     Raises:
         TraceError: always.

@@ -306,8 +306,8 @@ def permanent_lift(expression: Permanent, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(Factorization)
 def factorization_lift(expression: Factorization, args: Nodes, tracer: Tracer) -> Node:
     raise TraceError(
-        f"{describe(expression)}: the factorisation {type(expression).__name__} is not supported; "
-        "of the factorisations only LofCholesky and UofCholesky are"
+        f"{describe(expression)}: the factorization {type(expression).__name__} is not supported; "
+        "of the factorizations only LofCholesky and UofCholesky are"
     )
 
 

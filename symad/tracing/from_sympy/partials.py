@@ -50,7 +50,7 @@ def partial(y: Node, i: int) -> Tangent:
 def _by_sympy(head: Any, i: int, args: Nodes) -> Node:
     """SymPy's ∂head/∂x_i at these arguments.
 
-    Orders and degrees that are exact numbers are substituted: J₀' is −J₁, and neighbours of neighbours
+    Orders and degrees that are exact numbers are substituted: J₀' is −J₁, and neighbors of neighbors
     are equal functions, so that k derivatives of a Bessel function need 2k + 1 functions and not 2ᵏ.
     """
     orders = tuple(None if k == i else _exact(arg) for k, arg in enumerate(args))
@@ -140,7 +140,7 @@ def bessel_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 
 def _plus(order: Node, c: int) -> Node:
-    """An order plus a number, with numbers added up, so that neighbours of neighbours are equal functions."""
+    """An order plus a number, with numbers added up, so that neighbors of neighbors are equal functions."""
     signs = order.op.signs if isinstance(order.op, Add) else (1,)
     terms = order.args if isinstance(order.op, Add) else (order,)
     return signed_sum([*zip(signs, terms, strict=True), (1, constant(c))])

@@ -4,7 +4,7 @@ Errors here are the mistakes that generated code must not make on a GPU: mixing 
 arrays, reading a device array implicitly (bool, float, iteration), results of a wider type than the operands,
 and functions that CuPy does not have. Bodies of generated kernels are compiled by the C compiler, with
 every implicit widening of float to double an error. `empty` is filled with NaN. Launches, copies and
-synchronisations are counted (`cuda.counts`). Comments that state how CuPy behaves name the file and the lines
+synchronizations are counted (`cuda.counts`). Comments that state how CuPy behaves name the file and the lines
 in CuPy 14.2.0, and in 13.6.0 in brackets where they differ.
 
     with installed(): ...    # `import cupy` gives this module inside

@@ -166,12 +166,12 @@ class ndarray:  # CuPy's name
 
     def get(self):
         """A copy on the host; this waits for the device (cupy/_core/core.pyx, line 2098 [1873])."""
-        cuda.synchronised()
+        cuda.synchronized()
         return self._inside.copy()
 
     def item(self):
         """A Python number; this waits for the device (cupy/_core/core.pyx, line 680 [565])."""
-        cuda.synchronised()
+        cuda.synchronized()
         return self._inside.item()
 
     def __getitem__(self, index):

@@ -28,9 +28,9 @@ def launched(number=1):
         memory.to_device()
 
 
-def synchronised():
+def synchronized():
     """Counts a wait of the host for the device."""
-    counts["synchronisations"] += 1
+    counts["synchronizations"] += 1
     for memory in _pinned:
         memory.to_host()
     if _streams and _streams[-1].capturing:
@@ -100,7 +100,7 @@ class CompileException(Exception):
 
 compiler = types.SimpleNamespace(CompileException=CompileException)
 runtime = types.SimpleNamespace(
-    getDeviceCount=lambda: 2, deviceSynchronize=synchronised, CUDARuntimeError=CUDARuntimeError,
+    getDeviceCount=lambda: 2, deviceSynchronize=synchronized, CUDARuntimeError=CUDARuntimeError,
     getDeviceProperties=lambda number: {"name": b"stand-in"}, runtimeGetVersion=lambda: 13000,
     CUDA_R_32F=0, CUDA_R_64F=1, CUDA_R_16F=2, CUDA_R_16BF=14,
 )  # fmt: skip
@@ -148,7 +148,7 @@ class Stream:
 
     def synchronize(self):
         """Wait for the device."""
-        synchronised()
+        synchronized()
 
     def record(self, event=None):
         """Records an event in the stream."""
@@ -185,7 +185,7 @@ class Event:
 
     def synchronize(self):
         """Waits until the stream has reached the event."""
-        synchronised()
+        synchronized()
 
 
 def get_elapsed_time(start, stop):

@@ -87,9 +87,9 @@ def test_rows_and_columns_of_a_square():
 
 def test_results_per_row_and_conditions():
     def f(x, limit):
-        centred = x - np.mean(x, axis=-1, keepdims=True)
-        kept = np.where(centred > limit, centred, 0.1 * centred)
-        total = np.sum(kept * centred, axis=-1)
+        centered = x - np.mean(x, axis=-1, keepdims=True)
+        kept = np.where(centered > limit, centered, 0.1 * centered)
+        total = np.sum(kept * centered, axis=-1)
         return kept / (1 + total[:, None]), total, np.sqrt(np.abs(total))
 
     graph = symad.trace(f, [(7, 20), ()])

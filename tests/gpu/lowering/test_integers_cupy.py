@@ -128,9 +128,9 @@ def test_a_wrong_index_is_an_error_and_right_ones_cost_no_wait(where):
         t, right = cp.asarray(table), cp.asarray(np.array([4, 0, 2]))
         (last,) = (cp.asarray(np.array([-5, 4])),)
         if where == "stand-in":
-            before = cp.cuda.counts["synchronisations"]
+            before = cp.cuda.counts["synchronizations"]
             kernel(t, right, last)
-            assert cp.cuda.counts["synchronisations"] == before
+            assert cp.cuda.counts["synchronizations"] == before
 
         def call(*arrays):
             kernel(*arrays)

@@ -77,9 +77,9 @@ def test_constants_are_made_once_for_each_device_and_finished():
         for number, made in ((0, 1), (1, 1), (0, 0), (1, 0)):
             with cp.cuda.Device(number):
                 values = on_device(cp, (A, B))
-                before = cp.cuda.counts["copies"], cp.cuda.counts["synchronisations"]
+                before = cp.cuda.counts["copies"], cp.cuda.counts["synchronizations"]
                 result = kernel(*values)
-                after = cp.cuda.counts["copies"], cp.cuda.counts["synchronisations"]
+                after = cp.cuda.counts["copies"], cp.cuda.counts["synchronizations"]
                 assert after == (before[0] + made, before[1] + made)
                 assert result.device.id == number
                 np.testing.assert_allclose(result.get(), WANTED)

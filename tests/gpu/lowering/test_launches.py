@@ -61,7 +61,7 @@ def counted(name):
 @pytest.mark.parametrize("name", CASES)
 def test_counts_only_fall(name):
     found = counted(name)
-    assert (found["launches"], found["products"], found["synchronisations"]) == TABLE[name]
+    assert (found["launches"], found["products"], found["synchronizations"]) == TABLE[name]
     assert found["copies"] == 0
 
 

@@ -395,8 +395,8 @@ def test_the_stand_in_refuses_what_a_gpu_would_not_forgive():
                 kernel(grid, block, (a,))
         with pytest.raises(AssertionError, match="empty launch"):
             kernel((0,), (32,), (a,))
-        before = cp.cuda.counts["synchronisations"]
+        before = cp.cuda.counts["synchronizations"]
         a.get(), a[:1].item()
-        assert cp.cuda.counts["synchronisations"] == before + 2
+        assert cp.cuda.counts["synchronizations"] == before + 2
         with cp.cuda.Device(1), pytest.raises(ValueError, match="different from the current device"):
             a + a

@@ -11,7 +11,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.fused.attention_ops import AttentionOp, AttentionTangent
-from symad.gpu.passes.recognise_attention import recognised
+from symad.gpu.passes.recognize_attention import recognized
 from symad.models.layers.parameters import trace_model
 from symad.models.transformers.attention import attention, causal_mask, prefix_mask, window_mask
 from symad.models.transformers.transformer import Transformer
@@ -58,7 +58,7 @@ def graphs(f, shape):
 def test_the_pass_keeps_values_and_gradients(name, shape):
     values = [RNG.normal(size=shape) for _ in range(3)]
     for graph in graphs(FORMS[name], shape):
-        made = recognised(graph)
+        made = recognized(graph)
         assert Softmax in kinds(graph)
         assert Softmax not in kinds(made)
         assert any(issubclass(kind, AttentionOp) for kind in kinds(made))
@@ -74,7 +74,7 @@ def test_axes_in_other_orders(permuted):
 
     shapes = [(2, 5, 3, 4), (3, 6, 4, 2), (2, 3, 6, 7)]
     graph = symad.value_and_gradient(symad.trace(f, shapes))
-    made = recognised(graph)
+    made = recognized(graph)
     assert Softmax not in kinds(made)
     values = [RNG.normal(size=s) for s in shapes]
     for found, wanted in zip(made(*values), graph(*values), strict=True):
@@ -101,7 +101,7 @@ OTHERS = {
 def test_what_is_something_else_stays(name):
     f, shapes = OTHERS[name]
     graph = symad.value_and_gradient(symad.trace(f, shapes))
-    assert recognised(graph) is graph
+    assert recognized(graph) is graph
 
 
 BIASES = {"of heads": (3, 6, 6), "of keys": (1, 1, 6), "of rows": (6, 1), "of all": (6, 6)}
@@ -114,7 +114,7 @@ def test_a_learned_bias_is_tiled_with_its_gradient(name, mask, wrt):
     shapes = [(2, 3, 6, 4)] * 3 + [BIASES[name]]
     plain = symad.trace(lambda q, k, v, b: np.sum(attention(q, k, v, mask, b) ** 2), shapes)
     graph = symad.value_and_gradient(plain, wrt=wrt)
-    made, values = recognised(graph), [RNG.normal(size=s) for s in shapes]
+    made, values = recognized(graph), [RNG.normal(size=s) for s in shapes]
     assert Softmax not in kinds(made)
     for found, wanted in zip(made(*values), graph(*values), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
@@ -129,7 +129,7 @@ def test_relative_positions_that_are_learned():
 
     shapes = [(2, 3, 6, 4)] * 3 + [(3, 11)]
     graph = symad.value_and_gradient(symad.trace(loss, shapes))
-    made, values = recognised(graph), [RNG.normal(size=s) for s in shapes]
+    made, values = recognized(graph), [RNG.normal(size=s) for s in shapes]
     assert Softmax not in kinds(made)
     for found, wanted in zip(made(*values), graph(*values), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
@@ -157,7 +157,7 @@ def test_masks_that_are_given_with_each_call(name, where):
             assert "attention_backward_kv" in agree(gradient, values, rtol=1e-10).source
         return
     for graph, given in ((plain, values), (gradient, values), (product, [*values, *dots])):
-        made = recognised(graph)
+        made = recognized(graph)
         assert not {Softmax, SoftmaxTangent} & kinds(made)
         for found, wanted in zip(leaves(made(*given)), leaves(graph(*given)), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
@@ -195,18 +195,18 @@ def hidden_columns(m):
 ], ids=["no rows", "rows as columns"])  # fmt: skip
 def test_masks_of_other_forms_stay(other):
     graph = symad.trace(lambda *a: np.sum(other(*a)), [(6, 4)] * 3 + [SOME])
-    assert Softmax in kinds(recognised(graph))
+    assert Softmax in kinds(recognized(graph))
 
 
 @pytest.mark.parametrize("position", ["learned", "rotary", "alibi", "relative"])
-def test_shipped_transformers_are_recognised_with_their_gradients(position):
+def test_shipped_transformers_are_recognized_with_their_gradients(position):
     """Layers of relative positions share one bias, whose gradient is a sum over the layers."""
     model = Transformer(7, 6, 8, 2, 2, position=position)
     tokens, targets = RNG.integers(0, 7, (2, 2, 6))
     graph = symad.value_and_gradient(
         trace_model(model.loss, model.shapes, tokens, targets), list(model.shapes)
     )
-    made, values = recognised(graph), [0.5 * RNG.normal(size=s) for s in model.shapes.values()]
+    made, values = recognized(graph), [0.5 * RNG.normal(size=s) for s in model.shapes.values()]
     weights = [n for n in made.nodes if isinstance(n.op, Softmax) and len(n.shape) == 4]
     assert not weights
     given = [*values, tokens, targets]
@@ -234,7 +234,7 @@ def test_masks_of_lengths_that_are_symbols(name, length):
     plain = symad.trace(lambda q, k, v: np.sum(np.sin(LENGTHS[name](q, k, v))), [(2, n, 4)] * 3)
     values = [RNG.normal(size=(2, length, 4)) for _ in range(3)]
     for graph in (plain, symad.value_and_gradient(plain)):
-        made = recognised(graph)
+        made = recognized(graph)
         assert Softmax not in kinds(made)
         for found, wanted in zip(leaves(made(*values)), leaves(graph(*values)), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
@@ -256,7 +256,7 @@ def test_a_mask_that_may_hide_a_whole_row_stays_where_nothing_sets_it_to_0():
         functions.softmax(np.where(later(functions.arange(n)), q @ k.T, -np.inf), axis=-1) @ v
     )
     graph = symad.trace(f, [(n, 4)] * 3)
-    assert recognised(graph) is graph
+    assert recognized(graph) is graph
 
 
 def same_values(made, graph):
@@ -275,7 +275,7 @@ def test_hessian_products_are_tiled(name, shape, wrt):
         form, wrt = (lambda q, k, v: FORMS[name](q + k, q, v)), [0, 1]
     plain, _ = graphs(form, shape)
     graph = symad.hvp(plain, wrt=wrt)
-    made = recognised(graph)
+    made = recognized(graph)
     assert Softmax in kinds(graph)
     assert not {Softmax, SoftmaxTangent} & kinds(made)
     assert AttentionTangent in kinds(made)
@@ -286,7 +286,7 @@ def test_hessian_products_are_tiled(name, shape, wrt):
 def test_hessian_products_of_other_modes_stay(mode):
     plain, _ = graphs(FORMS["causal"], (2, 6, 4))
     graph = symad.hvp(plain, mode=mode)
-    assert recognised(graph) is graph
+    assert recognized(graph) is graph
 
 
 @pytest.mark.thorough
@@ -298,7 +298,7 @@ def test_two_directions_and_the_gradient_at_once():
         return both(q, k, v), product(q, k, v, *dots[:3]), product(q, k, v, *dots[3:])
 
     graph = symad.trace(together, [(2, 6, 4)] * 9)
-    made = recognised(graph)
+    made = recognized(graph)
     assert not {Softmax, SoftmaxTangent} & kinds(made)
     values = [RNG.normal(size=(2, 6, 4)) for _ in range(9)]
     flat = [np.concatenate([np.ravel(x) for x in leaves(g(*values))]) for g in (made, graph)]
@@ -312,7 +312,7 @@ def test_hessian_products_with_axes_in_other_orders(permuted):
         return np.sum(np.einsum(permuted, weights, v) ** 3)
 
     graph = symad.hvp(symad.trace(f, [(2, 5, 3, 4), (3, 6, 4, 2), (2, 3, 6, 7)]))
-    made = recognised(graph)
+    made = recognized(graph)
     assert not {Softmax, SoftmaxTangent} & kinds(made)
     same_values(made, graph)
 
@@ -325,7 +325,7 @@ def test_weights_that_a_direction_reads_stay():
         return np.sum(weights @ v) ** 2 + np.sum(weights**2)
 
     graph = symad.hvp(symad.trace(f, [(6, 4)] * 3))
-    assert recognised(graph) is graph
+    assert recognized(graph) is graph
 
 
 @pytest.mark.thorough

@@ -47,7 +47,7 @@ def test_a_loop_is_one_replay_a_call(kind, each_step, where, monkeypatch):
             assert counts.get("graphs", 0) == (call > 0)
             if call > 1:
                 assert counts["launches"] == len(values) + len(found)  # copies in and out
-                assert not {"synchronisations", "products", "copies"} & {k for k, n in counts.items() if n}
+                assert not {"synchronizations", "products", "copies"} & {k for k, n in counts.items() if n}
 
 
 def test_results_are_copies_in_their_structure():

@@ -1,4 +1,4 @@
-"""Loops over time as one kernel each: which loops are recognised, their values, and which stay loops."""
+"""Loops over time as one kernel each: which loops are recognized, their values, and which stay loops."""
 
 from __future__ import annotations
 

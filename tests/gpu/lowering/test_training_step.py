@@ -11,10 +11,10 @@ import sympy as sp
 import symad
 from symad.errors import EvaluationError, ShapeError
 from symad.gpu.compile import GpuError
-from symad.gpu.training.optimiser import TOGETHER, optimiser_source
+from symad.gpu.training.optimizer import TOGETHER, optimizer_source
 from symad.models.layers.parameters import trace_model
 from symad.numeric.training.loop import train
-from symad.numeric.training.optimisers import SGD, Adam, RMSprop, adamw
+from symad.numeric.training.optimizers import SGD, Adam, RMSprop, adamw
 from symad.numeric.training.schedules import warmup_cosine
 from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import library
@@ -38,14 +38,14 @@ def problem(name):
     return graph, parameters, batches
 
 
-def ran(graph, parameters, batches, optimiser, cp, **options):
+def ran(graph, parameters, batches, optimizer, cp, **options):
     """The losses and the parameters after steps on the device."""
-    step = symad.gpu.training_step(graph, parameters, optimiser, **options)
+    step = symad.gpu.training_step(graph, parameters, optimizer, **options)
     losses = [float(step(*(cp.asarray(b) for b in batch)).get()) for batch in batches]
     return losses, {name: value.get() for name, value in step.parameters().items()}, step
 
 
-OPTIMISERS = {
+OPTIMIZERS = {
     "adamw": adamw(0.01, 0.1, "matrices"),
     "adam": Adam(0.02, penalty=0.1),
     "sgd": SGD(0.1),
@@ -54,14 +54,14 @@ OPTIMISERS = {
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("kind", "capture"), [*((kind, True) for kind in OPTIMISERS), ("adamw", False)])
+@pytest.mark.parametrize(("kind", "capture"), [*((kind, True) for kind in OPTIMIZERS), ("adamw", False)])
 def test_steps_equal_those_of_the_training_loop(kind, capture):
     graph, parameters, batches = problem("feedforward")
     options = {"clip": 0.5, "schedule": warmup_cosine(2, 6)}
-    known = train(graph, parameters, iter(batches), OPTIMISERS[kind], STEPS, **options)
+    known = train(graph, parameters, iter(batches), OPTIMIZERS[kind], STEPS, **options)
     with library() as cp:
         losses, found, step = ran(
-            graph, parameters, batches, OPTIMISERS[kind], cp,
+            graph, parameters, batches, OPTIMIZERS[kind], cp,
             steps=STEPS, dtype="float64", capture=capture, **options,
         )  # fmt: skip
         assert step.progress()["number"] == STEPS
@@ -94,12 +94,12 @@ def test_models_are_recorded_whole(name):
         cuda.counts.clear()
         step(*arrays[2])
         assert cuda.counts["graphs"] == 1
-        assert cuda.counts["synchronisations"] == cuda.counts["products"] == cuda.counts["copies"] == 0
+        assert cuda.counts["synchronizations"] == cuda.counts["products"] == cuda.counts["copies"] == 0
         assert cuda.counts["launches"] <= len(batches[0]) + 1  # the batch and the loss
 
 
 @pytest.mark.thorough
-def test_the_optimiser_is_three_launches():
+def test_the_optimizer_is_three_launches():
     graph, parameters, batches = problem("feedforward")
     with library() as cp:
         counted = []
@@ -107,7 +107,7 @@ def test_the_optimiser_is_three_launches():
             step = symad.gpu.training_step(graph, parameters, adamw(0.01), dtype="float32", capture=False)
             step(*(cp.asarray(b) for b in batches[0]))
             before = cuda.counts["launches"]
-            step._optimiser.step([cp.zeros(s) for s in step._optimiser.layout.shapes])
+            step._optimizer.step([cp.zeros(s) for s in step._optimizer.layout.shapes])
             counted.append(cuda.counts["launches"] - before - len(parameters))
         assert counted == [3, 3]
 
@@ -135,8 +135,8 @@ def test_master_weights_move_by_less_than_the_short_type_shows(dtype):
     exact = train(graph, parameters, iter(batches * 10), adamw(1e-4), 10 * STEPS)
     with library() as cp:
         losses, found, step = ran(graph, parameters, batches * 10, adamw(1e-4), cp, dtype=dtype)
-        kept = step._optimiser.copy.get()
-        values = step._optimiser.values.get()
+        kept = step._optimizer.copy.get()
+        values = step._optimizer.values.get()
     np.testing.assert_array_equal(kept, values.astype(dtype))
     np.testing.assert_allclose(losses, exact.losses, rtol=0.1)
     for name, value in found.items():
@@ -172,7 +172,7 @@ def test_the_factor_of_the_loss_follows_pytorch():
     torch = pytest.importorskip("torch")
     scaler = torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=3)
     parameter = torch.zeros(3, requires_grad=True)
-    optimiser = torch.optim.Adam([parameter], lr=0.1)
+    optimizer = torch.optim.Adam([parameter], lr=0.1)
     a, b = (sp.tensor.array.expressions.ArraySymbol(name, (3,)) for name in "ab")
     graph = symad.trace(lambda p, x: np.sum(p * x), [a, b])
     rows = RNG.normal(size=(12, 3)).astype("float32")
@@ -182,9 +182,9 @@ def test_the_factor_of_the_loss_follows_pytorch():
             graph, {"a": np.zeros(3)}, Adam(0.1), loss_scale=symad.gpu.LossScale(64.0, interval=3)
         )
         for row in rows:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             parameter.grad = torch.tensor(row) * scaler.scale(torch.tensor(1.0))
-            scaler.step(optimiser)
+            scaler.step(optimizer)
             scaler.update()
             step(cp.asarray(row))
             assert step.progress()["scale"] == scaler.get_scale()
@@ -245,15 +245,15 @@ def test_bad_input_is_named():
     name = next(iter(parameters))
     with library() as cp:
         for error, match, given in (
-            ("not for RMSprop", "SGD and Adam", {"optimiser": RMSprop()}),
+            ("not for RMSprop", "SGD and Adam", {"optimizer": RMSprop()}),
             ("steps", "known number of steps", {"schedule": warmup_cosine(1, 4)}),
             ("clip", "clip=0", {"clip": 0}),
             ("dtype", "float8", {"dtype": "float8"}),
             ("nan", name, {"parameters": parameters | {name: np.nan * parameters[name]}}),
         ):
-            options = {"parameters": parameters, "optimiser": SGD(0.1)} | given
+            options = {"parameters": parameters, "optimizer": SGD(0.1)} | given
             with pytest.raises(EvaluationError, match=match):
-                symad.gpu.training_step(graph, options.pop("parameters"), options.pop("optimiser"), **options)
+                symad.gpu.training_step(graph, options.pop("parameters"), options.pop("optimizer"), **options)
             assert error
         step = symad.gpu.training_step(graph, parameters, SGD(0.1))
         with pytest.raises(TypeError, match="give arrays on the device"):
@@ -289,8 +289,8 @@ def test_memory_is_reported():
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_kernels_compile(dtype):
-    for optimiser in (adamw(0.01), SGD(0.1, momentum=0.9)):
-        source = optimiser_source(optimiser, dtype, 1.0, symad.gpu.LossScale())
+    for optimizer in (adamw(0.01), SGD(0.1, momentum=0.9)):
+        source = optimizer_source(optimizer, dtype, 1.0, symad.gpu.LossScale())
         _, kernels = nvrtc.compile_text(source, "sm_90")
         assert {name: k.spilled for name, k in kernels.items()} == dict.fromkeys(
             ("gradient_squares", "update_parameters", "count_step"), 0

@@ -65,13 +65,13 @@ def test_values(d, columns, reduce, kind, bound):
 @needs_compiler
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [32, 128])
-@pytest.mark.parametrize("case", ["centred", "far from the origin", "nearly equal", "of one sign"])
+@pytest.mark.parametrize("case", ["centered", "far from the origin", "nearly equal", "of one sign"])
 def test_errors_are_below_the_bounds(case, d, kind):
     """Each pair by itself: the weights are the identity."""
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(2, 16, d))
     x, y = {
-        "centred": (x, y),
+        "centered": (x, y),
         "far from the origin": (x + 30, y + 30),
         "nearly equal": (x, x + 1e-3 * y),
         "of one sign": (np.abs(x) * 3, np.abs(y) * 3),
@@ -145,13 +145,13 @@ def test_gradients(f, d, columns, reduce, kind, bound, where):
 @needs_compiler
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [33, 128])
-@pytest.mark.parametrize("case", ["centred", "far from the origin", "nearly equal"])
+@pytest.mark.parametrize("case", ["centered", "far from the origin", "nearly equal"])
 def test_errors_of_gradients_are_below_the_bounds(case, d, kind):
     """Each pair by itself: x̄_i = A y_i + B x_i, where every x_i meets y_i alone."""
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(2, 16, d))
     x, y = {
-        "centred": (x, y),
+        "centered": (x, y),
         "far from the origin": (x + 30, y + 30),
         "nearly equal": (x, x + 1e-3 * y),
     }[case]

@@ -158,7 +158,7 @@ def test_wasserstein_of_different_points() -> None:
     assert dv.wasserstein_quantiles(xs, p, ys, q) == pytest.approx(expected, rel=1e-12)
 
 
-def test_maximum_likelihood_is_kl_minimisation() -> None:
+def test_maximum_likelihood_is_kl_minimization() -> None:
     """The gradients of −E_data log q_θ and of KL(data‖q_θ) are one."""
     theta = sp.IndexedBase("theta", shape=(3,))
     likelihood = symad.trace(lambda a: -(P * np.log(symad.functions.softmax(a))).sum(), [theta])

@@ -14,12 +14,12 @@ from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 from symad.numeric.training.adversarial import Player, train_in_turn
 from symad.numeric.training.loop import warmup_cosine
-from symad.numeric.training.optimisers import SGD, Adam
+from symad.numeric.training.optimizers import SGD, Adam
 from symad.verification.own import SYMPY
 
 N = sp.Symbol("N", integer=True, positive=True)
 
-# What the critic maximises on data and pays on samples, in torch; signs and forms from the f-GAN paper.
+# What the critic maximizes on data and pays on samples, in torch; signs and forms from the f-GAN paper.
 CONTESTS = {
     "GAN": (
         lambda t, v: t.nn.functional.logsigmoid(v),
@@ -158,7 +158,7 @@ def test_derivatives_of_the_penalty_are_certified() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("width", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_the_whole_penalised_loss_is_certified(width: int) -> None:
+def test_the_whole_penalized_loss_is_certified(width: int) -> None:
     """By one bias, against SymPy and Dual numbers: exponents are sums of products, norms roots of squares."""
     model = GAN(width, 1, (), (1,), gan.WASSERSTEIN, penalty=1.0, activation="tanh")
     certificate = symad.check(model.critic_graph(1), "c_b1")
@@ -167,7 +167,7 @@ def test_the_whole_penalised_loss_is_certified(width: int) -> None:
 
 
 @pytest.mark.slow
-def test_all_derivatives_of_the_penalised_loss_are_certified() -> None:
+def test_all_derivatives_of_the_penalized_loss_are_certified() -> None:
     model = GAN(2, 1, (), (1,), gan.WASSERSTEIN, penalty=1.0, activation="tanh")
     certificate = symad.check(model.critic_graph(1), model.critic_names)
     assert certificate.status in ("proved", "tested"), str(certificate)
@@ -236,11 +236,11 @@ def test_bad_games_are_refused() -> None:
 def test_all_eight_modes_of_a_ring_are_found() -> None:
     """By Wasserstein's game with the gradient penalty; the baseline is a Gaussian of the same moments."""
     angles = np.arange(8) * np.pi / 4
-    centres = 2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    centers = 2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     rng = np.random.default_rng(0)
 
     def ring(count: int) -> np.ndarray:
-        return centres[rng.integers(0, 8, count)] + 0.1 * rng.standard_normal((count, 2))
+        return centers[rng.integers(0, 8, count)] + 0.1 * rng.standard_normal((count, 2))
 
     size, rounds = 128, 500
     model = GAN(2, 8, (64, 64), (64, 64), gan.WASSERSTEIN, penalty=0.1, activation="tanh")
@@ -256,7 +256,7 @@ def test_all_eight_modes_of_a_ring_are_found() -> None:
     made = train_in_turn(players, model.init(0), streams, rounds, rate, average=0.98)
     samples, held = model.sample(made.averages, 1000, seed=1), ring(1000)
     gaussian = rng.multivariate_normal(held.mean(0), np.cov(held.T), 1000)
-    modes, near = measures.mode_coverage(samples, centres, 0.3)
+    modes, near = measures.mode_coverage(samples, centers, 0.3)
     assert modes == 8
-    assert near > 4 * measures.mode_coverage(gaussian, centres, 0.3)[1]
+    assert near > 4 * measures.mode_coverage(gaussian, centers, 0.3)[1]
     assert measures.energy_distance(samples, held) < 0.3 * measures.energy_distance(gaussian, held)

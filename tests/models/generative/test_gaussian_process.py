@@ -21,13 +21,13 @@ START = np.array([6.0, 0.5, 2.0, 60.0, 1.0, 1.3, 0.05])  # b, c, d, l_b, l_c, l_
 
 
 def diabetes(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Measurements, and the standardised progression."""
+    """Measurements, and the standardized progression."""
     table = load_diabetes()
     return table.data[:count] * 20, (table.target[:count] - table.target.mean()) / table.target.std()
 
 
 def co2(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The last months of the record: centred years (N, 1) and ppm."""
+    """The last months of the record: centered years (N, 1) and ppm."""
     sm = pytest.importorskip("statsmodels.api")
     monthly = sm.datasets.co2.load_pandas().data["co2"].resample("MS").mean().interpolate()[-count:]
     years = (monthly.index.year + (monthly.index.month - 0.5) / 12).to_numpy(float)

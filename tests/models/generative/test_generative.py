@@ -13,7 +13,7 @@ from symad.models.generative.diffusion import Diffusion, noised, schedule
 from symad.models.generative.gan import GAN
 from symad.models.generative.vae import VAE
 from symad.numeric.training.loop import train, warmup_cosine
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 
 N = sp.Symbol("N", integer=True, positive=True)
 

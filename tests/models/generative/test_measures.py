@@ -102,13 +102,13 @@ def test_sliced_wasserstein_of_a_shift() -> None:
 
 
 def test_mode_coverage_counts() -> None:
-    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
-    samples = np.repeat(centres[:2], [60, 40], axis=0) + 0.1
-    assert measures.mode_coverage(samples, centres, 1.0) == (2, 1.0)
+    centers = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    samples = np.repeat(centers[:2], [60, 40], axis=0) + 0.1
+    assert measures.mode_coverage(samples, centers, 1.0) == (2, 1.0)
     samples[:50] += 3.0  # ten are left at the first mode: enough; half of all lie nowhere
-    assert measures.mode_coverage(samples, centres, 1.0) == (2, 0.5)
+    assert measures.mode_coverage(samples, centers, 1.0) == (2, 0.5)
     samples[50:56] += 3.0  # four of a fair 33 are too few
-    assert measures.mode_coverage(samples, centres, 1.0)[0] == 1
+    assert measures.mode_coverage(samples, centers, 1.0)[0] == 1
 
 
 def test_coverage_sees_missing_modes() -> None:

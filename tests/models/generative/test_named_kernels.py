@@ -74,9 +74,9 @@ def test_kernel_ridge_from_end_to_end():
     for f in (graph, lower(graph), lower(graph, backend="c")):
         np.testing.assert_allclose(f(ours.theta, 0.4, X, Y, NEW), reference.predict(NEW), rtol=1e-10)
     slope = symad.jacobian(graph, ["penalty"])(ours.theta, 0.4, X, Y, NEW)[:, 0]
-    penalised = polynomial_kernel(X, degree=2, gamma=0.2, coef0=0.5) + 0.4 * np.eye(len(X))
+    penalized = polynomial_kernel(X, degree=2, gamma=0.2, coef0=0.5) + 0.4 * np.eye(len(X))
     across = polynomial_kernel(NEW, X, degree=2, gamma=0.2, coef0=0.5)
-    expected = -across @ np.linalg.solve(penalised, np.linalg.solve(penalised, Y))
+    expected = -across @ np.linalg.solve(penalized, np.linalg.solve(penalized, Y))
     np.testing.assert_allclose(slope, expected, rtol=1e-10)
 
 

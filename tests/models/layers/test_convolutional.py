@@ -10,7 +10,7 @@ from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 from symad.numeric.training.adversarial import Player, train_in_turn
 from symad.numeric.training.loop import batches, train
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Normalisation and the feed-forward blocks, against torch and by their invariances."""
+"""Normalization and the feed-forward blocks, against torch and by their invariances."""
 
 import numpy as np
 import pytest

@@ -19,15 +19,15 @@ def on_sphere(n, d, seed=0):
 
 
 @pytest.mark.parametrize("sphere", [False, True])
-@pytest.mark.parametrize("normaliser", ["softmax", "count"])
-def test_torch(sphere, normaliser):
-    model = AttentionDynamics(3, 2, 1.5, sphere, normaliser)
+@pytest.mark.parametrize("normalizer", ["softmax", "count"])
+def test_torch(sphere, normalizer):
+    model = AttentionDynamics(3, 2, 1.5, sphere, normalizer)
     x, y = on_sphere(4, 3), rng.normal(size=(4, 3))
 
     def reference(torch, p, x, y):
         def velocity(x):
             s = 1.5 * (x @ p["Q"].T) @ (x @ p["K"].T).T
-            a = torch.softmax(s, -1) if normaliser == "softmax" else torch.exp(s) / 4
+            a = torch.softmax(s, -1) if normalizer == "softmax" else torch.exp(s) / 4
             v = a @ x @ p["V"].T
             return v - (x * v).sum(-1, keepdim=True) * x if sphere else v
 
@@ -46,7 +46,7 @@ def test_torch(sphere, normaliser):
 def test_the_motion_climbs_the_energy():
     """dx/dt = n ∂E/∂x projected, for all x and β = 2: an identity, not a comparison at a point."""
     n, d = 3, 2
-    model = AttentionDynamics(d, beta=2, normaliser="count")
+    model = AttentionDynamics(d, beta=2, normalizer="count")
     slope = symad.gradient(symad.trace(lambda x: energy(x, 2), [(n, d)]), 0)
 
     def climb(x):
@@ -59,7 +59,7 @@ def test_the_motion_climbs_the_energy():
     other = symad.trace(lambda x: n * slope(x), [(n, d)])
     assert symad.equal(motion, other).status == "refuted"
     x = on_sphere(8, 3, seed=1)
-    path = AttentionDynamics(3, beta=2.0, normaliser="count").trajectory(
+    path = AttentionDynamics(3, beta=2.0, normalizer="count").trajectory(
         AttentionDynamics(3).identity(), x, 10.0, 100
     )
     energies = [energy(v, 2.0) for v in path]
@@ -120,8 +120,8 @@ def test_certificate_and_errors():
         lambda x, Q, K, V: model.velocity({"Q": Q, "K": K, "V": V}, x), [(2, 1)] + [(1, 1)] * 3
     )
     assert symad.check(small).status in ("proved", "tested")
-    with pytest.raises(SymadError, match="normaliser='sum'"):
-        AttentionDynamics(2, normaliser="sum")
+    with pytest.raises(SymadError, match="normalizer='sum'"):
+        AttentionDynamics(2, normalizer="sum")
     with pytest.raises(ShapeError, match=r"shape \(n, 3\), not \(4, 2\)"):
         AttentionDynamics(3).velocity(AttentionDynamics(3).identity(), np.zeros((4, 2)))
     with pytest.raises(SymadError, match="at least one step"):

@@ -7,7 +7,7 @@ from symad.errors import SymadError
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.encoder_decoder import EncoderDecoder, context, dot_score
 from symad.numeric.training.loop import batches, train
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from symad.models.transformers.encoder_only import Encoder, corrupt, pool
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from symad.numeric.training.loop import batches, train
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

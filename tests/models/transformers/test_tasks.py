@@ -12,7 +12,7 @@ from symad.models.sequences.state_space import StateSpace
 from symad.models.sequences.tcn import TCN
 from symad.models.transformers import tasks
 from symad.numeric.training.loop import batches, train
-from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.optimizers import Adam
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ from symad.numeric.sampling.markov_chains import hmc
 from symad.numeric.training.adversarial import Player, train_in_turn
 from symad.numeric.training.checkpoints import read_checkpoint, write_checkpoint
 from symad.numeric.training.loop import train
-from symad.numeric.training.optimisers import SGD, Adam, RMSprop, clip_gradients
+from symad.numeric.training.optimizers import SGD, Adam, RMSprop, clip_gradients
 from tests.gpu.cupy_agreement import library
 
 
@@ -238,9 +238,9 @@ def device_kernels(c: Case, _: Any) -> None:
             lower(graph, "cupy")(c.p, x, t)
         assert str(problem.value).startswith(f"{c.selected} is a numpy.ndarray outside of the GPU")
         slope = lower(symad.gradient(c.graph, "p"), "cupy")(there, x, t)
-        for optimiser in (SGD(0.1, 0.9), Adam(0.1), RMSprop(0.1)):
-            moved, _ = optimiser.step(there, slope, optimiser.start(there), 1.0)
-            known, _ = optimiser.step(c.p, c.slopes(c.p, X, T), optimiser.start(c.p), 1.0)
+        for optimizer in (SGD(0.1, 0.9), Adam(0.1), RMSprop(0.1)):
+            moved, _ = optimizer.step(there, slope, optimizer.start(there), 1.0)
+            known, _ = optimizer.step(c.p, c.slopes(c.p, X, T), optimizer.start(c.p), 1.0)
             c.same(c.make(*(part.get() for part in c.parts(moved))), *c.parts(known))
 
 
@@ -257,7 +257,7 @@ def fits(c: Case, _: Any) -> None:
         c.best(least_squares(c.residuals, start, data=DATA, inputs=c.inputs, solver=solver).x)
 
 
-def optimisers(c: Case, _: Any) -> None:
+def optimizers(c: Case, _: Any) -> None:
     """Two steps of momentum by hand: v = g and θ − η v, then a step by 0.9 v + g."""
     rule, slope = SGD(0.1, 0.9), c.slopes(c.p, X, T)
     moved, state = rule.step(c.p, slope, rule.start(c.p), 1.0)
@@ -284,7 +284,7 @@ def training(c: Case, folder: Any) -> None:
 
 
 def games(c: Case, _: Any) -> None:
-    """One step of two players: one minimises b s² over s, the other maximises it over the structure."""
+    """One step of two players: one minimizes b s² over s, the other maximizes it over the structure."""
     inputs = [c.make((3,), ()), {"s": ()}]
     value = symad.trace(lambda p, q: c.parts(p)[1] * q["s"] ** 2, inputs)
     other = symad.trace(lambda p, q: -c.parts(p)[1] * q["s"] ** 2, inputs)
@@ -341,6 +341,6 @@ def tensors(c: Case, _: Any) -> None:
 
 CALLS = [
     graphs, products, matrices, batches, composed, certificates, files, numpy_kernels, c_kernels,
-    device_kernels, backend_without_arrays, fits, optimisers, training, games, in_parts, at_many_values,
+    device_kernels, backend_without_arrays, fits, optimizers, training, games, in_parts, at_many_values,
     colored, chains, shown, tensors,
 ]  # fmt: skip

@@ -8,7 +8,7 @@ import symad
 from symad import functions
 from symad.numeric import least_squares, lower, minimize
 from symad.numeric.sampling.expectation import Estimate
-from symad.numeric.training.optimisers import SGD, Adam
+from symad.numeric.training.optimizers import SGD, Adam
 
 x, y = sp.symbols("x y", real=True)
 C, THREE = np.float64(0.1), np.int64(3)

@@ -147,7 +147,7 @@ def logistic(xp, w, x, y):
     return xp.mean(xp.log(1 + xp.exp(z)) - y * z) + 0.1 * xp.sum(w**2)
 
 
-def normalised(xp, W, g, x):
+def normalized(xp, W, g, x):
     """Layer norm: means of tangents over the units."""
     h = x @ W
     c = h - xp.mean(h, axis=1).reshape(5, 1)
@@ -169,7 +169,7 @@ CASES = {
     "weighted": (weighted, [normal(3, 4), normal(4)], [normal(5, 3)]),
     "quadratic": (quadratic, [normal(3, 2)], [normal(4, 3)]),
     "turned": (turned, [normal(2, 6), normal(2)], [normal(5, 4)]),
-    "normalised": (normalised, [normal(3, 4), normal(4)], [normal(5, 3)]),
+    "normalized": (normalized, [normal(3, 4), normal(4)], [normal(5, 3)]),
     "outer": (outer, [normal(3), normal(4), normal(3, 4)], []),
     "logistic": (logistic, [normal(4)], [normal(7, 4), normal(7)]),
 }

@@ -10,7 +10,7 @@ import symad
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric import scale
 from symad.numeric.training.loop import train
-from symad.numeric.training.optimisers import SGD
+from symad.numeric.training.optimizers import SGD
 from tests.gpu.cupy_agreement import library
 from tests.numeric.calls.structure_cases import B_BAR, CALLS, DATA, KINDS, W_BAR, B, Case, T, W, X
 

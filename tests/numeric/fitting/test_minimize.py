@@ -1,4 +1,4 @@
-"""Minimisers reach published minima; their parts follow the published algorithms; failures are reported."""
+"""Minimizers reach published minima; their parts follow the published algorithms; failures are reported."""
 
 from itertools import pairwise
 

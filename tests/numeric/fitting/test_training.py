@@ -1,4 +1,4 @@
-"""Training: optimisers against torch, batches, schedules, checkpoints, bad data."""
+"""Training: optimizers against torch, batches, schedules, checkpoints, bad data."""
 
 import math
 
@@ -11,7 +11,7 @@ from symad.models.layers import maximum
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.numeric.training.loop import batches, train
-from symad.numeric.training.optimisers import SGD, Adam, RMSprop, adamw, clip_gradients
+from symad.numeric.training.optimizers import SGD, Adam, RMSprop, adamw, clip_gradients
 from symad.numeric.training.schedules import staircase, warmup_cosine, warmup_root
 
 rng = np.random.default_rng(0)
@@ -20,12 +20,12 @@ X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
 LOSS = MODEL.graph(8)
 
 
-def torch_run(optimiser, steps, clip=None, schedule=None):
+def torch_run(optimizer, steps, clip=None, schedule=None):
     torch = pytest.importorskip("torch")
     p = {k: torch.tensor(v, requires_grad=True) for k, v in MODEL.init(0).items()}
     decayed = [v for v in p.values() if v.ndim > 1]
     others = [v for v in p.values() if v.ndim <= 1]
-    run = optimiser(torch.optim, decayed, others)
+    run = optimizer(torch.optim, decayed, others)
     pace = schedule(torch.optim.lr_scheduler, run) if schedule else None
     for _, (x, y) in zip(range(steps), batches(X, Y, size=8, seed=1), strict=False):
         run.zero_grad()
@@ -73,7 +73,7 @@ def torch_adamw(optim, decayed, others):
         (Adam(0.01), lambda optim, a, b: optim.Adam(a + b, lr=0.01), 0.01),
     ],
 )
-def test_optimisers_against_torch(ours, theirs, clip):
+def test_optimizers_against_torch(ours, theirs, clip):
     found = train(LOSS, MODEL.init(0), batches(X, Y, size=8, seed=1), ours, 100, clip=clip)
     for name, value in torch_run(theirs, 100, clip).items():
         np.testing.assert_allclose(found.parameters[name], value, rtol=1e-12, atol=1e-12)
@@ -126,12 +126,12 @@ def test_schedules():
     assert math.isclose(factor(500), 0.1)
 
 
-@pytest.mark.parametrize("optimiser", [SGD(0.05, 0.9), Adam(0.01, decay=0.01)])
-def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, optimiser):
+@pytest.mark.parametrize("optimizer", [SGD(0.05, 0.9), Adam(0.01, decay=0.01)])
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, optimizer):
     path = tmp_path / "run.npz"
-    whole = train(LOSS, MODEL.init(0), batches(X, Y, size=8), optimiser, 20)
-    train(LOSS, MODEL.init(0), batches(X, Y, size=8), optimiser, 7, checkpoint=path)
-    rest = train(LOSS, MODEL.init(5), batches(X, Y, size=8), optimiser, 20, checkpoint=path, resume=True)
+    whole = train(LOSS, MODEL.init(0), batches(X, Y, size=8), optimizer, 20)
+    train(LOSS, MODEL.init(0), batches(X, Y, size=8), optimizer, 7, checkpoint=path)
+    rest = train(LOSS, MODEL.init(5), batches(X, Y, size=8), optimizer, 20, checkpoint=path, resume=True)
     assert rest.losses == whole.losses
     for name, value in whole.parameters.items():
         np.testing.assert_array_equal(rest.parameters[name], value)
@@ -207,7 +207,7 @@ def test_a_gradient_that_is_no_number_stops_training_before_it_spoils_the_parame
         (lambda: Adam(beta1=1.0, decay=-1), "beta1, decay out of range"),
     ],
 )
-def test_optimisers_refuse_impossible_settings(make, wrong):
+def test_optimizers_refuse_impossible_settings(make, wrong):
     with pytest.raises(EvaluationError, match=wrong):
         make()
 
@@ -265,8 +265,8 @@ def test_structures_of_parameters_train_as_named_ones_do(tmp_path):
 
 def test_epsilon_0_leaves_parameters_without_slopes_where_they_are():
     p = {"w": np.array([1.0, 2.0])}
-    for optimiser in (Adam(0.1, epsilon=0), RMSprop(0.1, epsilon=0)):
-        moved, _ = optimiser.step(p, {"w": np.array([3.0, 0.0])}, optimiser.start(p), 1.0)
+    for optimizer in (Adam(0.1, epsilon=0), RMSprop(0.1, epsilon=0)):
+        moved, _ = optimizer.step(p, {"w": np.array([3.0, 0.0])}, optimizer.start(p), 1.0)
         assert moved["w"][1] == 2.0
         assert np.isfinite(moved["w"][0])
         assert moved["w"][0] < 1

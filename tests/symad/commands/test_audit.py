@@ -266,11 +266,11 @@ def test_a_wrong_derivative_of_code_is_refuted():
 
 @pytest.mark.thorough
 def test_objectives_of_scikit_learn_are_measured():
-    """Linear models, Huber's regression, neighbourhood components and t-SNE: value and gradient."""
+    """Linear models, Huber's regression, neighborhood components and t-SNE: value and gradient."""
     pytest.importorskip("sklearn")
     from symad.audits import scikit_learn_models as models
 
-    groups = (models.huber_regression, models.neighbourhood_components, models.embedding)
+    groups = (models.huber_regression, models.neighborhood_components, models.embedding)
     rows = [establish("scikit-learn", claim) for made in groups for claim in made()]
     rows += [establish("scikit-learn", claim) for claim in list(models.linear_models())[:3]]
     assert len(rows) == 9 and {row.verdict for row in rows} == {"measured"}, rows

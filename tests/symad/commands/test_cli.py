@@ -62,7 +62,7 @@ def model(tmp_path):
     return path
 
 
-class Judgement:
+class Judgment:
     """A stand-in for a certificate, which another one follows when it is rechecked."""
 
     bound = 0.0
@@ -77,7 +77,7 @@ class Judgement:
         return json.dumps({"kept": self.status})
 
     def recheck(self):
-        return Judgement(self.later)
+        return Judgment(self.later)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def judged(monkeypatch):
 
         def check(f, wrt=None):
             asked.append((f, wrt))
-            return Judgement(next(answers))
+            return Judgment(next(answers))
 
         monkeypatch.setattr(symad, "check", check, raising=False)
         return asked
@@ -274,7 +274,7 @@ def test_certificates_can_be_kept_and_rechecked(model, judged, tmp_path, capsys,
     model.write_text("raise SystemExit('a model file is not run again')", encoding="utf-8")
 
     def from_json(text):
-        return Judgement(json.loads(text)["kept"], later)
+        return Judgment(json.loads(text)["kept"], later)
 
     monkeypatch.setattr(Certificate, "from_json", staticmethod(from_json))
     assert main(["recheck", str(kept)]) == code

@@ -226,7 +226,7 @@ def test_training_with_a_key_for_each_step():
     from symad.models.generative.vae import VAE
     from symad.models.layers.parameters import trace_model
     from symad.numeric.training.loop import train
-    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.optimizers import Adam
 
     model = VAE(6, 8, 2)
     loss = trace_model(

@@ -72,7 +72,7 @@ def images() -> Model:
 def play(made: Made) -> list[Finding]:
     """A round of the game on one picture."""
     from symad.numeric.training.loop import train
-    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.optimizers import Adam
 
     pair, z = Adversaries(4, 1, 2, 2), numbers(16, 2)
     p, q = pair.init_generator(0), pair.init_discriminator(1)
@@ -298,7 +298,7 @@ def particles() -> Model:
 
 def cluster(made: Made) -> list[Finding]:
     """The motion climbs an energy; the number of groups falls to 1."""
-    free = AttentionDynamics(2, beta=2, sphere=False, normaliser="count")
+    free = AttentionDynamics(2, beta=2, sphere=False, normalizer="count")
     one = {name: np.eye(2, dtype=int) for name in free.shapes}
     slope = symad.gradient(symad.trace(lambda x: energy(x, 2), [(3, 2)]), 0)
     motion = symad.trace(lambda x: free.velocity(one, x), [(3, 2)])

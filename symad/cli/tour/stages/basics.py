@@ -35,7 +35,7 @@ def read_tables(made: Made) -> list[Finding]:
     ]
 
 
-@stage("rosenbrock", "Rosenbrock's valley (1 − x)² + 100 (y − x²)², minimised by Newton's method", quick=True)
+@stage("rosenbrock", "Rosenbrock's valley (1 − x)² + 100 (y − x²)², minimized by Newton's method", quick=True)
 def rosenbrock() -> Model:
     """A narrow curved valley with its minimum 0 at (1, 1)."""
     x, y = sympy.symbols("x y", real=True)

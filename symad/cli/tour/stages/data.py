@@ -71,7 +71,7 @@ def forecast(made: Made) -> list[Finding]:
 
 
 def tumours() -> tuple[Array, Array]:
-    """Thirty standardised measurements of 569 tumours, and labels ±1."""
+    """Thirty standardized measurements of 569 tumours, and labels ±1."""
     try:
         from sklearn.datasets import load_breast_cancer
     except ImportError:
@@ -82,7 +82,7 @@ def tumours() -> tuple[Array, Array]:
 
 @stage("logistic", "logistic regression of 569 tumours by Newton's method, against scikit-learn")
 def logistic() -> Model:
-    """The penalised loss, differentiated by weights and bias in all four Hessian modes."""
+    """The penalized loss, differentiated by weights and bias in all four Hessian modes."""
     xs, y = tumours()
     inputs = [regression.w, regression.b, regression.X, regression.y, regression.penalty]
     loss = symad.trace(regression.logistic_loss(), inputs)
@@ -142,10 +142,10 @@ def pendulum() -> Model:
     point = [*np.linspace(-1, 1, len(states)), *np.linspace(0.5, 1.5, len(constants))]
     small, small_states, small_constants = pendulum_equations(2)
     check = symad.trace(small, [*small_states, *small_constants])
-    return Model(forcing, point, [*states, *constants], wrt=states, use=linearise, check=check)
+    return Model(forcing, point, [*states, *constants], wrt=states, use=linearize, check=check)
 
 
-def linearise(made: Made) -> list[Finding]:
+def linearize(made: Made) -> list[Finding]:
     """The Jacobian's code, its time, and SymPy's value at 30 digits."""
     from symad.numeric import lower
 
@@ -181,7 +181,7 @@ def process() -> Model:
 
 
 def patients(count: int) -> tuple[Array, Array]:
-    """Standardised measurements and disease progression from scikit-learn's diabetes table."""
+    """Standardized measurements and disease progression from scikit-learn's diabetes table."""
     try:
         from sklearn.datasets import load_diabetes
     except ImportError:

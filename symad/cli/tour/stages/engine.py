@@ -104,7 +104,7 @@ def newton(made: Made) -> list[Finding]:
     return [Finding(told, bool(apart < 1e-12) and iterations < 20)]
 
 
-@stage("neural ode", "discretise then differentiate, or the other way round: the two adjoints")
+@stage("neural ode", "discretize then differentiate, or the other way round: the two adjoints")
 def two_adjoints() -> Model:
     """Four Runge-Kutta steps of a field with two layers."""
     return Model(

@@ -137,7 +137,7 @@ def autoencoder_stage() -> Model:
 def autoencoders_on_digits(made: Made) -> list[Finding]:
     """The worked gradients, and codes of two numbers for held-out digits."""
     from symad.numeric.training.loop import batches, train, warmup_cosine
-    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.optimizers import Adam
 
     inputs = (np.array([[0.5, -1.0]]), np.array([[1.0], [0.5]]), np.array([[2.0, 0.0]]))
     value, encoder, decoder = symad.value_and_gradient(made.graph, ["W_e", "W_d"])(*inputs)
@@ -175,7 +175,7 @@ def vae_stage() -> Model:
 def bound_of_digits(made: Made) -> list[Finding]:
     """The closed form of the divergence, and a short training."""
     from symad.numeric.training.loop import train, warmup_cosine
-    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.optimizers import Adam
 
     proof = symad.equal(divergences.gaussian_kl(), divergences.gaussian_kl_by_moments())
     pixels, labels = digits()
@@ -212,13 +212,13 @@ def modes_of_a_ring(made: Made) -> list[Finding]:
     """Play, count the modes, compare with a Gaussian of the same moments."""
     from symad.numeric.training.adversarial import Player, train_in_turn
     from symad.numeric.training.loop import warmup_cosine
-    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.optimizers import Adam
 
     angles, rng, size, rounds = np.arange(8) * np.pi / 4, np.random.default_rng(0), 128, 500
-    centres = 2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    centers = 2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
     def ring(count: int) -> Array:
-        made: Array = centres[rng.integers(0, 8, count)] + 0.1 * rng.standard_normal((count, 2))
+        made: Array = centers[rng.integers(0, 8, count)] + 0.1 * rng.standard_normal((count, 2))
         return made
 
     model = GAN(2, 8, (64, 64), (64, 64), gan.WASSERSTEIN, penalty=0.1, activation="tanh")
@@ -230,7 +230,7 @@ def modes_of_a_ring(made: Made) -> list[Finding]:
     result = train_in_turn([critic, generator], model.init(0), [points, codes], rounds, rate, average=0.98)
     held, samples = ring(1000), model.sample(result.averages, 1000, seed=1)
     gaussian = rng.multivariate_normal(held.mean(axis=0), np.cov(held.T), 1000)
-    modes, near = measures.mode_coverage(samples, centres, 0.3)
+    modes, near = measures.mode_coverage(samples, centers, 0.3)
     ours, theirs = (measures.energy_distance(s, held) for s in (samples, gaussian))
     return [
         Finding(f"{modes} of 8 modes found, {near:.0%} of the samples near one", modes == 8),
@@ -254,7 +254,7 @@ def diffusion_stage() -> Model:
 def two_moons(made: Made) -> list[Finding]:
     """Tweedie's formula and DDIM's step proved; samples measured."""
     from symad.numeric.training.loop import train, warmup_cosine
-    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.optimizers import Adam
 
     try:
         from sklearn.datasets import make_moons

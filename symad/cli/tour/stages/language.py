@@ -161,10 +161,10 @@ def blocks() -> Model:
     tiny = FeedForwardBlock(1, 1, "swiglu", bias=False)
     small = trace_model(lambda p, X: np.sum(tiny.apply(p, X) ** 2), tiny.shapes, (1, 1))
     point = (*model.init(0, 1.0).values(), np.ones(2), numbers(2, 2))
-    return Model(trace_model(loss, shapes, (2, 2)), point, wrt=list(shapes), use=normalise, check=small)
+    return Model(trace_model(loss, shapes, (2, 2)), point, wrt=list(shapes), use=normalize, check=small)
 
 
-def normalise(made: Made) -> list[Finding]:
+def normalize(made: Made) -> list[Finding]:
     """Proves the invariances of a layer norm, and compares the published sizes."""
     norm = symad.trace(lambda x, g: normalization.layer_norm(x, g), [(3,), (3,)])
     raised = symad.trace(lambda x, g: normalization.layer_norm(x + 7, g), [(3,), (3,)])

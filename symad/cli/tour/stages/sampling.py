@@ -1,4 +1,4 @@
-"""Random numbers, Markov chains and minimisers, each compared with exact results."""
+"""Random numbers, Markov chains and minimizers, each compared with exact results."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def one_unit() -> Graph:
 def exact_and_trained(made: Made) -> list[Finding]:
     """The exact weights on integers, and what gradient descent finds."""
     from symad.numeric.training.loop import train
-    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.optimizers import Adam
 
     x = np.random.default_rng(0).integers(-1000, 1000, (5, 2000)).astype(float)
     wrong = np.abs(maximum.apply(maximum.exact_parameters(), x) - x.max(axis=0)).max()

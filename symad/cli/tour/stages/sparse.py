@@ -31,7 +31,7 @@ def film(u: Array) -> Array:
 
 @stage("grid energy", "the area of a film plus exp(u) on a grid: a Hessian of seven points a row", quick=True)
 def grid_energy() -> Model:
-    """Neighbours only are coupled: of the 144² second derivatives 1 in 25 is stored."""
+    """Neighbors only are coupled: of the 144² second derivatives 1 in 25 is stored."""
     point = np.random.default_rng(0).normal(size=(SIDE, SIDE))
     return Model(film, [point], inputs=[(SIDE, SIDE)], use=newton, check=symad.trace(film, [(2, 2)]))
 

@@ -40,7 +40,7 @@ def _vector(a: ArrayLike, what: str) -> tuple[Any, int]:
 
 @implements(np.ediff1d)
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: Array | None = None) -> Array:
-    """Differences of neighbours, flattened, with values before and after them."""
+    """Differences of neighbors, flattened, with values before and after them."""
     parts = [to_begin, diff(np.ravel(_array(ary))), to_end]
     return np.concatenate([np.ravel(_array(p)) for p in parts if p is not None])
 

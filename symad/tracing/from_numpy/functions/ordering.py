@@ -91,7 +91,7 @@ def percentile(
 def quantile(
     a: ArrayLike, q: ArrayLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Proxy:
-    """The value below which the fraction q of the elements lies, by linear interpolation between neighbours.
+    """The value below which the fraction q of the elements lies, by linear interpolation between neighbors.
 
     q: a number or an array of numbers in [0, 1], known at trace time; its axes lead in the result.
 

@@ -119,8 +119,8 @@ def var(
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
     middle = average_of(node, axes, where) if _missing(mean) else number(mean)
-    centred = sub(*broadcast(node, middle))
-    squares = sum_axes(_chosen(power(centred, constant(2)), where, 0), axes)
+    centered = sub(*broadcast(node, middle))
+    squares = sum_axes(_chosen(power(centered, constant(2)), where, 0), axes)
     freedom = number(ddof if _missing(correction) else correction)
     return _reduced(node, div(squares, sub(_how_many(node, axes, where), freedom)), axes, keepdims)
 
@@ -332,7 +332,7 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Proxy:
-    """Differences of neighbours, n times, of the array with values before and after it."""
+    """Differences of neighbors, n times, of the array with values before and after it."""
     node = number(a)
     (k,) = normal_axes(axis, len(node.shape))
     ends = [None if _missing(end) else number(end) for end in (prepend, append)]

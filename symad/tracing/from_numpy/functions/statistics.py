@@ -38,16 +38,16 @@ def cov(
     freedom = (0 if bias else 1) if ddof is None else ddof
     if fweights is None and aweights is None:
         count = rows.shape[1]
-        centred = rows - np.mean(rows, axis=1, keepdims=True)
-        return np.squeeze(centred @ centred.T / (count - freedom))
+        centered = rows - np.mean(rows, axis=1, keepdims=True)
+        return np.squeeze(centered @ centered.T / (count - freedom))
     times, weights = (_weights(w, rows) for w in (fweights, aweights))
     if np.shape(times) != rows.shape[1:] or np.shape(weights) != rows.shape[1:]:
         raise ShapeError(f"np.cov: weights of shape {np.shape(times)}, {np.shape(weights)} for {rows.shape}")
     both = times * weights
     total = np.sum(both)
-    centred = rows - (np.sum(rows * both, axis=1, keepdims=True) / total)
+    centered = rows - (np.sum(rows * both, axis=1, keepdims=True) / total)
     lost = freedom if aweights is None else freedom * np.sum(both * weights) / total
-    return np.squeeze((centred * both) @ centred.T / (total - lost))
+    return np.squeeze((centered * both) @ centered.T / (total - lost))
 
 
 def _weights(given: ArrayLike | None, rows: Array) -> Any:

@@ -1,9 +1,9 @@
-// One step of an optimiser for all parameters: gradients are unscaled and clipped by their common norm, and one
+// One step of an optimizer for all parameters: gradients are unscaled and clipped by their common norm, and one
 // kernel changes every parameter. No number of a step comes from the host, so that a recorded graph does the same
 // work in every step.
 //
 // Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E` (of gradients and copies), PIECES,
-// and the numbers of the rule (`symad.gpu.training.optimiser`).
+// and the numbers of the rule (`symad.gpu.training.optimizer`).
 
 typedef E::Storage Storage;
 constexpr int THREADS = 256, CHUNK = 4 * THREADS;  // elements of a block

@@ -1,8 +1,8 @@
-"""Optimisers: five paths down one valley, and a curve fitted to real data with certified results.
+"""Optimizers: five paths down one valley, and a curve fitted to real data with certified results.
 
 Data: Meyer's thermistor (resistance against temperature), problem MGH10 of NIST's Statistical Reference
 Datasets, of higher difficulty; the fit is compared with its certified parameters and standard errors.
-Run: python examples/first_steps/23_optimisers.py [--out DIR] for the picture.
+Run: python examples/first_steps/23_optimizers.py [--out DIR] for the picture.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sympy as sp
 
 import symad
 from symad.numeric import least_squares, minimize
-from symad.numeric.training.optimisers import SGD
+from symad.numeric.training.optimizers import SGD
 
 x, y = sp.symbols("x y", real=True)
 ROWS = [3 * (y - x**2), 1 - x]  # Rosenbrock's valley, wide enough to tell the paths apart
@@ -31,11 +31,11 @@ CERTIFIED_ERRORS = np.array([1.5687892471e-04, 2.3309021107e01, 7.8486103508e-01
 def descend(steps: int = 300, rate: float = 0.012) -> list:
     """Gradient descent; returns the points."""
     slope = symad.gradient(VALLEY, (x, y))
-    optimiser, seen = SGD(rate), [START]
-    state = optimiser.start(START)
+    optimizer, seen = SGD(rate), [START]
+    state = optimizer.start(START)
     for _ in range(steps):
         gradients = dict(zip((x, y), slope(*seen[-1].values()), strict=True))
-        moved, state = optimiser.step(seen[-1], gradients, state, 1.0)
+        moved, state = optimizer.step(seen[-1], gradients, state, 1.0)
         seen.append(moved)
     return seen
 
@@ -70,7 +70,7 @@ def fit() -> tuple:
 
 
 def main() -> None:
-    """Minimise, fit, draw."""
+    """Minimize, fit, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
     options = parser.parse_args()
@@ -123,7 +123,7 @@ def picture(folder: Path, walked: dict, found: object, fits: list) -> None:
     rest.set(xlabel="temperature in °C", ylabel="residual in Ω", ylim=(-45, 65))
     rest.legend(frameon=False, fontsize=8, ncols=3)
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "optimisers.png", dpi=140)
+    figure.savefig(folder / "optimizers.png", dpi=140)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The optimiser step for all parameters at once: norm, update and counters, with one kernel each.
+"""The optimizer step for all parameters at once: norm, update and counters, with one kernel each.
 
 Values and moments are flat arrays of float32 or float64. With half precisions the values are the master
 weights, and the loss reads a copy in the shorter type. No part of a step is computed on the host.
@@ -17,7 +17,7 @@ from symad.errors import EvaluationError
 from symad.gpu.compile import Machine, kernel_text
 from symad.gpu.cupy_library import real_type
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
-from symad.numeric.training.optimisers import SGD, Adam, Optimiser
+from symad.numeric.training.optimizers import SGD, Adam, Optimizer
 
 Array = Any
 THREADS, CHUNK = 256, 1024
@@ -57,22 +57,22 @@ class LossScale:
             )
 
 
-def optimiser_source(optimiser: Optimiser, dtype: str, clip: float | None, scale: LossScale | None) -> str:
-    """The kernels, with the numbers of an optimiser's rule.
+def optimizer_source(optimizer: Optimizer, dtype: str, clip: float | None, scale: LossScale | None) -> str:
+    """The kernels, with the numbers of an optimizer's rule.
 
     Raises:
-        EvaluationError: the optimiser has no kernel.
+        EvaluationError: the optimizer has no kernel.
     """
-    if isinstance(optimiser, Adam):
+    if isinstance(optimizer, Adam):
         rule = {
-            "RATE": optimiser.rate, "BETA1": optimiser.beta1, "BETA2": optimiser.beta2,
-            "EPSILON": optimiser.epsilon, "DECAY": optimiser.decay, "PENALTY": optimiser.penalty,
+            "RATE": optimizer.rate, "BETA1": optimizer.beta1, "BETA2": optimizer.beta2,
+            "EPSILON": optimizer.epsilon, "DECAY": optimizer.decay, "PENALTY": optimizer.penalty,
         }  # fmt: skip
-    elif isinstance(optimiser, SGD):
-        rule = {"RATE": optimiser.rate, "MOMENTUM": optimiser.momentum, "PENALTY": optimiser.penalty}
-        rule["NESTEROV"] = float(optimiser.nesterov)
+    elif isinstance(optimizer, SGD):
+        rule = {"RATE": optimizer.rate, "MOMENTUM": optimizer.momentum, "PENALTY": optimizer.penalty}
+        rule["NESTEROV"] = float(optimizer.nesterov)
     else:
-        raise EvaluationError(f"steps on a GPU have kernels for SGD and Adam, not for {optimiser}")
+        raise EvaluationError(f"steps on a GPU have kernels for SGD and Adam, not for {optimizer}")
     known = {"BETA1": 0.0, "BETA2": 0.0} | rule | {"CLIP": clip or 0.0, "DYNAMIC": float(scale is not None)}
     used = scale or LossScale()
     largest = 2.0**15 if dtype == "float16" else 2.0**100
@@ -81,12 +81,12 @@ def optimiser_source(optimiser: Optimiser, dtype: str, clip: float | None, scale
     lines = [
         f"#define SYMAD_REAL {real_type(dtype)}",
         f"#define SYMAD_ELEMENT_BITS {BITS[dtype]}",
-        f"#define RULE_ADAM {int(isinstance(optimiser, Adam))}",
+        f"#define RULE_ADAM {int(isinstance(optimizer, Adam))}",
         kernel_text("prims.h"),
         f"typedef {ELEMENT[dtype]} E;",
         f"constexpr int PIECES = {TOGETHER};",
         *(f"constexpr double {name} = {float(value)!r};" for name, value in known.items()),
-        kernel_text("optimiser.cu"),
+        kernel_text("optimizer.cu"),
     ]
     return "\n".join(lines)
 
@@ -115,13 +115,13 @@ class Layout:
         return [flat[begin : begin + count].reshape(shape) for begin, count, shape in rows]
 
 
-class DeviceOptimiser:
+class DeviceOptimizer:
     """Values, moments and counters on the device, and the launches of a step."""
 
     def __init__(
         self,
         machine: Machine,
-        optimiser: Optimiser,
+        optimizer: Optimizer,
         parameters: Mapping[str, Array],
         dtype: str,
         clip: float | None,
@@ -129,9 +129,9 @@ class DeviceOptimiser:
         factors: Sequence[float] | None,
     ) -> None:
         xp = self.xp = machine.xp
-        self.module = machine.load(optimiser_source(optimiser, dtype, clip, scale))
+        self.module = machine.load(optimizer_source(optimizer, dtype, clip, scale))
         self.layout = Layout(tuple(parameters), tuple(np.shape(v) for v in parameters.values()))
-        self.decays = [_decays(optimiser, shape) for shape in self.layout.shapes]
+        self.decays = [_decays(optimizer, shape) for shape in self.layout.shapes]
         self.real = np.float64 if dtype == "float64" else np.float32
         flat = np.zeros(max(self.layout.begins[-1], 1), self.real)
         for view, value in zip(self.layout.views(flat), parameters.values(), strict=True):
@@ -191,7 +191,7 @@ class DeviceOptimiser:
         return table, np.int32(stop - start), grid, self.firsts[start]
 
 
-def _decays(optimiser: Optimiser, shape: tuple[int, ...]) -> bool:
-    return isinstance(optimiser, Adam) and bool(
-        optimiser.decay and (optimiser.decays == "all" or len(shape) > 1)
+def _decays(optimizer: Optimizer, shape: tuple[int, ...]) -> bool:
+    return isinstance(optimizer, Adam) and bool(
+        optimizer.decay and (optimizer.decays == "all" or len(shape) > 1)
     )

@@ -1,8 +1,8 @@
-"""Minimisers on the problems of Moré, Garbow and Hillstrom: the steps to the published minima.
+"""Minimizers on the problems of Moré, Garbow and Hillstrom: the steps to the published minima.
 
 Each row is a problem, each column a method: the number of steps, or – if no printed minimum was reached.
 
-Usage: python benchmarks/bench_optimisers.py
+Usage: python benchmarks/bench_optimizers.py
 """
 
 from __future__ import annotations

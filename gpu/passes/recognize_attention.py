@@ -1,7 +1,7 @@
-"""Attention recognised from the mathematics, with its derivatives: softmax(c QKᵀ + bias) V, masked or not.
+"""Attention recognized from the mathematics, with its derivatives: softmax(c QKᵀ + bias) V, masked or not.
 
 A pass from graph to graph that keeps the function. Attention written as formulas forms arrays over all pairs;
-as ops of `symad.fused.attention` it is computed by tiles. The pass recognises
+as ops of `symad.fused.attention` it is computed by tiles. The pass recognizes
 
     t = c q kᵀ [+ bias],   P = softmax([mask: t, −∞]) [0 in rows without visible keys],   o = P v,
 
@@ -72,7 +72,7 @@ Users = dict[Node, list[Node]]
 Pairs = list[tuple[Operand, Operand]]
 
 
-def recognised(graph: Graph) -> Graph:
+def recognized(graph: Graph) -> Graph:
     """The graph with every attention found replaced by the op `Attention` or one of its derivatives."""
     shapes = {n.shape for n in graph.nodes if isinstance(n.op, Softmax)}
     if not shapes:
