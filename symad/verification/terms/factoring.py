@@ -9,65 +9,32 @@ from math import gcd, lcm
 import sympy
 
 from symad.core.graph import Node, op_of
-from symad.ops.basic.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
+from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_product, signed_sum
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.verification.terms.linear_terms import MAX_TERMS_APART, Terms, merged, multiple, number
-from symad.verification.terms.rational_forms import rational_factors
 
 
 def power_factors(
-    node: Node, sign: Callable[[Node], int], rational: bool = False, absolutes: bool = False
+    node: Node, sign: Callable[[Node], int], absolutes: bool = False
 ) -> Terms:
     """node = Π b^e over rational e, where node is positive: all b are positive there.
 
     A product is split only if at most one factor may be negative; b^e for even e becomes |b|^e, where
     |b| = sign(b)·b. With ``absolutes``, ab of unknown signs is split as well, as |a| |b|: true where ab is
-    positive, but no longer undefined elsewhere. With ``rational``, small sums of quotients are first
-    cancelled and factored.
+    positive, but no longer undefined elsewhere.
     """
     found: Terms = []
     todo: Terms = [(Fraction(1), node)]
-    known: set[Node] = set()
     while todo:
         e, n = todo.pop()
-        parts = None
-        if rational and n not in known:
-            parts = _rational(n, sign, absolutes)
-            known.update(part for _, part in parts or ())
-        if parts is None and len(found) + len(todo) < MAX_TERMS_APART:
-            parts = _factors(n, sign, absolutes)
+        parts = _factors(n, sign, absolutes) if len(found) + len(todo) < MAX_TERMS_APART else None
         if parts is None:
             found.append((e, n))
         else:
             todo.extend((e * exponent, part) for exponent, part in reversed(parts))
     return merged((e, b) for e, b in found if constant_value(b) != 1)
-
-
-def _rational(n: Node, sign: Callable[[Node], int], absolutes: bool) -> Terms | None:
-    """A sum or product as a rational function, with one of each factor of unknown sign left together."""
-    done: Terms = []
-    mixed: Terms = []
-    turn = 1
-    for k, f in rational_factors(n) or []:
-        known = sign(f)
-        if not known and k % 2:
-            mixed.append((k, f))
-            continue
-        turn *= known if k % 2 else 1
-        done.append((k, absolute(f) if not known else f if known == 1 else neg(f)))
-    if len(mixed) == 1:
-        ((k, f),) = mixed
-        done.append((k, f if turn == 1 else neg(f)))
-    elif mixed and absolutes:
-        done.extend((k, absolute(f)) for k, f in mixed)
-    elif mixed:  # f^k = f |f|^(k − 1)
-        done.append((Fraction(1), mul(constant(turn), *[f for _, f in mixed])))
-        done.extend((k - 1, absolute(f)) for k, f in mixed if k != 1)
-    elif turn == -1:
-        return None  # negative everywhere
-    return done or None
 
 
 def _factors(n: Node, sign: Callable[[Node], int], absolutes: bool) -> Terms | None:

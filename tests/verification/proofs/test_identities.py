@@ -328,7 +328,12 @@ IDENTITIES = {
 }
 """What is equal, and what is not equal to the first of them."""
 
-OPEN = {"asin double", "atan tan", 
+OPEN = {
+    "asin double",
+    "atan tan",
+    "atan double acos",
+    "atan diff",
+    "gd2",
     "elliptic legendre",
     "dilog",
 }

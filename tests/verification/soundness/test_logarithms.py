@@ -1,7 +1,6 @@
 """Logarithms and roots of sums and quotients of exponentials: true claims are certified, false ones never."""
 
 from fractions import Fraction
-from math import prod
 
 import numpy as np
 import pytest
@@ -9,9 +8,6 @@ from sympy import Abs, Max, Rational, acosh, asinh, atanh, cosh, exp, log, sinh,
 
 import symad
 from symad import functions
-from symad.ops.basic.arithmetic import add, div, mul, sub
-from symad.ops.basic.sources import constant, input_node
-from symad.verification.terms.rational_forms import _factored, _field, rational_factors
 
 x, y, z = symbols("x y z", real=True)
 p, q = symbols("p q", positive=True)
@@ -121,27 +117,3 @@ def test_a_log_determinant_is_that_of_the_cholesky_factor(n):
         A = np.array([float(Fraction(v)) for v in at.ravel()]).reshape(n, n)
         lower = np.tril(A) + np.tril(A, -1).T  # of which the factor is
         assert abs(np.linalg.slogdet(lower)[1] - np.linalg.slogdet(A)[1]) > 1e-9
-
-
-def test_factors_are_those_of_sympy():
-    ring = _field(3).ring
-    x, y, z = ring.gens
-    for poly in (-6 * (x + y) ** 2 * (x - 2 * z), 4 * x * y**3, x**2 - y**2, ring(-5), 1 - x * y + z**2):
-        scale, factors = poly.factor_list()
-        found, parts = _factored(poly)
-        assert found == scale and sorted(map(str, parts)) == sorted(map(str, factors))
-        assert found * prod(f**k for f, k in parts) == poly
-
-
-def test_rational_factors_multiply_to_the_whole():
-    """1 − ((a − 1)/(a + 1))² = 4a/(a + 1)²."""
-    a, one = input_node(p), constant(1)
-    ratio = div(sub(a, one), add(a, one))
-    factors = rational_factors(sub(one, mul(ratio, ratio)))
-    for value in (0.25, 3.0):
-        product = 1.0
-        for k, f in factors:
-            product *= float(symad.core.graph.Graph((a,), (f,))(value)) ** int(k)
-        assert product == pytest.approx(1 - ((value - 1) / (value + 1)) ** 2, rel=1e-14)
-    assert len(factors) == 3
-    assert rational_factors(add(a, one)) is None

@@ -29,7 +29,6 @@ from symad.verification.terms.linear_terms import (
     number,
     through,
 )
-from symad.verification.terms.rational_forms import rational_factors
 
 
 def integer_power(base: Node, k: int) -> Node:
@@ -84,7 +83,7 @@ def logarithm(argument: Node, basis: Basis) -> Node:
     """log of a node, on the set where it is positive."""
 
     def of(node: Node) -> Node:
-        parts = power_factors(node, basis.sign, basis.split, basis.absolutes)
+        parts = power_factors(node, basis.sign, basis.absolutes)
         terms = [_logarithm_of(e, b, basis) for e, b in parts]
         return broadcast_to(add(*terms) if terms else constant(0), node.shape)
 
@@ -108,7 +107,7 @@ def rational_power(base: Node, exponent: Fraction, basis: Basis) -> Node:
         return integer_power(base, int(exponent))
 
     def of(node: Node) -> Node:
-        parts = power_factors(_squared(node), basis.sign, basis.split, basis.absolutes)
+        parts = power_factors(_squared(node), basis.sign, basis.absolutes)
         factors = [_root_power(b, e * exponent, basis) for e, b in parts]
         return broadcast_to(mul(*factors) if factors else constant(1), node.shape)
 
@@ -284,9 +283,6 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
         if len(terms) == 1:
             ((c, m),) = terms
             return mul(constant(1 if c > 0 else -1), sign(m, basis))
-        factored = _sign_of_rational(node, basis) if basis.split else None
-        if factored is not None:
-            return factored
     exponent = number(node.args[1]) if isinstance(node.op, Pow) else None
     if exponent is not None:
         base = sign(node.args[0], basis)
@@ -300,27 +296,6 @@ def _is_indicator(node: Node) -> bool:
     """Whether a sum is 1 + s or 1 − s with a sign s = ±1: 0 or 2."""
     one, s = node.args if len(node.args) == 2 else (node, node)
     return number(one) == 1 and isinstance(s.op, Apply) and s.op.head is sympy.sign
-
-
-def _sign_of_rational(node: Node, basis: Basis) -> Node | None:
-    """The sign of a sum as a rational function with at most one factor of unknown sign.
-
-    tanh² − 1 = −4E/(E + 1)² is negative. Of more unknown factors the signs are left together, because
-    sums of arguments tell more about them: x² > y² and y² > z² imply x² > z².
-    """
-    turn = 1
-    unknown: list[Node] = []
-    factors = rational_factors(node)
-    for k, f in factors or []:
-        known = basis.sign(f)
-        if k % 2:
-            turn *= known or 1
-        if not known and (k % 2 or basis.may_vanish(f)):
-            unknown += [f] * (2 - int(k) % 2)
-    if factors is None or len(unknown) > 1:
-        return None
-    rest = [_sign_atom(f, basis) if isinstance(f.op, Add) else sign(f, basis) for f in unknown]
-    return mul(constant(turn), *rest)
 
 
 def _sign_atom(node: Node, basis: Basis) -> Node:
