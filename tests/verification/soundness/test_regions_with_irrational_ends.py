@@ -69,7 +69,7 @@ def judged(left, right, where):
     return symad.verify(left, x, value=right, where=where, seed=1)
 
 
-KNOWN = {"twice an arc cosine", "Hermite's identity"}
+KNOWN = {"Hermite's identity"}
 """What is decided: of regions whose ends are irrational nothing is, and nothing is refuted."""
 
 SLOW = ("below the other end", "twice an arc sine, by |x|", "whole parts upwards", "both with x")

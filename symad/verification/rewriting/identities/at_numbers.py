@@ -13,7 +13,6 @@ from math import prod
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array
 from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import evaluate
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -22,6 +21,7 @@ from symad.ops.basic.arithmetic import Add, Mul, add, mul
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, Constant, Iota, constant
 from symad.ops.elementwise.apply import Apply
+from symad.verification.fields.prime_fields import Array
 
 COUNTING = (
     sympy.factorial, sympy.binomial, sympy.gamma, sympy.fibonacci, sympy.lucas, sympy.catalan, sympy.harmonic,
@@ -103,11 +103,11 @@ def _values(node: Node, args: Sequence[Array]) -> Array | None:
         numbers = np.arange(node.shape[0]) if isinstance(op, Iota) else op.array
         return np.frompyfunc(lambda v: Fraction(int(v)), 1, 1)(numbers)
     if isinstance(op, Add):
-        return sum(a if sign == 1 else -a for sign, a in zip(op.signs, args, strict=True))
+        return np.asarray(sum(a if sign == 1 else -a for sign, a in zip(op.signs, args, strict=True)))
     if isinstance(op, Mul):
         if any(p < 0 and 0 in a.ravel().tolist() for p, a in zip(op.powers, args, strict=True)):
             return None
-        return prod([a if p == 1 else 1 / a for p, a in zip(op.powers, args, strict=True)])
+        return np.asarray(prod([a if p == 1 else 1 / a for p, a in zip(op.powers, args, strict=True)]))
     if isinstance(op, ShapingOp) and not isinstance(op, (Gather, ScatterAdd)):
         return evaluate(op, tuple(args))
     return None

@@ -248,9 +248,9 @@ def _is_positive(x: Node) -> Node:
 def _bounds(x: Node) -> list[Interval]:
     """The intervals of all elements of a node that has values everywhere; none where that is not known."""
     inputs = [n for n in topological([x]) if isinstance(n.op, Input)]
-    found = ranges([x], promised(inputs)).get(x)
-    each = [v for v in np.asarray(found, dtype=object).ravel() if isinstance(v, Interval) and v.sure]
-    return each if len(each) == np.size(found) and always_exist([x]) else []
+    found = np.asarray(ranges([x], promised(inputs)).get(x), dtype=object).ravel()
+    each = [v for v in found if isinstance(v, Interval) and v.sure]
+    return each if len(each) == len(found) and always_exist([x]) else []
 
 
 def _product(node: Node, finite: tuple[Node, ...], parts: Parts) -> Masked | None:
