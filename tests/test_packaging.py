@@ -170,3 +170,9 @@ def test_a_release_is_tried_on_every_python_that_is_named():
     tried = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
     named = [c.rpartition(" ")[2] for c in PROJECT["project"]["classifiers"]]
     assert {c for c in named if re.fullmatch(r"3\.\d+", c)} <= {*tried}
+
+
+def test_the_page_on_installing_names_every_extra():
+    page = (ROOT / "docs" / "start" / "install.md").read_text("utf-8")
+    told = {name for listed in re.findall(r"symad\[([\w,-]+)\]", page) for name in listed.split(",")}
+    assert told == PROJECT["project"]["optional-dependencies"].keys()
