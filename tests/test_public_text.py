@@ -62,3 +62,25 @@ def test_every_benchmark_is_in_the_index():
     index = (folder / "README.md").read_text("utf-8")
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")}
     assert set(re.findall(r"`((?:\w+/)?\w+\.py)`", index)) == files - {"gpu/__init__.py"}
+
+
+BRITISH = re.compile(
+    r"(?i:colour|behaviour|neighbour|centred|licence|labell|modell(?:ed|ing)|cancell(?:ed|ing)|favour|\bgrey\b"
+    r"|(?:optim|normal|recogn|penal|symmetr|minim|maxim|general|standard|initial|linear|factor|regular"
+    r"|vector|discret|special|summar|character|parametr|parameter|synchron)is(?:e|ed|er|ers|ing|ations?)\b)"
+)
+
+
+def test_what_users_read_has_one_spelling():
+    """The American one, as in the names of NumPy, SciPy and SymPy."""
+    assert BRITISH.search("an optimiser") and not BRITISH.search("parallelism, characteristic")
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    pages += [path for path in (ROOT / "docs").rglob("*.md") if not {"_build", "generated"} & {*path.parts}]
+    pages += (ROOT / "examples").rglob("*.py")
+    found = [
+        f"{page.relative_to(ROOT)}:{number}: {match[0]}"
+        for page in pages
+        for number, line in enumerate(page.read_text("utf-8").splitlines(), 1)
+        if (match := BRITISH.search(line))
+    ]
+    assert found == []
