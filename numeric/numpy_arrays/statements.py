@@ -322,7 +322,7 @@ def function_lines(statement: Function, writer: ArrayWriter) -> Lines:
     for fixed in statement.fixed:
         writer.named[fixed.value] = writer.typed(fixed.expression)
     writer.named |= dict(zip(statement.parameters, parameters, strict=True))
-    first = []
+    first, around = [], writer.symbols.copy()
     if statement.steps is not None:
         pairs = zip(statement.parameters, parameters, strict=True)
         moving = next(text for value, text in pairs if value.shape[:1] == (statement.steps,))
@@ -335,6 +335,7 @@ def function_lines(statement: Function, writer: ArrayWriter) -> Lines:
             f"{writer.operand(result)}.copy()" if copied else writer.typed(result)
             for result, copied in zip(statement.results, statement.copied, strict=True)
         ]
+    writer.symbols |= around  # a function around this one may call the same length otherwise
     comma = "," if len(made) == 1 and statement.value.stem == "pull" else ""
     return [f"def {name}({', '.join(parameters)}):", *indented([*body, f"return {', '.join(made)}{comma}"])]
 
