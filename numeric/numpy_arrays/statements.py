@@ -138,7 +138,8 @@ def view_lines(statement: Assign, writer: ArrayWriter) -> list[str]:
     part = part_of(expression)
     assert part is not None
     text = writer.text(part).text
-    writer.parts_of[text] = writer.text(part.array).text, len(writer.places(part))
+    if not writer.is_name(text):  # a part of all elements is the array itself
+        writer.parts_of[text] = writer.text(part.array).text, len(writer.places(part))
     if part is not expression:
         text = f"{text}.reshape({writer.dims(expression.shape)})"
     if value in writer.plans.nodes:
