@@ -266,7 +266,7 @@ CASES = {
         ("program_passes.lines.levels.MIN_TOGETHER",), [2, 3, 4, 6, 8, 16], equal_functions, 0, NEVER, "c"
     ),
     "rows in C": Case(
-        ("compiled_arrays.printer.MIN_CHEAP_ROW",), [2**k for k in range(5, 16, 2)], halves, NEVER, 0, "c"
+        ("compiled_arrays.kernels.MIN_CHEAP_ROW",), [2**k for k in range(5, 16, 2)], halves, NEVER, 0, "c"
     ),
 }  # fmt: skip
 
