@@ -120,9 +120,10 @@ def draw(folder: Path, made: dict[str, object]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     sparsity_pictures.four_by_five(folder / "four_by_five.png")
     sparsity_pictures.compression(color(sparsity_pictures.FOUR_BY_FIVE), path=folder / "compression.png")
-    sparsity_pictures.intersection_graph(made["5-point 8x8 column"], folder / "five_point_graph.png")
+    places = [(column, -row) for row, column in product(range(8), repeat=2)]
+    sparsity_pictures.intersection_graph(made["5-point 8x8 column"], folder / "five_point_graph.png", places)
     sparsity_pictures.spy(made["arrow 12 bidirectional"], folder / "arrow.png")
-    sparsity_pictures.spy(made["9-point 8x8 star"], folder / "nine_point_star.png")
+    sparsity_pictures.intersection_graph(made["9-point 8x8 star"], folder / "nine_point_star.png", places)
     sparsity_pictures.compression(made["arrow 12 bidirectional"], path=folder / "arrow_compression.png")
 
 

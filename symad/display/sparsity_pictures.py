@@ -50,11 +50,19 @@ def spy(coloring: Coloring, path: Path | str | None = None) -> Figure:
     return _saved(figure, path)
 
 
-def intersection_graph(coloring: Coloring, path: Path | str | None = None) -> Figure:
+def intersection_graph(
+    coloring: Coloring, path: Path | str | None = None, places: Array | None = None
+) -> Figure:
     """The graph of the coloring, with colored vertices.
 
     For "column" and "row": vertices are columns (rows), adjacent if some row (column) contains both.
     For "star" and "acyclic": the adjacency graph. For "bidirectional": the bipartite graph.
+
+    Args:
+        coloring: what is drawn.
+        path: where it is written.
+        places: coordinates of the vertices (N, 2), such as those of a grid with the spacing 1. Edges between
+            points that are further apart than neighbors of the grid are bent, as others may lie on them.
     """
     import networkx
 
@@ -63,23 +71,45 @@ def intersection_graph(coloring: Coloring, path: Path | str | None = None) -> Fi
     graph, colors, names = _graph_of(coloring)
     G = networkx.empty_graph(graph.shape[0])
     G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
+    if places is not None:
+        _draw_on_grid(axes, G, np.asarray(places, dtype=float), colors, names)
+        axes.set_title(_headline(coloring), fontsize=10)
+        return _saved(figure, path)
     if coloring.kind == "bidirectional":
         across = networkx.bipartite_layout(G, range(coloring.pattern.shape[1]))
-        places = {v: (x, -y) for v, (x, y) in across.items()}  # the first ones on top
+        free = {v: (x, -y) for v, (x, y) in across.items()}  # the first ones on top
     elif G.number_of_nodes() <= 12:
-        places = networkx.circular_layout(G)
+        free = networkx.circular_layout(G)
     else:
-        places = networkx.kamada_kawai_layout(G)
+        free = networkx.kamada_kawai_layout(G)
     small = G.number_of_nodes() <= 60
-    networkx.draw_networkx_edges(G, places, ax=axes, edge_color="0.6", width=1.0 if small else 0.4)
+    networkx.draw_networkx_edges(G, free, ax=axes, edge_color="0.6", width=1.0 if small else 0.4)
     networkx.draw_networkx_nodes(
-        G, places, ax=axes, node_color=colors, edgecolors="0.2", node_size=480 if small else 60
+        G, free, ax=axes, node_color=colors, edgecolors="0.2", node_size=480 if small else 60
     )
     if small:
-        networkx.draw_networkx_labels(G, places, dict(enumerate(names)), ax=axes, font_size=9)
+        networkx.draw_networkx_labels(G, free, dict(enumerate(names)), ax=axes, font_size=9)
     axes.set_axis_off()
     axes.set_title(_headline(coloring), fontsize=10)
     return _saved(figure, path)
+
+
+def _draw_on_grid(axes: Axes, G: Any, places: NDArray[np.float64], colors: Any, names: Sequence[str]) -> None:
+    """The graph with vertices at given places; long edges are bent."""
+    import networkx
+
+    at = dict(enumerate(places))
+    long = [e for e in G.edges if np.abs(places[e[0]] - places[e[1]]).max() > 1.5]
+    short = [e for e in G.edges if np.abs(places[e[0]] - places[e[1]]).max() <= 1.5]
+    networkx.draw_networkx_edges(G, at, short, ax=axes, edge_color="0.6")
+    networkx.draw_networkx_edges(
+        G, at, long, ax=axes, edge_color="0.75", arrows=True, arrowstyle="-",
+        connectionstyle="arc3,rad=0.3", width=0.8,
+    )  # fmt: skip
+    networkx.draw_networkx_nodes(G, at, ax=axes, node_color=colors, edgecolors="0.2", node_size=300)
+    networkx.draw_networkx_labels(G, at, dict(enumerate(names)), ax=axes, font_size=8)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
 
 
 def compression(coloring: Coloring, matrix: Array | None = None, path: Path | str | None = None) -> Figure:
@@ -143,10 +173,12 @@ def four_by_five(path: Path | str | None = None) -> Figure:
     graph, shades, names = _graph_of(columns)
     G = networkx.empty_graph(graph.shape[0])
     G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
+    zigzag = {0: (0, 1), 2: (1, 0), 1: (2, 1), 3: (3, 0), 4: (4, 1)}  # one line for each color
     networkx.draw_networkx(
-        G, networkx.circular_layout(G), ax=axes, node_color=shades, edgecolors="0.2",
+        G, zigzag, ax=axes, node_color=shades, edgecolors="0.2",
         edge_color="0.6", node_size=480, labels=dict(enumerate(names)), font_size=10,
     )  # fmt: skip
+    axes.margins(0.15, 0.8)
     axes.set_axis_off()
     axes.set_title("columns that share a row", fontsize=10)
     return _saved(figure, path)
