@@ -194,7 +194,10 @@ def test_products(head: Any) -> None:
 def test_formulas_are_equal_to_their_stable_forms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine as a whole: pairs, common factors, conditions; without Taylor pieces, which are rounded."""
     monkeypatch.setattr("symad.stable.rules.without_cancellation", lambda *args: None)
-    graph = symad.trace(FORMULAS[name].value)
+    value = FORMULAS[name].value
+    if name == "2nthrt":  # powers of products are compared for exponents that are numbers
+        value = value.subs(sp.Symbol("n", real=True), sp.Rational(7, 5))
+    graph = symad.trace(value)
     made = stabilize(graph)
     if name == "2atan":  # sums of arctangents are decided by their slopes
         graph, made = (symad.gradient(g) for g in (graph, made))
