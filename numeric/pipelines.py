@@ -225,7 +225,7 @@ C_PROGRAM = (
     ProgramPass("products", multiply_powers, "", "small integer powers are products"),
     ProgramPass("parts", in_parts, "products", "no function is so long that C compilers are slow on it"),
     ProgramPass(
-        "levels", lambda program: by_levels(program, PACKED), "parts", "independent values are neighbours"
+        "levels", lambda program: by_levels(program, PACKED), "parts", "independent values are neighbors"
     ),
 )
 """Program passes for scalar graphs in C. Each op keeps a line of its own: C compilers combine them."""

@@ -72,7 +72,7 @@ def load(source: str) -> ctypes.CDLL | None:
 
 @cache
 def _loaded(source: str, level: int) -> ctypes.CDLL:
-    """The library of a source, compiled with a level of optimisation."""
+    """The library of a source, compiled with a level of optimization."""
     gnu_threads()
     library: ctypes.CDLL | None = None
     with _passive_waiting():

@@ -36,7 +36,7 @@ def _others(a: Array, axes: tuple[int, ...]) -> Array:
     return found
 
 
-def _centred(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
+def _centered(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
     """t − Σ p t."""
     made: Array = t * _others(p, axes) - _others(p * t, axes)
     return made
@@ -45,14 +45,14 @@ def _centred(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
 @entries.dispatch
 def softmax_tangent_entries(op: SoftmaxTangent, y: Node, values: Values, inside: Evaluator) -> Array:
     p, t = map(as_numbers, values)
-    made: Array = p * _centred(p, t, op.axes)
+    made: Array = p * _centered(p, t, op.axes)
     return made
 
 
 @entries.dispatch
 def log_softmax_tangent_entries(op: LogSoftmaxTangent, y: Node, values: Values, inside: Evaluator) -> Array:
     p, t = map(as_numbers, values)
-    return _centred(p, t, op.axes)
+    return _centered(p, t, op.axes)
 
 
 @entries.dispatch

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FOUR_BY_FIVE = ((0, 1, 0, 1, 0), (0, 0, 0, 1, 1), (0, 1, 1, 0, 0), (1, 0, 1, 0, 0))
 """A 4×5 pattern for which two products suffice, by columns and by rows."""
 
-MAX_LABELLED_CELLS = 80
+MAX_LABELED_CELLS = 80
 """The maximum number of rows or columns of matrices with grid lines and numbers."""
 
 MAX_LABELS = 30
@@ -259,7 +259,7 @@ def _draw_matrix(
     axes.set_xlim(-0.6 if rows is None else far - 0.1, n - 0.4)
     axes.set_ylim(m - 0.4, -0.6 if columns is None else far - 0.1)
     _frame(axes, m, n)
-    if max(m, n) <= MAX_LABELLED_CELLS:
+    if max(m, n) <= MAX_LABELED_CELLS:
         for set_ticks, count in ((axes.set_xticks, n), (axes.set_yticks, m)):
             shown = range(0, count, 1 + count // MAX_LABELS)
             set_ticks(shown, [str(k + 1) for k in shown], fontsize=9)
@@ -278,7 +278,7 @@ def _draw_entries(
 ) -> None:
     """Cells, or dots if cells would be too small."""
     m, n = shape
-    if max(m, n) > MAX_LABELLED_CELLS:
+    if max(m, n) > MAX_LABELED_CELLS:
         axes.scatter(columns, rows, c=shades, s=3.0, marker="s", linewidths=0, zorder=3)
         axes.set_aspect("equal")
         return
@@ -288,7 +288,7 @@ def _draw_entries(
 
 
 def _frame(axes: Axes, m: int, n: int) -> None:
-    if max(m, n) <= MAX_LABELLED_CELLS:
+    if max(m, n) <= MAX_LABELED_CELLS:
         axes.hlines(np.arange(m + 1) - 0.5, -0.5, n - 0.5, colors="0.85", linewidth=0.6, zorder=2)
         axes.vlines(np.arange(n + 1) - 0.5, -0.5, m - 0.5, colors="0.85", linewidth=0.6, zorder=2)
     else:
@@ -309,7 +309,7 @@ def _draw_product(axes: Axes, product: NDArray[np.int64], shades: NDArray[np.flo
     picture = np.where((product != 0)[..., None], tint, 0.4 * tint + 0.6)
     axes.imshow(picture, extent=(-0.5, n - 0.5, m - 0.5, -0.5), zorder=1)
     _frame(axes, m, n)
-    if max(m, n) <= MAX_LABELLED_CELLS:
+    if max(m, n) <= MAX_LABELED_CELLS:
         _write(axes, product, *np.nonzero(product))
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,8 +1,8 @@
 """Sums without cancellation: terms of opposite signs are replaced by exact differences.
 
-D(u, v) is u − v after equal terms have cancelled, and terms of one skeleton have been paired by the rows of
+D(u, v) is u − v after equal terms have canceled, and terms of one skeleton have been paired by the rows of
 `symad.stable.secants`: f(u) − f(v) is computed from D(u, v), recursively. It exists only if something
-cancelled or was paired; two different inputs have none. The engine knows no function: it finds equal terms,
+canceled or was paired; two different inputs have none. The engine knows no function: it finds equal terms,
 common factors, and pairs.
 
 Source: Reps & Rall, "Computational divided differencing and divided-difference arithmetics" (2003), for the

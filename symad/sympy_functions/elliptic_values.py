@@ -18,7 +18,7 @@ from symad.sympy_functions.elliptic_integral import elliptic_moment, in_tables
 
 Real: TypeAlias = "mpmath.mpf | arb"
 
-MAX_CANCELLED_BITS = 2000
+MAX_CANCELED_BITS = 2000
 """The number of bits that may cancel in the formulas of tables; beyond it quadrature is faster."""
 
 
@@ -83,7 +83,7 @@ def _to_many_digits(
         return mpmath.nan
     small = [m, 1 - m, *((n, 1 - n, n - m) if r else ())]
     lost = (2 + p + r + abs(q)) * sum(max(0, -mpmath.mag(v)) for v in small if v)
-    if in_tables(*orders) and all(small) and lost < MAX_CANCELLED_BITS:
+    if in_tables(*orders) and all(small) and lost < MAX_CANCELED_BITS:
         with mpmath.extraprec(int(lost) + 20):
             z = mpmath.pi / 2 if len(rest) == 1 else z
             return _by_recurrence(orders, n, z, m, (mpmath.sin(z), mpmath.cos(z)), MPMATH)

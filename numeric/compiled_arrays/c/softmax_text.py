@@ -32,7 +32,7 @@ KEPT = """  $real total = 0;
   }
 """
 
-CENTRED = """  $real shift = 0, rest = 0, total = 0;
+CENTERED = """  $real shift = 0, rest = 0, total = 0;
 #pragma omp simd reduction(+:shift,rest,total)
   for (ptrdiff_t j = 0; j < columns; j++) {
     const $real p = x0[j] > ($real)0.9 ? 0 : x0[j];
@@ -54,10 +54,10 @@ ROWS: dict[str, str] = {
   for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] - shift;
 """,
     "log_sum_exp": HIGHEST + TOTAL + "  *y0 = highest + $log(total);\n",
-    "softmax_tangent": CENTRED + """#pragma omp simd
+    "softmax_tangent": CENTERED + """#pragma omp simd
   for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] * (x1[j] - shift - total);
 """,
-    "log_softmax_tangent": CENTRED + """#pragma omp simd
+    "log_softmax_tangent": CENTERED + """#pragma omp simd
   for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x1[j] - shift - total;
 """,
     "log_softmax_cotangent": """  $real total = 0;

@@ -1,7 +1,7 @@
 """Gram products: Σ_b A_bi s_b A_bj with s ≥ 0 is BᵀB with B = √s A, which takes half the work of a product.
 
 NumPy computes ``B.T @ B`` by the BLAS routine syrk, one triangle only, if both operands are one array.
-Hessians of generalised linear models and Gauss-Newton matrices have this form. That s ≥ 0 follows from the
+Hessians of generalized linear models and Gauss-Newton matrices have this form. That s ≥ 0 follows from the
 graph (`ranges`), for example for the variance σ(1 − σ) of a logistic model.
 
 The value changes by rounding only.

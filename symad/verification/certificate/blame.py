@@ -109,7 +109,7 @@ def _one_differing_pair(a: Node, b: Node, values: Mapping[Node, Array]) -> tuple
     free = isinstance(a.op, (Add, Mul))
     if not free and (a.op is not b.op or len(a.args) != len(b.args)):
         return None
-    left, right = _labelled(a), _labelled(b)
+    left, right = _labeled(a), _labeled(b)
     if not free:
         differing = [
             (x, y) for (_, x), (_, y) in zip(left, right, strict=True) if not same(values[x], values[y])
@@ -131,7 +131,7 @@ def _one_differing_pair(a: Node, b: Node, values: Mapping[Node, Array]) -> tuple
     return differing[0] if len(differing) == 1 else None
 
 
-def _labelled(node: Node) -> list[tuple[int, Node]]:
+def _labeled(node: Node) -> list[tuple[int, Node]]:
     """Arguments with their signs or powers."""
     op: Op = node.op
     labels = op.signs if isinstance(op, Add) else op.powers if isinstance(op, Mul) else range(len(node.args))

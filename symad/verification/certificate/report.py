@@ -231,7 +231,7 @@ COLORS = {
 
 
 def as_html(certificate: Certificate) -> str:
-    """A table with coloured statuses."""
+    """A table with colored statuses."""
     rows = []
     for line in lines_of(certificate):
         color = COLORS[line.status]

@@ -20,7 +20,7 @@ Monomial: TypeAlias = tuple[int, ...]
 Poly: TypeAlias = dict[Monomial, int]
 Factor: TypeAlias = frozenset[tuple[Monomial, int]]
 MAX_TERMS, MAX_PRODUCTS, MAX_DEGREE = 4000, 100_000, 2000  # of polynomials; more are refused
-MAX_WORK, MAX_GENERATORS, SHORT = 4_000_000, 20_000, 400  # of a proof; of what is cancelled by
+MAX_WORK, MAX_GENERATORS, SHORT = 4_000_000, 20_000, 400  # of a proof; of what is canceled by
 ZERO, ONE = Poly(), Poly({(): 1})
 NONE: Mapping[Factor, int] = {}
 

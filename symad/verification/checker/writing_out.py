@@ -167,8 +167,8 @@ def reduced(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     if isinstance(node.op, softmax.LogSoftmaxCotangent):
         return x[1](at) - x[0](at) * w.total(sizes, inner[1])
     if isinstance(node.op, softmax.TangentOp):
-        centred = x[1](at) - w.total(sizes, lambda *i: inner[0](*i) * inner[1](*i))
-        return x[0](at) * centred if isinstance(node.op, softmax.SoftmaxTangent) else centred
+        centered = x[1](at) - w.total(sizes, lambda *i: inner[0](*i) * inner[1](*i))
+        return x[0](at) * centered if isinstance(node.op, softmax.SoftmaxTangent) else centered
     total = w.total(sizes, lambda *i: call("exp", inner[0](*i)))
     if isinstance(node.op, softmax.Softmax):
         return call("exp", x[0](at)) / total

@@ -116,7 +116,7 @@ class Theory:
 
     @property
     def binders(self) -> str:
-        """The arguments with their types; neighbours of the same type share one binder."""
+        """The arguments with their types; neighbors of the same type share one binder."""
         groups: list[tuple[str, list[str]]] = []
         for a in self.arguments:
             kind = "nat -> " * len(a.shape) + "R"

@@ -84,7 +84,7 @@ class Error:
 
 
 def nudged(value: Array | float, step: int) -> Array | float:
-    """A neighbouring float, some units in the last place away; integers stay.
+    """A neighboring float, some units in the last place away; integers stay.
 
     A small x moves by parts of itself: floats of exp(x) or 1 + x² hardly change with its last digits, so that
     the error of a cancellation would look steady.

@@ -9,7 +9,7 @@ where E is how far the roundings of the formula may move v (`rounding`: each rou
 on the result), and ‖V‖ is the largest element if v is one of an array. A point counts as measured only if a
 relative change of v by `SEEN`, or `visible` in lower precision, would have been seen there. A larger
 error than is allowed is one of the formula if it is at least half of that and does not jump about between
-neighbouring floats; else digits are lost. They are lost, too, where the whole error is a rounding of the
+neighboring floats; else digits are lost. They are lost, too, where the whole error is a rounding of the
 largest value at an ordinary point of the region: σ'(400) = 2e-174 is 0 as σ (1 − σ), and no error of the
 formula. At extreme points E has the roundings of the inputs alone: there the question is which digits are
 lost.
@@ -397,7 +397,7 @@ def _is_small_beside(task: Task, k: int, here: _Here, at: tuple[int, ...], error
     return False
 
 
-NEIGHBOURS = 24
+NEIGHBORS = 24
 
 
 def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int, ...], error: Error) -> bool:
@@ -423,7 +423,7 @@ def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int,
     if here.near[0][1][k][at] != error.got:
         w.unsteady = w.unsteady or here.where
         return False
-    for step in range(1, NEIGHBOURS + 1):
+    for step in range(1, NEIGHBORS + 1):
         try:
             if step not in here.near:
                 fixed = task.directions if here.kind == KIND else ()

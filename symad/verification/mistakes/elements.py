@@ -39,7 +39,7 @@ def movements(a: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, Array]]:
         lower, upper = np.tril(a), np.triu(a)
         diagonal = lower - np.tril(a, -1)
         yield "transposed", turned
-        yield "symmetrised", (a + turned) / 2
+        yield "symmetrized", (a + turned) / 2
         yield "the sum with its transpose instead of one half of it", a + turned
         yield "the upper triangle is missing", lower
         yield "the lower triangle is missing", upper
@@ -135,7 +135,7 @@ def _of_cholesky(L: Array, bar: Array) -> Iterator[tuple[str, Array]]:
         both = s + np.swapaxes(s, 1, 2)
         forms = [
             ("", np.tril(both) - np.tril(s) + np.tril(s, -1)),
-            ("symmetrised", both / 2),
+            ("symmetrized", both / 2),
             ("S = L⁻ᵀ Φ L⁻¹ without its transpose", s),
             ("S + Sᵀ, with twice the diagonal", both),
         ]

@@ -146,7 +146,7 @@ def _set(known: Array, positive: Array, where: Array, truth: bool) -> None:
 
 
 WHOLE = 1 << 20
-"""Integers up to this are recognised."""
+"""Integers up to this are recognized."""
 
 
 def small_rational(column: Array, fields: Field) -> Fraction | None:

@@ -129,7 +129,7 @@ def _one_multiple(a: Node) -> Terms:
 
 
 def _prime_factors(value: Fraction) -> Terms | None:
-    """The factorisation of a positive rational; None for primes, 1 and what is too large."""
+    """The factorization of a positive rational; None for primes, 1 and what is too large."""
     if value <= 0 or max(value.numerator, value.denominator) > 1 << 62:
         return None
     primes: dict[int, int] = sympy.factorint(value.numerator)

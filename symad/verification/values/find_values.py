@@ -211,7 +211,7 @@ def _searched(
 ) -> Iterator[dict[Node, Number]]:
     """The point closest to where some nodes are positive, by random steps downhill.
 
-    What is minimised is how many of the nodes have no value, and then how far the others are below 0.
+    What is minimized is how many of the nodes have no value, and then how far the others are below 0.
     """
     rng = np.random.default_rng(0)
     here = min((p.floats for p in starts), key=lambda p: _violation(wanted, p))

@@ -75,7 +75,7 @@ def test_vectors_are_contracted_first():
 
 
 def test_second_derivatives():
-    """f = Σ T_ijk x_i x_j x_k has the Hessian of its symmetrised tensor."""
+    """f = Σ T_ijk x_i x_j x_k has the Hessian of its symmetrized tensor."""
     cube, v = ArraySymbol("C", (n, n, n)), ArraySymbol("v", (n,))
     f = ArrayContraction(ArrayTensorProduct(cube, v, v, v), (0, 3), (1, 4), (2, 5))
     graph = symad.hessian(f, v)

@@ -492,7 +492,7 @@ def cholesky_backward(A, dy, mistake):
     B = np.linalg.inv(L)
     S = B.T @ inner @ B
     lower = np.tril(S + S.T) - np.diag(np.diag(S))
-    return {"one half": S, "both": S + S.T, "symmetrised": (S + S.T) / 2}.get(mistake, lower)
+    return {"one half": S, "both": S + S.T, "symmetrized": (S + S.T) / 2}.get(mistake, lower)
 
 
 def quadratic(x, A):

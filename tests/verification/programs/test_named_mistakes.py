@@ -115,7 +115,7 @@ NAMES = {
     ("Cholesky", "diagonal"): {"A_bar": "Φ does not halve the diagonal"},
     ("Cholesky", "one half"): {"A_bar": "S = L⁻ᵀ Φ L⁻¹ without its transpose"},
     ("Cholesky", "both"): {"A_bar": "the sum with its transpose instead of one half of it"},
-    ("Cholesky", "symmetrised"): {"A_bar": "symmetrised"},
+    ("Cholesky", "symmetrized"): {"A_bar": "symmetrized"},
     ("quadratic form", "symmetric"): {"x_bar": "the path from `x` to `A` · `x` counts twice"},
     ("quadratic form", "one path"): {"x_bar": "the path from `x` to `x` · `A` · `x` is missing"},
 }  # fmt: skip
