@@ -1,7 +1,6 @@
-"""A claim in another form, for claims that the basis alone does not decide.
+"""Two sides restated as others: if those are equal, so are these.
 
-`by_regions` is the start: one input, interval by interval. `by_whole_parts` goes through the cases of whole
-parts; `by_elements` writes small arrays out by elements; `by_exponentials` and `by_spectra` change variables:
-inputs by exponentials, matrices by their eigenvectors; `by_injective` applies a one-to-one function to both
-sides.
+`by_elements` writes small arrays out, `by_one_element` lets one element stand for all, and `by_regions` has
+the cases of numbers: by the signs of inputs and injective functions (`by_injective`), by whole parts
+(`by_whole_parts`), and on intervals.
 """
