@@ -105,6 +105,8 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
         left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for c, m in terms]
     made: list[tuple[int, Node]] = []
     for t, guard in arguments:
+        if not _may_share(left, t, forms):
+            continue
         groups: dict[Monomial, list[tuple[tuple[int, Node], Term, Laurent]]] = {}
         for sign, arg in left:
             c, m = forms.monomial(arg)
@@ -124,6 +126,30 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
                 value = mul(product(Fraction(scale) ** order, lead), piece[1])
                 made.append((1, select(piece[0], value, far)))
     return broadcast_to(signed_sum([*left, *made]), better.shape) if made else None
+
+
+def _may_share(terms: list[tuple[int, Node]], t: Node, forms: Forms) -> bool:
+    """Whether two terms may have equal factors beside functions of t: a quick test, without series."""
+    inside, seen = {b for b, _ in forms.monomial(t)[1]}, set[int]()
+    for _, arg in terms:
+        key = 0
+        for b, k in forms.monomial(arg)[1]:
+            of_t = b is t or b in inside or _is_of(b, t)
+            if not of_t and type(b.op) is Add and 1 < len(forms.terms(b)) <= MAX_DEPENDENT:
+                if any(f is t or f in inside or _is_of(f, t) for _, m in forms.terms(b) for f, _ in m):
+                    return True
+            key += 0 if of_t else hash((b, k))
+        if key in seen:
+            return True
+        seen.add(key)
+    return False
+
+
+def _is_of(base: Node, t: Node) -> bool:
+    """Whether a factor is a function of t that has a series."""
+    if head_of(base) in SERIES:
+        return base.args[0] is t
+    return type(base.op) is Pow and constant_value(base.args[1]) is None and exponent_of(base) is t
 
 
 def _rises(parts: list[Laurent]) -> bool:
@@ -188,10 +214,8 @@ def _split(term: Term, t: Node, forms: Forms, depth: int = 3) -> tuple[Monomial,
 def _of_argument(base: Node, t: Node, forms: Forms, depth: int) -> tuple[Monomial, Laurent | None]:
     """Other factors and the series of a function of t, also of a sum of such."""
     one: Monomial = frozenset([(base, 1)])
-    if head_of(base) in SERIES:
-        return (ONE, _of_head(head_of(base))) if base.args[0] is t else (one, None)
-    if type(base.op) is Pow and constant_value(base.args[1]) is None:
-        return (ONE, _of_head(sympy.exp)) if exponent_of(base) is t else (one, None)
+    if _is_of(base, t):
+        return ONE, _of_head(head_of(base) if head_of(base) in SERIES else sympy.exp)
     terms = forms.terms(base) if type(base.op) is Add and base is not t and depth else ()
     if not 1 < len(terms) <= MAX_DEPENDENT:
         return one, None
