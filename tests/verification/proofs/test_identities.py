@@ -340,7 +340,7 @@ OPEN = {
 """True, and not decided: relations that are not known."""
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(20, without=("lowergamma",))
 @pytest.mark.parametrize("name", IDENTITIES)
 def test_an_identity_and_a_false_one_beside_it(name):
     left, right, false = IDENTITIES[name]
