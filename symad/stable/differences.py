@@ -22,7 +22,7 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow, power
@@ -127,6 +127,8 @@ class Differences:
     def _combined(self, terms: Terms, depth: int) -> tuple[Terms, bool]:
         """The terms after all replacements, and whether there was one."""
         changed = False
+        if all([type(base.op) is Input for m in terms for base, _ in m]):
+            return terms, changed  # no row is for products of inputs
         for _ in range(STEPS):
             step = next(self._steps(terms, depth), None)
             if step is None:
