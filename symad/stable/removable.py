@@ -135,9 +135,9 @@ def _may_share(terms: list[tuple[int, Node]], t: Node, forms: Forms) -> bool:
         key = 0
         for b, k in forms.monomial(arg)[1]:
             of_t = b is t or b in inside or _is_of(b, t)
-            if not of_t and type(b.op) is Add and 1 < len(forms.terms(b)) <= MAX_DEPENDENT:
-                if any(f is t or f in inside or _is_of(f, t) for _, m in forms.terms(b) for f, _ in m):
-                    return True
+            few = not of_t and type(b.op) is Add and 1 < len(forms.terms(b)) <= MAX_DEPENDENT
+            if few and any(f is t or f in inside or _is_of(f, t) for _, m in forms.terms(b) for f, _ in m):
+                return True
             key += 0 if of_t else hash((b, k))
         if key in seen:
             return True
