@@ -364,9 +364,10 @@ def _joined(terms: Terms, parts: list[tuple[int, Node, list[tuple[Number, Monomi
     """The sum of the terms; parts of the written sum stay together if all of their terms are left."""
     left, kept = dict(terms), []
     for sign, node, held in parts:
-        if all([left.get(m) == c for c, m in held]):
+        own, _ = collected(held)  # one monomial may be in it several times
+        if own and all([left.get(m) == c for m, c in own.items()]):
             kept.append((sign, node))
-            for _, m in held:
+            for m in own:
                 del left[m]
     return signed_sum([*kept, (1, total(left))]) if left else signed_sum(kept)
 

@@ -21,7 +21,7 @@ from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Eye
 
 MAX_WRITTEN = 256
-"""The elements of a constant array that is written in C."""
+"""The elements of a constant array that is written in C. Origin: a bound of the length of the text."""
 
 
 def has_c_steps(body: Graph) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import combinations, islice
 from math import prod
 from random import Random
 
@@ -47,6 +47,7 @@ from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
 from symad.verification.rewriting.restated.by_one_element import one_element_of
 from symad.verification.rewriting.restated.by_regions import cases_of, with_known_signs
+from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending
 from symad.verification.values.find_values import have_values
@@ -111,9 +112,9 @@ def compare_nodes(
                 best[k] = _better(best[k], found)
     for k, found in enumerate(best):
         if not _is_done(found) and k not in long and not visibly_different(*pairs[k], ~found.certain):
-            best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
-            if not _is_done(best[k]):
-                best[k] = _better(best[k], _by_cases(pairs[k], best[k], search, rng, meter))
+            for way in (_by_elements, _by_spectra, _by_cases):
+                if not _is_done(best[k]):
+                    best[k] = _better(best[k], way(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
 
 
@@ -173,6 +174,22 @@ def _written_out(
     sampler = _sampler(made, basis, rng, meter)
     nothing = [_nothing(a) for a in sampler.left]
     return search.improve(nothing, sampler, [("free", Sampler.free), *ways_of(made)])
+
+
+def _by_spectra(
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
+) -> PairResult:
+    """A pair of functions of other inputs, of which eigenvectors and singular vectors are functions."""
+    for sides, claims, apart in by_spectra(pair):
+        if not all(_visible(a, b) for a, b in combinations(apart, 2)) or any(_visible(*c) for c in claims):
+            continue
+        results = []
+        for each in (sides, *claims):
+            basis = Basis(True)
+            results += search.compare(rewrite(each, basis), basis, rng, meter)
+        if all(map(_is_done, results[1:])):
+            return replace(results[0], log2_bound=add_logs(*[r.log2_bound for r in results]), way="spectral")
+    return found
 
 
 def _by_cases(
