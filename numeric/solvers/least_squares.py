@@ -111,7 +111,8 @@ def least_squares(
         method: "levenberg-marquardt" or "gauss-newton" (μ = 0, steps halved until |r| falls).
         solver: the solver of the linear problem: "dense" (orthogonal factors of J), "sparse" (J by coloring,
             normal equations), or "products" (J p and Jᵀ w only, by LSMR).
-        bounds: as in `symad.numeric.minimize`; the method is then SciPy's reflective trust region (Branch,
+        bounds: as in `symad.numeric.minimize`, or a tuple (lower, upper) of numbers or vectors, as SciPy's
+            least_squares takes it; the method is then SciPy's reflective trust region (Branch,
             Coleman and Li 1999) with symad's Jacobian, and the slope is that of the unknowns inside.
         tolerance: the largest slope, see `Fit`.
         iterations: the most steps.
@@ -125,12 +126,34 @@ def least_squares(
     if solver not in LINEAR:
         raise EvaluationError(not_one_of("solver", solver, LINEAR))
     problem, x = Unknowns.make(f, x0, data, inputs)
-    limits = Restrictions.of(problem, bounds, None)
+    limits = Restrictions.of(problem, _as_given(bounds, len(x)), None)
     if limits is not None:
         return _bounded(
             _Search(problem, limits.inside(x), LINEAR["dense"], tolerance, watch), limits, iterations
         )
     return fitted(problem, x, method, solver, tolerance, iterations, watch)
+
+
+def _as_given(bounds: GivenBounds | None, count: int) -> GivenBounds | None:
+    """Bounds of ``count`` unknowns, where a tuple is (lower, upper).
+
+    Raises:
+        EvaluationError: two pairs for two unknowns, which may be either.
+    """
+    from scipy.optimize import Bounds
+
+    if not (isinstance(bounds, tuple) and len(bounds) == 2):
+        return bounds
+    shapes = {np.shape(side) for side in bounds}
+    if shapes == {(2,)} and count == 2:
+        raise EvaluationError(
+            f"bounds={bounds!r} may be (lower, upper) or a pair for each of the two unknowns; give "
+            "scipy.optimize.Bounds(lower, upper), or a list of pairs"
+        )
+    if shapes <= {(), (count,)}:
+        lower, upper = (np.broadcast_to(np.asarray(side, float), count) for side in bounds)
+        return Bounds(lower, upper)
+    return bounds
 
 
 def fitted(

@@ -277,3 +277,15 @@ def test_least_squares_within_bounds():
     np.testing.assert_allclose([free.x["p"], free.x["q"]], [2, 1.3], rtol=1e-7)
     with pytest.raises(EvaluationError, match="single value is no unknown"):
         least_squares(residuals, {"p": 1.0, "q": 0.5}, bounds={"q": (1, 1)})
+
+
+def test_bounds_of_least_squares_as_scipy_takes_them():
+    """(lower, upper); of two unknowns two pairs may be either and are refused."""
+    residuals = [p - 3, q + 1]
+    found = least_squares(residuals, [0.5, 0.5], bounds=(0, np.inf)).checked()
+    np.testing.assert_allclose(found.x, [3, 0], atol=1e-8)
+    r = sp.Symbol("r", real=True)
+    found = least_squares([*residuals, r], [0.5, 0.5, 0.5], bounds=([0, 0, -1], [2, 1, 1])).checked()
+    np.testing.assert_allclose(found.x, [2, 0, 0], atol=1e-8)
+    with pytest.raises(EvaluationError, match=r"\(lower, upper\) or a pair for each"):
+        least_squares(residuals, [0.5, 0.5], bounds=([0.0, 0.0], [5.0, 1.0]))
