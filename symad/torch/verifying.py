@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,6 +19,7 @@ from symad.derivatives.reverse import pullback
 from symad.tracing import as_graph
 from symad.tracing.wrt import select
 from symad.verification import Budget, Certificate, verify
+from symad.verification.measuring.call_users_code import refuse_arguments
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -51,13 +54,14 @@ def verify_function(
 
     Raises:
         ValueError: order is neither 1 nor 2.
-        TypeError: the function returns a value of another kind or shape.
+        TypeError: the function takes the inputs in another order, or returns a value of another shape.
     """
     if order not in (1, 2):
         raise ValueError(f"verify_function: order is 1, or 2 for double backward, not {order!r}")
     graph = as_graph(f, wrt, inputs)
     name = getattr(function, "__name__", type(function).__name__)
     called = function.apply if _is_autograd(function) else function
+    refuse_arguments(_forward(function), [a.name for a in graph.arguments], f"{name}'s forward")
     passes = Passes(called, graph, wrt)
     options: Any = {"hostile": hostile, "budget": budget}
     parts = [
@@ -70,6 +74,15 @@ def verify_function(
             verify(second, vjp=named(passes.double_backward, f"{name}'s double backward"), **options)
         )
     return _joined(f"{name} against {graph.name}", parts)
+
+
+def _forward(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function whose parameters are the inputs: ``forward`` of an autograd function, without ctx."""
+    if not _is_autograd(function):
+        return function
+    forward: Callable[..., Any] = function.forward  # type: ignore[attr-defined]
+    own = list(inspect.signature(forward).parameters)
+    return partial(forward, None) if own[:1] == ["ctx"] else forward
 
 
 def _is_autograd(function: object) -> bool:

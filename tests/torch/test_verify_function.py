@@ -123,3 +123,24 @@ def test_a_domain_and_a_bad_order():
     assert cert.status == "measured"
     with pytest.raises(ValueError, match="order"):
         symad.torch.verify_function(Swish, swish, order=3)
+
+
+def test_inputs_in_another_order_are_refused():
+    """The formula has alpha before x, by name; forward takes x first."""
+    x, alpha = sp.symbols("x alpha", real=True)
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, alpha):
+            ctx.save_for_backward(x, alpha)
+            return alpha * x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            x, alpha = ctx.saved_tensors
+            return 2 * g * alpha * x, g * x**2
+
+    with pytest.raises(TypeError, match=r"forward takes \(x, alpha\), but is called with \(alpha, x\)"):
+        symad.torch.verify_function(Scaled, alpha * x**2)
+    made = symad.torch.verify_function(Scaled, alpha * x**2, inputs=[x, alpha], hostile=False)
+    assert made.status == "measured"
