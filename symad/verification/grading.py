@@ -8,6 +8,7 @@ from typing import Any
 from symad.core.signatures import Traceable, Wrt
 from symad.errors import SymadError
 from symad.verification.certificate.certificate import Certificate
+from symad.verification.certificate.report import fault_text
 from symad.verification.users import verify
 
 VERDICTS = {
@@ -21,7 +22,7 @@ VERDICTS = {
 
 @dataclass(frozen=True, repr=False)
 class Grade:
-    """The result of `grade`; prints as the verdict, with the point of failure if the answer is wrong."""
+    """The result of `grade`; prints as the verdict, with the entry at fault and what is wrong there."""
 
     certificate: Certificate | None
     problem: str = ""
@@ -34,9 +35,10 @@ class Grade:
     def __repr__(self) -> str:
         if self.certificate is None:
             return self.problem or "no answer yet"
-        verdict = f"{VERDICTS[self.certificate.status]} ({self.certificate.status})"
-        witness = self.certificate.witness
-        return f"{verdict}\n{witness}" if self.certificate.status == "refuted" and witness else verdict
+        status = self.certificate.status
+        verdict = f"{VERDICTS[status]} ({status})"
+        fault = next((e for e in self.certificate.entries if e.status == status), None)
+        return f"{verdict}\n{fault_text(fault)}" if fault and status in ("refuted", "undecided") else verdict
 
 
 def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
@@ -53,6 +55,8 @@ def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
     """
     if any(candidate is None for candidate in answer.values()):
         return Grade(None)
+    if any(isinstance(candidate, str) for candidate in answer.values()):
+        return Grade(None, "not an answer: text; give a formula of the symbols, or a function")
     try:
         return Grade(verify(f, wrt, **answer))
     except SymadError as problem:

@@ -161,8 +161,9 @@ def fault_text(entry: Entry) -> str:
     """One refuted or undecided entry."""
     if entry.status == "undecided":
         return fill(f"{entry.label} is undecided: {entry.reason}", WIDTH, subsequent_indent="    ")
+    element = entry.witness.index if entry.witness is not None and not entry.index else ()
     rows = [
-        f"{entry.label} is wrong"
+        f"{entry.label}{list(element) if element else ''} is wrong"
         + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")
     ]
     if entry.witness is not None:

@@ -194,3 +194,12 @@ def test_orders_of_special_functions_round_none():
     x = sp.Symbol("x", positive=True)
     certificate = symad.verify(sp.loggamma(x), x, hessian=lambda v: polygamma(1, v), hostile=False)
     assert certificate.status == "measured"
+
+
+def test_the_element_at_fault_is_told():
+    f = symad.trace(lambda q: (q**2).sum(), [(6,)])
+
+    def gradient(q):
+        return np.where(np.arange(6) == 3, 0, 2 * q)
+
+    assert "∂f/∂q[3] is wrong" in str(symad.verify(f, gradient=gradient, hostile=False))
