@@ -231,6 +231,7 @@ class ArrayWriter(Writer):
     def _numbered(self, stem: str) -> str:
         while (name := f"{stem}{self.serial}") in self.names.taken:
             self.serial += 1
+        self.names.taken.add(name)
         return name
 
     def is_name(self, text: str) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from symad.core.dims import Dim, plus, size
 from symad.core.graph import Node, Tangent
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.basic.shaping import broadcast_axes, reshape
+from symad.ops.basic.shaping import broadcast_axes, reshape, slice_axis
 from symad.ops.basic.sources import constant
 from symad.transforms.cotangents import pull
 from symad.transforms.seeding import (
@@ -50,6 +51,16 @@ def _columns(outputs: Sequence[Node], wrt: Sequence[Node], block: Block) -> Node
     return transposed(flat_columns(lanes, outputs, block.total))
 
 
+def _rows_of(jacobian: Node, outputs: Sequence[Node]) -> list[Node]:
+    """The rows of each output."""
+    start: Dim = 0
+    found = []
+    for y in outputs:
+        found.append(slice_axis(jacobian, 0, start, size(y.shape)))
+        start = plus(start, size(y.shape))
+    return found
+
+
 def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
     """The Jacobian by rows."""
     if not outputs or not wrt:
@@ -57,6 +68,10 @@ def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
     parts = scalar_parts(outputs)
     if parts is not None and not any(node.shape for node in wrt):
         return pack_matrix(unrolled_rows(parts, wrt), len(parts), len(wrt))
+    distinct = tuple(dict.fromkeys(outputs))
+    if len(distinct) < len(outputs):  # a block has the rows of each of its members once
+        known = dict(zip(distinct, _rows_of(reverse_jacobian(distinct, wrt), distinct), strict=True))
+        return concatenate([known[y] for y in outputs], 0)
     rows = []
     for block in blocks_of(outputs):
 
