@@ -114,7 +114,8 @@ class Guards:
             outer = alive.get(arg) if node in self.infinite else None
             inner = self._attained(node, k) if arg in alive else None
             entering.append(both(whole, both(outer, inner)))
-            leaving.append(outer)
+            whole_too = outer is None or not outer.shape or isinstance(node.op, ElementwiseOp)
+            leaving.append(outer if whole_too else None)  # a condition on elements of the argument alone
         return Guard(tuple(entering), tuple(leaving))
 
     def _is_tame(self, node: Node) -> bool:
