@@ -117,7 +117,10 @@ def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer
             index.append("slice(None)")
             continue
         stop = plus(start, count * step)
-        last = "None" if step < 0 and isinstance(stop, int) and stop < 0 else writer.dim(stop)
+        last = writer.dim(stop)
+        if step < 0:  # a negative number would count from the end
+            below = isinstance(stop, int) and stop < 0
+            last = "None" if below else last if isinstance(stop, int) else f"{last} if {last} >= 0 else None"
         index.append(f"slice({writer.dim(start)}, {last}{f', {step}' if step != 1 else ''})")
     display = index[0] if len(index) == 1 else f"({', '.join(index)})"
     return Text(f"{writer.helper(helpers._pad)}({args[0]}, {writer.shape(op.shape)}, {display})")

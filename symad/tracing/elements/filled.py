@@ -38,7 +38,7 @@ class Filled(np.ndarray):
         self._traced, self._owner, self._root, self._views = None, SESSION.get(), None, []
         self._source = None
         if isinstance(source, Filled) and np.may_share_memory(self, source):
-            self._root = source._root or source
+            self._root = source if source._root is None else source._root
             self._root._views.append(ref(self))
 
     def __getattribute__(self, name: str) -> Any:
