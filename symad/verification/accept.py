@@ -65,7 +65,8 @@ def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict
     """
     status = verdict.status.copy()
     held, wrong = np.isin(status, HELD), status == "refuted"
-    differs, valued, lacks = (_fitted(v, status.shape) for v in (seen.differs, seen.valued, seen.lacks))
+    differs, lacks = (_fitted(v, status.shape, False) for v in (seen.differs, seen.lacks))
+    valued = _fitted(seen.valued, status.shape, True)
     differs = differs & ~(wrong & bool(verdict.witnesses))
     if differs.any():
         found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame
@@ -73,7 +74,7 @@ def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict
         status[differs] = "refuted"
         verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or sizes)
     reason = verdict.reason
-    settled = _fitted(seen.settled, status.shape)
+    settled = _fitted(seen.settled, status.shape, False)
     if (missing := (held | wrong | differs) & ~valued & ~settled).any():
         status[missing] = "undecided"
         reason = _because(reason, seen.stopped or why(_claim(pair)), status, missing)
@@ -95,11 +96,14 @@ def _because(reason: str, more: str, status: Array, missing: Array) -> str:
     return more
 
 
-def _fitted(flags: Array, shape: tuple[int, ...]) -> Array:
-    """Flags in the shape of a verdict, which has one element for each axis of a symbolic size."""
+def _fitted(flags: Array, shape: tuple[int, ...], empty: bool) -> Array:
+    """Flags in the shape of a verdict, which has one element for each axis of a symbolic size.
+
+    ``empty`` is what holds at a size at which there are no elements.
+    """
     if flags.shape == shape:
         return flags
-    return np.broadcast_to(flags.any() if flags.size else np.asarray(True), shape)
+    return np.broadcast_to(flags.any() if flags.size else np.asarray(empty), shape)
 
 
 def with_search(pair: Pair, seen: Seen, watched: Array) -> Seen:
