@@ -218,9 +218,10 @@ def _body(
     for output, array, position in stored:
         if output not in inside.known:
             inside.places.setdefault(output, (array, position))
+    wanted = dict(inside.places)
     inside.compute([*(o for o, _, _ in stored), *(o for _, _, o in carried)])
     for output, array, position in stored:
-        if inside.places.get(output) != (array, position):
+        if wanted.get(output) != (array, position) or output in inside.places:
             inside.statements.append(Store(array, position, inside.known[output]))
     states = tuple(Carried(value, start, inside.known[output]) for value, start, output in carried)
     return Loop(clock.index, clock.count, clock.turned, states, inside.block)

@@ -50,7 +50,7 @@ class Scope:
         self.roles = roles
         self.statements: list[Statement] = []
         self.places: dict[Node, tuple[Value, Position]] = {}
-        """The nodes of a loop's body that are stored in each step, with their arrays and rows."""
+        """The nodes of a loop's body that are to be stored in each step, with their arrays and rows."""
         self.order: list[Node] = []
         self.scores: frozenset[Node] = frozenset()
         self.outputs: frozenset[Node] = frozenset()
@@ -79,7 +79,7 @@ class Scope:
     def assign(self, node: Node, expression: Expression) -> None:
         """Add the statement that computes a node, as a new value or into its row of a stored array."""
         if node in self.places:
-            array, position = self.places[node]
+            array, position = self.places.pop(node)
             self.statements.append(Store(array, position, expression))
             self.known[node] = row(Read(array), position)
             return
