@@ -138,6 +138,9 @@ class ArrayWriter(Writer):
         self.rooms |= {one.value for one in made if part_of(one.expression) is not None}
         for statement in every:
             self.rooms |= self._given_places(statement)
+        for one in made:  # what overwrites a place is in that place
+            if one.over in self.rooms:
+                self.rooms.add(one.value)
         self.copied_to |= {one.over for one in made if not parts(one.expression)}
         self.used_again |= {
             one.over for one in made if one.value in later or read[one.value] > (one.over in self.copied_to)
