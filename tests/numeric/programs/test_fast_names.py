@@ -129,3 +129,17 @@ def test_long_programs_of_a_name_that_they_use():
         kernel, point = lower(graph), np.linspace(-1, 1, 300)
         assert "_runs(" in kernel.source or "v[" in kernel.source
         assert np.allclose(kernel(*point), graph(*point), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_variables_that_are_named_like_generated_ones(dtype):
+    def f(x):
+        v1 = x[[1]]
+        v2 = v1 * x + v1
+        v4 = np.sin(v2) * v1
+        return v4 + v2, v1
+
+    values = np.random.default_rng(0).normal(size=(2, 4))
+    found = lower(symad.trace(f, [(2, 4)]), dtype=dtype)(values)
+    for one, wanted in zip(found, f(values), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-14 if dtype == "float64" else 1e-5)

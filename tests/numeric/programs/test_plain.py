@@ -224,3 +224,35 @@ def recurrence_of(head):
     return recurrence(
         Loop(t, 3, False, (), (Store(h, Position(1, t), inner),)), Writer(NUMPY, "float64", Names())
     )
+
+
+def test_states_that_are_scans():
+    """The step of a loop returns the states of an inner loop, which are stored as a row."""
+    f = symad.trace(
+        lambda a: symad.functions.scan(
+            lambda c, x: symad.functions.scan(lambda d, z: np.sin(d) + z + c.sum(), x[0] * 0.3, x),
+            np.zeros(2), a,
+        ),
+        [(3, 2)],
+    )  # fmt: skip
+    rows = np.random.default_rng(0).normal(size=(3, 2))
+    wanted, c = [], np.zeros(2)
+    for x in rows:
+        d, states = x[0] * 0.3, []
+        for z in x:
+            d = np.sin(d) + z + c.sum()
+            states.append(d)
+        c = np.array(states)
+        wanted.append(c)
+    np.testing.assert_allclose(lower(f, style="plain")(rows), wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("step", [-1, -2, -3])
+@pytest.mark.parametrize("options", [{"style": "plain"}, {}, {"backend": "c"}], ids=str)
+def test_gradients_of_reversed_steps_at_symbolic_lengths(step, options):
+    n = sp.Symbol("n", integer=True, positive=True)
+    kernel = lower(symad.gradient(symad.trace(lambda x: np.sum(x[::step] ** 2), [(n,)])), **options)
+    for count in range(1, 8):
+        x, wanted = np.arange(1.0, count + 1), np.zeros(count)
+        wanted[::step] = 2 * x[::step]
+        np.testing.assert_array_equal(kernel(x), wanted)

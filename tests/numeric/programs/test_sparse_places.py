@@ -355,3 +355,19 @@ def test_a_sum_of_padded_arrays_that_something_else_reads_has_an_array_of_its_ow
         [*made, Assign(both, total(b, c)), Assign(d, total(b, b)), Assign(m, matrix((both, range(6))))],
         m, d, gathers=gathers,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("inner", [lambda x: np.maximum(x, 0), np.abs, lambda x: 2 * x, np.sin])
+def test_softmax_of_a_function_is_written_to_its_place(inner, backend):
+    f = symad.trace(lambda x: symad.functions.softmax(inner(x)), [(3, 3)])
+    x = np.random.default_rng(0).normal(size=(3, 3))
+    found = lower(symad.jacobian(f, ["x"], sparse=True), backend=backend)(x).toarray()
+    z = inner(x)
+    p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+    slope = (inner(x + 1e-7) - inner(x - 1e-7)) / 2e-7
+    wanted = np.zeros((9, 9))
+    for k in range(3):
+        block = (np.diag(p[k]) - np.outer(p[k], p[k])) * slope[k]
+        wanted[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] = block
+    np.testing.assert_allclose(found, wanted, atol=1e-8)

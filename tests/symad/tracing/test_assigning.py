@@ -245,3 +245,8 @@ def test_systems_with_a_cholesky_factor(lower_):
     np.testing.assert_allclose(f(S, B), np.linalg.solve(S, B), rtol=1e-12)
     slope = symad.gradient(symad.trace(lambda b: f(S, b).sum(), [B]))(B)
     np.testing.assert_allclose(slope, np.linalg.solve(S, np.ones((3, 2))), rtol=1e-12)
+
+
+def test_views_of_views_of_filled_arrays():
+    graph = symad.trace(lambda x: np.ones((3, 4))[1:][0] + np.zeros(6)[1:][1:] * 2 + x, [(4,)])
+    np.testing.assert_array_equal(graph(np.arange(4.0)), np.arange(4.0) + 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symad
 from symad.core.claims import Claim, Derivative
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import SymadError
@@ -99,3 +100,13 @@ def test_what_is_proved_holds_for_empty_arrays(seed):
                 assert same or (count == 1 and not found), (f, g, count, a, b)
                 differ += not same
     assert proved > 18 and differ > 1
+
+
+def test_nothing_differs_at_a_size_without_elements():
+    """x[1:] has no elements for n = 1: what is equal elsewhere is not refuted there."""
+    n = sp.Symbol("n", integer=True, positive=True)
+    shifted = symad.trace(lambda x: x[1:], [(n,)])
+    equal = symad.equal(symad.trace(lambda x: np.diff(np.cumsum(x)), [(n,)]), shifted)
+    assert equal.status in ("proved", "tested", "measured")
+    wrong = symad.equal(symad.trace(lambda x: np.diff(np.cumsum(x)) + 1, [(n,)]), shifted)
+    assert wrong.status == "refuted" and wrong.witness is not None

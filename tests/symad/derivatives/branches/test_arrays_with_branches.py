@@ -116,3 +116,18 @@ def test_extremes_of_smooth_values_cost_no_masks() -> None:
     selections = [node for node in symad.gradient(f).nodes if isinstance(node.op, Select)]
     assert selections
     assert all(constant_value(branch) in (0, 1) for node in selections for branch in node.args[1:])
+
+
+@pytest.mark.parametrize("clipped", [lambda x: np.clip(x, -1, 1), lambda x: np.maximum(x, 0)])
+def test_a_branch_beside_a_loop_over_it(clipped):
+    """The condition on the elements of the loop's argument masks nothing of the loop's states."""
+
+    def f(x):
+        y = clipped(x)
+        return np.sum(y / (1.5 + x**2)) + symad.functions.fold(lambda c, z: c + z.sum(), 0.0, y)
+
+    graph = symad.trace(f, [(3, 4)])
+    x = np.random.default_rng(0).normal(size=(3, 4)) * 2
+    inside = (clipped(x) == x).astype(float)
+    wanted = inside / (1.5 + x**2) - 2 * x * clipped(x) / (1.5 + x**2) ** 2 + inside
+    np.testing.assert_allclose(symad.gradient(graph)(x), wanted, rtol=1e-13)
