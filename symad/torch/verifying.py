@@ -80,7 +80,7 @@ def _forward(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function whose parameters are the inputs: ``forward`` of an autograd function, without ctx."""
     if not _is_autograd(function):
         return function
-    forward: Callable[..., Any] = function.forward  # type: ignore[attr-defined]
+    forward = getattr(function, "forward")  # noqa: B009  (of a class that mypy does not know)
     own = list(inspect.signature(forward).parameters)
     return partial(forward, None) if own[:1] == ["ctx"] else forward
 

@@ -219,14 +219,7 @@ def _check_names(leading: Sequence[sympy.Basic], found: Iterable[sympy.Basic]) -
     Raises:
         TraceError: the message says in which assumptions or shapes the two differ.
     """
-    by_name: dict[str, sympy.Basic] = {}
-    for symbol in found:
-        other = by_name.setdefault(printed(symbol), symbol)
-        if other != symbol and type(symbol) is sympy.Symbol and not {symbol, other} <= {*leading}:
-            raise TraceError(
-                f"the expression has two symbols {symbol}, one {_told(other)} and one {_told(symbol)}; make "
-                "the symbol once and use it everywhere"
-            )
+    by_name = {printed(symbol): symbol for symbol in found}
     known = set(by_name.values())
     for symbol in leading:
         other = by_name.get(printed(symbol), symbol)
