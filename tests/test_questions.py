@@ -225,3 +225,15 @@ def test_an_answer_registered_after_the_question_was_asked_is_given():
 def test_a_question_without_an_answer_names_the_question():
     with pytest.raises(NotFoundLookupError, match="stable"):
         stable_rules.stable(3, ())
+
+
+def test_a_rule_whose_class_is_not_known_is_refused():
+    """It would answer for every op."""
+    asked = questions.question(lambda op, y: None)
+
+    def rule(op, y):
+        return None
+
+    rule.__annotations__ = {"op": "Unknown", "y": "Any"}
+    with pytest.raises(TypeError, match="rule: 'Unknown' names no class"):
+        asked.dispatch(rule)

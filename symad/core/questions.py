@@ -84,13 +84,19 @@ def question(declared: Callable[..., object]) -> Question:
 
 
 def _deciding(rule: Callable[..., object]) -> Iterator[tuple[str, Any]]:
-    """For each argument of a rule the class, or union of classes, that it is for; Any where that is open."""
-    for name, parameter in signature(rule).parameters.items():
+    """For each argument of a rule the class, or union of classes, that it is for; Any where that is open.
+
+    Raises:
+        TypeError: the first annotation names no class, so that the rule would answer for every op.
+    """
+    for k, (name, parameter) in enumerate(signature(rule).parameters.items()):
         found = parameter.annotation
         words = found.split("|") if isinstance(found, str) else ()
         classes = [_named(word.strip().split("."), rule.__globals__) for word in words] or [found]
         parts = [part for c in classes for part in (get_args(c) if isinstance(c, UnionType) else (c,))]
         plain = all(isinstance(part, type) and get_origin(part) is None for part in parts)
+        if not plain and k == 0:
+            raise TypeError(f"{rule.__name__}: {found!r} names no class that its module knows")
         yield name, reduce(or_, classes) if plain else Any
 
 

@@ -180,7 +180,7 @@ def evaluated(outputs: tuple[Node, ...], columns: Columns) -> list[Array]:
 
 
 def one_by_one(outputs: tuple[Node, ...], columns: Columns, rows: int) -> list[Array]:
-    """The same at so many rows, each alone; not a number in those that some op refuses."""
+    """The same values, row by row: NaN in the rows that an op refuses."""
     found = [np.full((rows, *(int(d) for d in o.shape)), np.nan) for o in outputs]
     for k in range(rows):
         try:
@@ -209,7 +209,7 @@ def _short(values: Array) -> Array:
 
 
 def _definite(a: Array) -> Array:
-    """A Aᵀ + I of what is not too large; of every other matrix the upper triangle is halved."""
+    """A Aᵀ + I, with A clipped to [−4, 4]; in every second matrix the upper triangle is halved."""
     a = np.clip(a, -4, 4)
     made = a @ np.swapaxes(a, -1, -2) + np.eye(a.shape[-1])
     made[1::2] -= np.triu(made[1::2], 1) / 2  # what factors do not read

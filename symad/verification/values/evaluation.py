@@ -85,7 +85,7 @@ def in_floats(point: Mapping[Node, Number], kind: type[np.floating[Any]] = np.fl
 
 
 def in_digits(point: Mapping[Node, Any], digits: int) -> Way:
-    """In so many decimal digits."""
+    """Evaluation in a given number of decimal digits."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype == object:

@@ -47,7 +47,7 @@ MAX_POINTS = 10
 """The maximum number of points that are returned."""
 
 ROUNDS, PARTS = 10, 16
-"""Each round divides the neighborhood of a place into so many parts."""
+"""The number of parts into which each round divides the neighborhood of a place."""
 
 BESIDE = (2.0**-14, 2.0**-7)
 """Relative distances from a place at which points lie."""
