@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, Op, topological
@@ -50,10 +50,8 @@ Piece = tuple[tuple[int, ...], tuple[Dim, ...]] | None
 if TYPE_CHECKING:
     import numpy as np
 
-    Text = str
-    Texts = tuple[str, ...]
-else:  # plum dispatches on the op alone
-    Text = Texts = Any
+Text: TypeAlias = "str"
+Texts: TypeAlias = "tuple[str, ...]"
 
 
 class CuPyPlans(Plans):

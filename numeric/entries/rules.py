@@ -8,7 +8,7 @@ a chain of additions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,10 +41,6 @@ class Evaluator(Protocol):
 
     def values(self, outputs: Sequence[Node], point: Mapping[Node, Array]) -> list[Array]:
         """The values of some nodes as arrays of `NodeNumber`, given those of the nodes in ``point``."""
-
-
-if not TYPE_CHECKING:  # plum dispatches on the op only
-    Evaluator = Any
 
 
 @question

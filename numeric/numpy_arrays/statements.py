@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from symad.core.graph import Op
 from symad.core.questions import question
@@ -32,11 +32,8 @@ from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
 
-if TYPE_CHECKING:
-    Made = tuple[Assign, ...]
-    KernelLines = list[str] | None
-else:  # plum dispatches on the op and the writer
-    Made = KernelLines = Any
+Made: TypeAlias = "tuple[Assign, ...]"
+KernelLines: TypeAlias = "list[str] | None"
 
 
 def block_lines(block: Block, writer: ArrayWriter) -> list[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, Origin, topological
-from symad.core.questions import Word, question
+from symad.core.questions import question
 from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes.loop import Loop, pieces
 from symad.numeric.program.expressions import Expression, Index, Read
@@ -153,42 +153,42 @@ def stem(op: Op, node: Node, names: Stems) -> Any:
 
 
 @stem.dispatch
-def stem_nothing(op: Op, node: Node, names: Stems) -> Word:
+def stem_nothing(op: Op, node: Node, names: Stems) -> str:
     """By default, an op gives no name."""
     return ""
 
 
 @stem.dispatch
-def stem_softmax(op: Softmax, node: Node, names: Stems) -> Word:
+def stem_softmax(op: Softmax, node: Node, names: Stems) -> str:
     """P, the probabilities."""
     return "P"
 
 
 @stem.dispatch
-def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> Word:
+def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> str:
     return "log_P"
 
 
 @stem.dispatch
-def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> Word:
+def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> str:
     """L, of A = L Lᵀ."""
     return "L"
 
 
 @stem.dispatch
-def stem_determinant(op: Determinant, node: Node, names: Stems) -> Word:
+def stem_determinant(op: Determinant, node: Node, names: Stems) -> str:
     return f"det_{names[0]}" if names[0] else "det"
 
 
 @stem.dispatch
-def stem_function(op: Apply, node: Node, names: Stems) -> Word:
+def stem_function(op: Apply, node: Node, names: Stems) -> str:
     """cos_a, exp_x."""
     function = op.head.__name__
     return f"{function}_{names[0]}" if len(names) == 1 and names[0] else ""
 
 
 @stem.dispatch
-def stem_sum(op: Add, node: Node, names: Stems) -> Word:
+def stem_sum(op: Add, node: Node, names: Stems) -> str:
     """ab for a + b; slope for 1 − y², the derivative of y = tanh x."""
     if set(op.signs) == {1} and all(0 < len(name) <= 2 for name in names):
         return "".join(names)
@@ -198,7 +198,7 @@ def stem_sum(op: Add, node: Node, names: Stems) -> Word:
 
 
 @stem.dispatch
-def stem_loop(op: Loop, node: Node, names: Stems) -> Word:
+def stem_loop(op: Loop, node: Node, names: Stems) -> str:
     """h for states, h_bar in backward loops; other values have the name of their function, or a, a_bar."""
     states, xs, _ = pieces(op, node.args)
     turned = any(x.args and backwards(x) is x.args[0] for x in xs)
@@ -209,12 +209,12 @@ def stem_loop(op: Loop, node: Node, names: Stems) -> Word:
 
 
 @stem.dispatch
-def stem_scan(op: Scan, node: Node, names: Stems) -> Word:
+def stem_scan(op: Scan, node: Node, names: Stems) -> str:
     """h for states, h_bar in backward loops."""
     return "h_bar" if any(x.args and backwards(x) is x.args[0] for x in pieces(op, node.args)[1]) else "h"
 
 
 @stem.dispatch
-def stem_product(op: Einsum, node: Node, names: Stems) -> Word:
+def stem_product(op: Einsum, node: Node, names: Stems) -> str:
     """QK for a product of Q and K."""
     return "".join(names) if len(names) == 2 and all(0 < len(name) <= 2 for name in names) else ""

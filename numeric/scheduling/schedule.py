@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symad.core.graph import Graph, Node, Op, topological
 from symad.core.identifiers import short_name
@@ -18,11 +17,6 @@ from symad.numeric.program.statements import Assign, Block, Comment, Statement, 
 from symad.numeric.scheduling.roles import Roles, name_of, stem_of
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.sources import Input, Source, symbol_of
-
-if TYPE_CHECKING:
-    Done: TypeAlias = None
-else:  # plum dispatches on the op, and does not convert that nothing is returned
-    Done = Any
 
 
 def schedule(graph: Graph, roles: Roles) -> Program:
@@ -109,30 +103,30 @@ class Scope:
 
 
 @question
-def plan(op: Op, node: Node, scope: Scope) -> Done:
+def plan(op: Op, node: Node, scope: Scope) -> None:
     """Add the statements that compute ``node`` to the scope."""
 
 
 @plan.dispatch
-def plan_op(op: Op, node: Node, scope: Scope) -> Done:
+def plan_op(op: Op, node: Node, scope: Scope) -> None:
     """By default, an op is one statement."""
     scope.assign(node, Compute(op, scope.arguments(node), node.shape))
 
 
 @plan.dispatch
-def plan_source(op: Source, node: Node, scope: Scope) -> Done:
+def plan_source(op: Source, node: Node, scope: Scope) -> None:
     """A source is written where it is read."""
     scope.known[node] = Compute(op, (), node.shape)
 
 
 @plan.dispatch
-def plan_pack(op: Pack, node: Node, scope: Scope) -> Done:
+def plan_pack(op: Pack, node: Node, scope: Scope) -> None:
     """A result that packs entries is written where it is returned."""
     scope.known[node] = Compute(op, scope.arguments(node), node.shape)
 
 
 @plan.dispatch
-def plan_input(op: Input, node: Node, scope: Scope) -> Done:
+def plan_input(op: Input, node: Node, scope: Scope) -> None:
     """An input that is none of the graph's.
 
     Raises:

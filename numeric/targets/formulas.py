@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import one_line
@@ -31,11 +30,6 @@ from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-
-if TYPE_CHECKING:
-    AnyWriter = Writer
-else:  # plum dispatches on the op and the target only
-    AnyWriter = Any
 
 
 @dataclass(frozen=True)
@@ -115,27 +109,25 @@ class FormulaWriter(Writer):
 
 
 @write.dispatch
-def write_product(op: Mul, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_product(op: Mul, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
     over = [a.inside(Level.SIGN) for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a.inside(Level.POWER) for p, a in zip(op.powers, args, strict=True) if p == -1]
     return Text("/".join([" ".join(over) or "1", *under]), Level.PRODUCT)
 
 
 @write.dispatch
-def write_power(op: Pow, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_power(op: Pow, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
     raised = {2: "²", 3: "³"}.get(exponent_of(node), f"^{args[1].inside(Level.ATOM)}")
     return Text(f"{args[0].inside(Level.ATOM)}{raised}", Level.POWER)
 
 
 @write.dispatch
-def write_function(op: Apply, target: Formula, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_function(op: Apply, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
     return Text(f"{op.head.__name__}({', '.join(a.text for a in args)})")
 
 
 @write.dispatch
-def write_matrix_product(
-    op: Einsum, target: Formula, node: Compute, args: Texts, writer: AnyWriter
-) -> Written:
+def write_matrix_product(op: Einsum, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
     """W h, Wᵀ h or hᵀ h; other contractions have no short formula."""
     if len(op.inputs) != 2 or any(len(set(labels)) != len(labels) for labels in op.inputs):
         raise LoweringError("no product of two matrices")

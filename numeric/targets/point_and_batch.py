@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy
@@ -33,11 +33,6 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Logic, Select
 from symad.sympy_functions.scalar_functions import sigmoid
-
-if TYPE_CHECKING:
-    AnyWriter: TypeAlias = "BodyWriter"
-else:  # plum dispatches on the op and the target only
-    AnyWriter = Any
 
 Bound: TypeAlias = "str | Callable[..., Array | float]"
 """The object that a name is bound to: its text, or a helper function."""
@@ -188,7 +183,7 @@ class BodyWriter(Writer):
 
 
 @write.dispatch
-def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer: BodyWriter) -> Written:
     text = number(op.value, target)
     for name in ("inf", "nan"):
         if text.text in (name, f"-{name}"):
@@ -197,7 +192,9 @@ def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer:
 
 
 @write.dispatch
-def write_function_of_body(op: Apply, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_function_of_body(
+    op: Apply, target: Body, node: Compute, args: Texts, writer: BodyWriter
+) -> Written:
     form = FORMS.get(op.head)
     if form is None:
         return function_of(op, target, node, args, writer)
@@ -205,19 +202,19 @@ def write_function_of_body(op: Apply, target: Body, node: Compute, args: Texts, 
 
 
 @write.dispatch
-def write_power_of_body(op: Pow, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_power_of_body(op: Pow, target: Body, node: Compute, args: Texts, writer: BodyWriter) -> Written:
     if exponent_of(node) == HALF:
         return call(writer.bound("sqrt"), node.args[:1], args[:1], writer)
     return call(writer.bound("power"), node.args, args, writer)
 
 
 @write.dispatch
-def write_logic_of_body(op: Logic, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_logic_of_body(op: Logic, target: Body, node: Compute, args: Texts, writer: BodyWriter) -> Written:
     return call(writer.bound(f"logical_{op.kind}"), node.args, args, writer)
 
 
 @write.dispatch
-def write_select_of_body(op: Select, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_select_of_body(op: Select, target: Body, node: Compute, args: Texts, writer: BodyWriter) -> Written:
     return call(writer.bound("where"), node.args, args, writer)
 
 
@@ -225,7 +222,7 @@ def write_select_of_body(op: Select, target: Body, node: Compute, args: Texts, w
 
 
 @write.dispatch
-def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, writer: BodyWriter) -> Written:
     """The entries; of a large array with many zeros, the nonzero entries and their positions."""
     shape = tuple(op.shape)
     filled = [k for k, entry in enumerate(node.args) if not _is_zero(entry)]
@@ -236,7 +233,9 @@ def write_pack_of_body(op: Pack, target: Body, node: Compute, args: Texts, write
 
 
 @write.dispatch
-def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Written:
+def write_sparse_pack(
+    op: SparsePack, target: Body, node: Compute, args: Texts, writer: BodyWriter
+) -> Written:
     """The entries in a copy of a matrix of zeros, which is made once."""
     writer.imports.add("from scipy.sparse import csr_array")
     indices = []
@@ -251,7 +250,7 @@ def write_sparse_pack(op: SparsePack, target: Body, node: Compute, args: Texts, 
 
 @write.dispatch
 def write_constant_array(
-    op: ArrayConstant, target: Body, node: Compute, args: Texts, writer: AnyWriter
+    op: ArrayConstant, target: Body, node: Compute, args: Texts, writer: BodyWriter
 ) -> Written:
     """A copy, so that the caller may change it."""
     return Text(f"{writer.bound('array')}({writer.constant(op.array)})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
@@ -21,18 +21,14 @@ from symad.numeric.expressions.numbers import is_number, literal
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
+from symad.numeric.targets.writer import Writer
+from symad.numeric.targets.writer import Written as Written
 from symad.numeric.targets.writer import write as write
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, Dimension
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
-
-if TYPE_CHECKING:
-    from symad.numeric.targets.writer import Writer
-    from symad.numeric.targets.writer import Written as Written
-else:  # plum dispatches on the op and the target, and does not convert results
-    Writer = Written = Any
 
 
 @write.dispatch

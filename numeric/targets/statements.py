@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from symad.core.questions import question
 from symad.numeric.program.expressions import Read, Value, values_read
@@ -21,10 +21,7 @@ from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import Level
 from symad.numeric.targets.writer import Writer
 
-if TYPE_CHECKING:
-    Lines = list[str]
-else:  # plum dispatches on the statement only, and does not convert results
-    Lines = Any
+Lines: TypeAlias = "list[str]"
 
 
 def lines_of(block: Block, writer: Writer) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TypeAlias
 
 import sympy
 
@@ -56,10 +56,7 @@ class MatrixProduct:
         return Text(f"({text}){self.after}") if self.after else Text(text, Level.PRODUCT)
 
 
-if TYPE_CHECKING:
-    Texts = tuple[Text, ...]
-else:  # plum dispatches on the op and the target, and does not convert results
-    Texts = Any
+Texts: TypeAlias = "tuple[Text, ...]"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from symad.ops.basic.sources import Constant
 if TYPE_CHECKING:
     import sympy
 
-    Written: TypeAlias = Text | MatrixProduct
+Written: TypeAlias = "Text | MatrixProduct"
 
 
 @question

@@ -7,8 +7,9 @@ of the op's family::
     @jvp.dispatch
     def einsum_jvp(op: Einsum, y: Node, tangents: Tangents) -> Tangent: ...
 
-Only classes decide: of an annotation that names none, plum sees Any, so that it can cache every lookup. An
-answer that was looked up once is called directly afterwards, because the questions are asked for every node.
+Only classes of the first two arguments decide: of all other annotations plum sees Any, so that it can cache
+every lookup. An answer that was looked up once is called directly afterwards, because the questions are asked
+for every node.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ from functools import reduce, update_wrapper
 from inspect import signature
 from operator import or_
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, get_args, get_origin
+from typing import Any, Protocol, TypeAlias, TypeVar, get_args, get_origin
 
+import sympy
 from plum import Dispatcher, Function
 
+from symad.core.arrays import Array as Array
+from symad.core.dims import Dim, Shape
 from symad.core.forking import hold_while_forking
 from symad.core.graph import Node, Op
+from symad.core.graph import Tangent as Tangent
 
 _dispatcher = Dispatcher()
 
@@ -90,6 +95,9 @@ def _deciding(rule: Callable[..., object]) -> Iterator[tuple[str, Any]]:
         TypeError: the first annotation names no class, so that the rule would answer for every op.
     """
     for k, (name, parameter) in enumerate(signature(rule).parameters.items()):
+        if k > 1:
+            yield name, Any
+            continue
         found = parameter.annotation
         words = found.split("|") if isinstance(found, str) else ()
         classes = [_named(word.strip().split("."), rule.__globals__) for word in words] or [found]
@@ -110,33 +118,18 @@ class State:
     """The rule that computes a value from values on parts of the data; see `symad.splitting.states`."""
 
 
-# For the type checker these are parametrized. Plum dispatches on the op alone, keeps its
-# cache, and converts no return values.
-if TYPE_CHECKING:
-    import sympy
-
-    from symad.core.arrays import Array as Array
-    from symad.core.dims import Dim, Shape
-    from symad.core.graph import Tangent as Tangent
-
-    Nodes = tuple[Node, ...]
-    Tangents = tuple[Tangent, ...]
-    Flags = tuple[bool, ...]
-    Values = tuple[Any, ...]
-    Form: TypeAlias = sympy.Basic
-    Length: TypeAlias = sympy.Symbol
-    Made: TypeAlias = Node
-    MaybeNode: TypeAlias = Node | None
-    Coefficient: TypeAlias = Callable[[Node, int], Tangent]
-    Word: TypeAlias = str
-    Count = Dim
-    Forms = tuple[Form, ...]
-    Shapes = tuple[Shape, ...]
-    Split = State | None
-    States = tuple[State, ...]
-else:
-    Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = States = Any
-    Array = Form = Length = Count = Split = Made = MaybeNode = Coefficient = Word = Any
+Nodes: TypeAlias = "tuple[Node, ...]"
+Tangents: TypeAlias = "tuple[Tangent, ...]"
+Flags: TypeAlias = "tuple[bool, ...]"
+Values: TypeAlias = "tuple[Any, ...]"
+Form: TypeAlias = "sympy.Basic"
+Coefficient: TypeAlias = "Callable[[Node, int], Tangent]"
+Count: TypeAlias = "Dim"
+Forms: TypeAlias = "tuple[Form, ...]"
+Shapes: TypeAlias = "tuple[Shape, ...]"
+States: TypeAlias = "tuple[State, ...]"
+Split: TypeAlias = "State | None"
+Length: TypeAlias = "sympy.Symbol"
 
 
 @question
@@ -169,7 +162,7 @@ def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 
 @question
-def chosen(op: Op, y: Node, k: int) -> MaybeNode:
+def chosen(op: Op, y: Node, k: int) -> Node | None:
     """The condition under which a change of argument k changes ``y``, or None, which means always.
 
     It is a condition on the elements of y if the op is elementwise, else on those of the argument. False (a
@@ -179,13 +172,13 @@ def chosen(op: Op, y: Node, k: int) -> MaybeNode:
 
 
 @chosen.dispatch
-def always_chosen(op: Op, y: Node, k: int) -> MaybeNode:
+def always_chosen(op: Op, y: Node, k: int) -> Node | None:
     """None by default: each argument counts everywhere."""
     return None
 
 
 @question
-def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Made:
+def batch(op: Op, args: Nodes, batched: Flags, count: Count) -> Node:
     """``op`` applied along a new leading axis of length ``count``.
 
     ``args[i]`` has the leading axis if ``batched[i]``; the answer always has it.
@@ -212,7 +205,7 @@ def flops(op: Op, y: Node) -> Count:
 
 
 @question
-def definition(op: Op, y: Node) -> MaybeNode:
+def definition(op: Op, y: Node) -> Node | None:
     """A node with the same value as ``y``, written in primitives; None if ``y`` is a primitive."""
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import ZERO, Node, Op, Tangent, rebuild
 from symad.core.questions import jvp, series
@@ -38,11 +37,6 @@ from symad.ops.linalg.cholesky import TriangularSolve, _triangle
 from symad.ops.linalg.solve_det import Solve
 from symad.transforms.series import Coefficients
 from symad.transforms.tangents import dense
-
-if TYPE_CHECKING:
-    Given = Coefficients
-else:  # plum dispatches on the op alone, and converts no return values
-    Given = Any
 
 Series = list[Tangent]
 
@@ -89,7 +83,7 @@ def _moves(x: Series) -> bool:
 
 
 @series.dispatch
-def mul_series(op: Mul, y: Node, k: int, coefficient: Given) -> Tangent:
+def mul_series(op: Mul, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """Factors that do not depend on t are one number; the others are multiplied and divided one by one."""
     fixed: list[tuple[int, Node]] = []
     over: Series = []
@@ -115,7 +109,7 @@ def mul_series(op: Mul, y: Node, k: int, coefficient: Given) -> Tangent:
 
 
 @series.dispatch
-def pow_series(op: Pow, y: Node, k: int, coefficient: Given) -> Tangent:
+def pow_series(op: Pow, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """The coefficient for a constant exponent; otherwise the pushforward is used."""
     base, exponent = y.args
     p, x = constant_value(exponent), up_to(base, k, coefficient)
@@ -156,20 +150,20 @@ def _whole_power(x: Series, p: int) -> Series:
 
 
 @series.dispatch
-def condition_series(op: Condition, y: Node, k: int, coefficient: Given) -> Tangent:
+def condition_series(op: Condition, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """0: conditions are constant."""
     return ZERO
 
 
 @series.dispatch
-def select_series(op: Select, y: Node, k: int, coefficient: Given) -> Tangent:
+def select_series(op: Select, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """The rule is linear in the two operands."""
     found = tuple(coefficient(a, k) for a in y.args[1:])
     return jvp(op, y, (ZERO, *found)) if any(isinstance(p, Node) for p in found) else ZERO
 
 
 @series.dispatch
-def einsum_series(op: Einsum, y: Node, k: int, coefficient: Given) -> Tangent:
+def einsum_series(op: Einsum, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """Σ over k = j_1 + ... + j_n of the contraction of these coefficients."""
     found = [up_to(a, k, coefficient) for a in y.args]
     terms = []
@@ -192,13 +186,13 @@ def compositions(total: int, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 @series.dispatch
-def solve_series(op: Solve, y: Node, k: int, coefficient: Given) -> Tangent:
+def solve_series(op: Solve, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """A_0 y_k = b_k − Σ A_j y_{k−j}."""
     return _solved(op, y, k, coefficient, matmul)
 
 
 @series.dispatch
-def triangular_solve_series(op: TriangularSolve, y: Node, k: int, coefficient: Given) -> Tangent:
+def triangular_solve_series(op: TriangularSolve, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """The same with the triangle of A."""
     return _solved(op, y, k, coefficient, lambda a, x: matmul(_triangle(a, op.lower), x))
 
@@ -220,7 +214,7 @@ def _solved(
 
 
 @series.dispatch
-def scan_series(op: Scan, y: Node, k: int, coefficient: Given) -> Tangent:
+def scan_series(op: Scan, y: Node, k: int, coefficient: Coefficients) -> Tangent:
     """c_k of all steps, from a scan whose state is (c_1, ..., c_K) and whose step is that of the series.
 
     While the derivative is still being built, only the orders up to k are known; otherwise all are computed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from symad import special
 from symad.core.graph import Op
@@ -29,12 +29,6 @@ from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Solve
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import SparseSolve
-
-if TYPE_CHECKING:
-    Lines = list[str]
-    Prints: TypeAlias = "JaxWriter"
-else:  # plum dispatches, as in symad.numeric.targets.statements
-    Lines = Prints = Any
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,7 @@ IN_JAX = {"digamma", "erf", "erfc", "erfinv", "gamma"}
 
 
 @write.dispatch
-def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
+def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, writer: JaxWriter) -> Written:
     function = target.functions.get(op.head)
     if function is None or not is_on_host(function):
         return function_of(op, target, node, args, writer)
@@ -88,13 +82,13 @@ def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, write
 
 
 @lines.dispatch
-def store_lines_in_jax(statement: Store, writer: JaxWriter) -> Lines:
+def store_lines_in_jax(statement: Store, writer: JaxWriter) -> list[str]:
     name, place = writer.name(statement.array), writer.position(statement.position)
     return [f"{name} = {name}.at[{place}].set({writer.text(statement.expression)})"]
 
 
 @lines.dispatch
-def loop_lines_in_jax(statement: Loop, writer: JaxWriter) -> Lines:
+def loop_lines_in_jax(statement: Loop, writer: JaxWriter) -> list[str]:
     """A scan over the index; it carries the states, and the arrays that the body stores into."""
     dtype = f"np.{writer.dtype}"
     stored = [writer.name(v) for v in dict.fromkeys(s.array for s in statement.body if isinstance(s, Store))]
@@ -119,7 +113,7 @@ def _listed(names: list[str]) -> str:
 
 
 @write.dispatch
-def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
+def write_gather_in_jax(op: Gather, target: Jax, node: Compute, args: Texts, writer: JaxWriter) -> Written:
     """Rows; an index out of range gives NaN, since code that JAX has compiled raises no error."""
     rows = f"{writer.helper(replacing._indices)}({args[1]}, {writer.dim(node.args[0].shape[0])})"
     return Text(f"np.asarray({args[0]}).at[{rows}].get(mode='fill', fill_value=np.nan)")
@@ -133,13 +127,15 @@ def write_sorting_positions_in_jax(
 
 
 @write.dispatch
-def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
+def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, writer: JaxWriter) -> Written:
     """JAX takes vectors and matrices as right sides, as NumPy did before its version 2."""
     return Text(f"{writer.helper(replacing._solve)}({args[0]}, {args[1]}, {len(node.args[1].shape)})")
 
 
 @write.dispatch
-def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
+def write_cholesky_in_jax(
+    op: Cholesky, target: Jax, node: Compute, args: Texts, writer: JaxWriter
+) -> Written:
     """The helper: JAX's own function uses the mean of both triangles."""
     return Text(f"{writer.helper(replacing._cholesky)}({args[0]})")
 
@@ -149,18 +145,18 @@ def _refused(op: Op, writer: object) -> NoReturn:
 
 
 @write.dispatch
-def write_uniform_in_jax(op: Uniform, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
+def write_uniform_in_jax(op: Uniform, target: Jax, node: Compute, args: Texts, writer: JaxWriter) -> Written:
     return _refused(op, writer)
 
 
 @write.dispatch
-def write_fold_in_in_jax(op: FoldIn, target: Jax, node: Compute, args: Texts, writer: Prints) -> Written:
+def write_fold_in_in_jax(op: FoldIn, target: Jax, node: Compute, args: Texts, writer: JaxWriter) -> Written:
     return _refused(op, writer)
 
 
 @write.dispatch
 def write_sparse_in_jax(
-    op: CompressedRows, target: Jax, node: Compute, args: Texts, writer: Prints
+    op: CompressedRows, target: Jax, node: Compute, args: Texts, writer: JaxWriter
 ) -> Written:
     return _refused(op, writer)
 

@@ -14,7 +14,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.contents import fields_of, inner_graphs
 from symad.core.graph import Graph, Node, Op, rebuild, topological
-from symad.core.questions import MaybeNode, Nodes, question
+from symad.core.questions import Nodes, question
 from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
@@ -150,18 +150,18 @@ class Rows:
 
 
 @question
-def stable(op: Op, args: Nodes, last: bool) -> MaybeNode:
+def stable(op: Op, args: Nodes, last: bool) -> Node | None:
     """A numerically better node for ``op(*args)``, or None; ``last``: it is not differentiated."""
 
 
 @stable.dispatch
-def stable_op(op: Op, args: Nodes, last: bool) -> MaybeNode:
+def stable_op(op: Op, args: Nodes, last: bool) -> Node | None:
     """None: an op without a rule is not changed."""
     return None
 
 
 @stable.dispatch
-def stable_apply(op: Apply, args: Nodes, last: bool) -> MaybeNode:
+def stable_apply(op: Apply, args: Nodes, last: bool) -> Node | None:
     """Logarithms of exponentials, and log(1 + x)."""
     made = of_logarithm(op, args, last) if op.head in LOGARITHMS else None
     if made is not None or not last or op.head is not sympy.log:
@@ -174,7 +174,7 @@ def stable_apply(op: Apply, args: Nodes, last: bool) -> MaybeNode:
 
 
 @stable.dispatch
-def stable_add(op: Add, args: Nodes, last: bool) -> MaybeNode:
+def stable_add(op: Add, args: Nodes, last: bool) -> Node | None:
     """Differences of logarithms; numbers beyond the floats."""
     made = without_logarithm(op, args)
     if made is not None or not last:
@@ -183,7 +183,7 @@ def stable_add(op: Add, args: Nodes, last: bool) -> MaybeNode:
 
 
 @stable.dispatch
-def stable_mul(op: Mul, args: Nodes, last: bool) -> MaybeNode:
+def stable_mul(op: Mul, args: Nodes, last: bool) -> Node | None:
     """Quotients of exponentials; numbers beyond the floats."""
     factors = list(zip(op.powers, args, strict=True))
     if last and any([is_huge(part) for f in args if type(f.op) is Mul for part in f.args]):
@@ -192,7 +192,7 @@ def stable_mul(op: Mul, args: Nodes, last: bool) -> MaybeNode:
 
 
 @stable.dispatch
-def stable_softmax(op: ExponentialOp, args: Nodes, last: bool) -> MaybeNode:
+def stable_softmax(op: ExponentialOp, args: Nodes, last: bool) -> Node | None:
     """Softmax and log-softmax without a shift."""
     return without_shift(op, args)
 

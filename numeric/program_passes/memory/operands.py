@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -23,48 +22,43 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.sympy_functions.scalar_functions import relu, sigmoid
 
-if TYPE_CHECKING:
-    Positions = tuple[int, ...]
-else:  # plum dispatches on the op alone, and converts no return values
-    Positions = Any
-
 
 @question
-def operands(op: Op, expression: Compute, dtype: str) -> Positions:
+def operands(op: Op, expression: Compute, dtype: str) -> tuple[int, ...]:
     """The positions of the arguments that the result may overwrite, the best one first."""
 
 
 @operands.dispatch
-def operands_none(op: Op, expression: Compute, dtype: str) -> Positions:
+def operands_none(op: Op, expression: Compute, dtype: str) -> tuple[int, ...]:
     """By default, the result is a new array."""
     return ()
 
 
-def by_sign(signs: tuple[int, ...]) -> Positions:
+def by_sign(signs: tuple[int, ...]) -> tuple[int, ...]:
     """All positions: first added terms or factors, then subtracted terms or divisors."""
     return tuple(sorted(range(len(signs)), key=lambda k: -signs[k]))
 
 
 @operands.dispatch
-def operands_of_sum(op: Add, expression: Compute, dtype: str) -> Positions:
+def operands_of_sum(op: Add, expression: Compute, dtype: str) -> tuple[int, ...]:
     """Any term."""
     return by_sign(op.signs)
 
 
 @operands.dispatch
-def operands_of_product(op: Mul, expression: Compute, dtype: str) -> Positions:
+def operands_of_product(op: Mul, expression: Compute, dtype: str) -> tuple[int, ...]:
     """Any factor or divisor."""
     return by_sign(op.powers)
 
 
 @operands.dispatch
-def operands_of_power(op: Pow, expression: Compute, dtype: str) -> Positions:
+def operands_of_power(op: Pow, expression: Compute, dtype: str) -> tuple[int, ...]:
     """The base of a square or square root."""
     return (0,) if literal(expression.args[1]) in (2, sympy.Rational(1, 2)) else ()
 
 
 @operands.dispatch
-def operands_of_function(op: Apply, expression: Compute, dtype: str) -> Positions:
+def operands_of_function(op: Apply, expression: Compute, dtype: str) -> tuple[int, ...]:
     """Arguments of ufuncs of NumPy and SciPy, and of helpers with an argument ``out``."""
     if op.head in (sympy.Max, sympy.Min):
         return tuple(range(len(expression.args)))
@@ -74,43 +68,43 @@ def operands_of_function(op: Apply, expression: Compute, dtype: str) -> Position
 
 
 @operands.dispatch
-def operands_of_mask(op: Select, expression: Compute, dtype: str) -> Positions:
+def operands_of_mask(op: Select, expression: Compute, dtype: str) -> tuple[int, ...]:
     """The scores under a mask, where −∞ replaces the masked scores."""
     return (1,) if literal(expression.args[2]) == -math.inf else ()
 
 
 @operands.dispatch
-def operands_of_kernel(op: Fused, expression: Compute, dtype: str) -> Positions:
+def operands_of_kernel(op: Fused, expression: Compute, dtype: str) -> tuple[int, ...]:
     """Any operand of a kernel of floats: it writes an element after reading all that this element needs."""
     return tuple(range(len(expression.args))) if is_fresh(expression) else ()
 
 
 @operands.dispatch
-def operands_of_span(op: Cleared, expression: Compute, dtype: str) -> Positions:
+def operands_of_span(op: Cleared, expression: Compute, dtype: str) -> tuple[int, ...]:
     """The array whose gaps are cleared."""
     return (0,)
 
 
 @operands.dispatch
-def operands_of_overlay(op: Overlay, expression: Compute, dtype: str) -> Positions:
+def operands_of_overlay(op: Overlay, expression: Compute, dtype: str) -> tuple[int, ...]:
     """The first part, if it has the shape of the whole."""
     return (0,)
 
 
 @operands.dispatch
-def operands_of_diagonal(op: AddDiagonal, expression: Compute, dtype: str) -> Positions:
+def operands_of_diagonal(op: AddDiagonal, expression: Compute, dtype: str) -> tuple[int, ...]:
     """The array whose diagonal is changed."""
     return (0,)
 
 
 @operands.dispatch
-def operands_of_softmax(op: Softmax, expression: Compute, dtype: str) -> Positions:
+def operands_of_softmax(op: Softmax, expression: Compute, dtype: str) -> tuple[int, ...]:
     """The argument of the softmax."""
     return (0,)
 
 
 @operands.dispatch
-def operands_of_softmax_tangent(op: TangentOp, expression: Compute, dtype: str) -> Positions:
+def operands_of_softmax_tangent(op: TangentOp, expression: Compute, dtype: str) -> tuple[int, ...]:
     """t of p and t: p is read until the end."""
     p, t = expression.args
     return (1,) if p != t else ()

@@ -14,7 +14,6 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
-    MaybeNode,
     Nodes,
     Tangent,
     Tangents,
@@ -105,7 +104,7 @@ def extreme_jvp(op: Extreme, y: Node, tangents: Tangents) -> Tangent:
 
 
 @chosen.dispatch
-def extreme_chosen(op: Extreme, y: Node, k: int) -> MaybeNode:
+def extreme_chosen(op: Extreme, y: Node, k: int) -> Node | None:
     """Where no other element is larger, or smaller."""
     (a,) = y.args
     pair = (a, keep_axes(y, a.shape, op.axes))

@@ -19,7 +19,6 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
-    MaybeNode,
     Nodes,
     Tangent,
     Tangents,
@@ -329,7 +328,7 @@ def array_constant_evaluate(op: ArrayConstant, values: Values) -> Array:
 
 
 @definition.dispatch
-def dimension_definition(op: Dimension, y: Node) -> MaybeNode:
+def dimension_definition(op: Dimension, y: Node) -> Node | None:
     """The constant, if the sizes are known."""
     return constant(op.expression) if isinstance(op.expression, int) else None
 

@@ -18,7 +18,6 @@ from symad.core.graph import Node, shape
 from symad.core.questions import (
     Array,
     Count,
-    MaybeNode,
     Nodes,
     Tangent,
     Values,
@@ -95,7 +94,7 @@ def apply_shape(op: Apply, args: Nodes) -> Shape:
 
 
 @chosen.dispatch
-def apply_chosen(op: Apply, y: Node, k: int) -> MaybeNode:
+def apply_chosen(op: Apply, y: Node, k: int) -> Node | None:
     """The registered condition of a step or an extreme."""
     return CHOICES[op.head](y, k) if op.branches else None
 

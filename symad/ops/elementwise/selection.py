@@ -13,7 +13,6 @@ from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
     Array,
     Count,
-    MaybeNode,
     Nodes,
     Tangent,
     Tangents,
@@ -153,13 +152,13 @@ def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
 
 
 @chosen.dispatch
-def condition_chosen(op: Condition, y: Node, k: int) -> MaybeNode:
+def condition_chosen(op: Condition, y: Node, k: int) -> Node | None:
     """Never: a truth value has no derivative."""
     return constant(False)
 
 
 @chosen.dispatch
-def select_chosen(op: Select, y: Node, k: int) -> MaybeNode:
+def select_chosen(op: Select, y: Node, k: int) -> Node | None:
     """c for a, not c for b; never for the condition itself."""
     return constant(False) if k == 0 else y.args[0] if k == 1 else logic("not", y.args[0])
 

@@ -16,7 +16,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -174,39 +173,32 @@ def elements(node: Node) -> int:
     return prod(node.shape)
 
 
-if TYPE_CHECKING:
-    Grown = Growth
-    Arguments = tuple[Growth, ...]
-else:  # plum dispatches on the op alone, and converts no return values
-    Grown = Arguments = Any
-
-
 @question
-def growth(op: Op, y: Node, args: Arguments, all_: Growths) -> Grown:
+def growth(op: Op, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """The growth of ``y = op(...)``, from those of its arguments."""
 
 
 @growth.dispatch
-def opaque_growth(op: Op, y: Node, args: Arguments, all_: Growths) -> Grown:
+def opaque_growth(op: Op, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """An op without relations: new variables."""
     all_.met(op, 1, args)
     return GENERATOR
 
 
 @growth.dispatch
-def source_growth(op: Source, y: Node, args: Arguments, all_: Growths) -> Grown:
+def source_growth(op: Source, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     return Growth(0, 40, NOTHING)  # indices and identities
 
 
 @growth.dispatch
-def input_growth(op: Input, y: Node, args: Arguments, all_: Growths) -> Grown:
+def input_growth(op: Input, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     if y in all_.integers:
         return Growth(0, int(np.max(np.abs(all_.integers[y]), initial=1)).bit_length(), NOTHING)
     return Growth(all_.root_orders.get(y, 1), 0, NOTHING)
 
 
 @growth.dispatch
-def constant_growth(op: Constant, y: Node, args: Arguments, all_: Growths) -> Grown:
+def constant_growth(op: Constant, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     value = op.value
     if isinstance(value, float) and value - value != 0:
         return CONSTANT
@@ -235,7 +227,7 @@ def rational(value: Fraction, all_: Growths) -> Growth:
 
 
 @growth.dispatch
-def array_constant_growth(op: ArrayConstant, y: Node, args: Arguments, all_: Growths) -> Grown:
+def array_constant_growth(op: ArrayConstant, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     if op.array.dtype.kind != "f":
         return Growth(0, int(np.max(np.abs(op.array.astype(object)), initial=1)).bit_length(), NOTHING)
     finite = op.array[np.isfinite(op.array)].ravel().tolist()
@@ -247,19 +239,19 @@ def array_constant_growth(op: ArrayConstant, y: Node, args: Arguments, all_: Gro
 
 
 @growth.dispatch
-def add_growth(op: Add, y: Node, args: Arguments, all_: Growths) -> Grown:
+def add_growth(op: Add, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     return all_.add(args)
 
 
 @growth.dispatch
-def mul_growth(op: Mul, y: Node, args: Arguments, all_: Growths) -> Grown:
+def mul_growth(op: Mul, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     factors = [g for p, g in zip(op.powers, args, strict=True) if p == 1]
     under = [all_.invert(a, elements(a)) for p, a in zip(op.powers, y.args, strict=True) if p == -1]
     return all_.mul([*factors, *under])
 
 
 @growth.dispatch
-def pow_growth(op: Pow, y: Node, args: Arguments, all_: Growths) -> Grown:
+def pow_growth(op: Pow, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     exponent = Fraction(constant_value(y.args[1]))
     if exponent.denominator == 1:
         return all_.power(args[0], int(exponent))
@@ -283,12 +275,12 @@ def root_growth(g: Growth, order: int, count: int, all_: Growths) -> Growth:
 
 
 @growth.dispatch
-def product_growth(op: Product, y: Node, args: Arguments, all_: Growths) -> Grown:
+def product_growth(op: Product, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     return all_.power(args[0], y.args[0].shape[-1])
 
 
 @growth.dispatch
-def einsum_growth(op: Einsum, y: Node, args: Arguments, all_: Growths) -> Grown:
+def einsum_growth(op: Einsum, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     dims = {
         k: d
         for labels, a in zip(op.inputs, y.args, strict=True)
@@ -300,7 +292,7 @@ def einsum_growth(op: Einsum, y: Node, args: Arguments, all_: Growths) -> Grown:
 
 
 @growth.dispatch
-def apply_growth(op: Apply, y: Node, args: Arguments, all_: Growths) -> Grown:
+def apply_growth(op: Apply, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """A new variable; cos and sin are rational in one."""
     kind = "rotation" if op.head in (sympy.sin, sympy.cos) else sympy.sign if op.head in SIGNS else op.head
     n = elements(y)
@@ -318,24 +310,24 @@ def apply_growth(op: Apply, y: Node, args: Arguments, all_: Growths) -> Grown:
 
 
 @growth.dispatch
-def select_growth(op: Select, y: Node, args: Arguments, all_: Growths) -> Grown:
+def select_growth(op: Select, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     c, a, b = args
     return all_.add([b, all_.mul([c, all_.add([a, b])])])
 
 
 @growth.dispatch
-def compare_growth(op: Compare, y: Node, args: Arguments, all_: Growths) -> Grown:
+def compare_growth(op: Compare, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     all_.met("zero", elements(y), args[:1])
     return CONSTANT
 
 
 @growth.dispatch
-def shaping_growth(op: ShapingOp, y: Node, args: Arguments, all_: Growths) -> Grown:
+def shaping_growth(op: ShapingOp, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """The least common denominator of what is moved."""
     joined = all_.add(args)
     return replace(joined, bits=joined.bits - (len(args) - 1).bit_length())
 
 
 @growth.dispatch
-def scatter_add_growth(op: ScatterAdd, y: Node, args: Arguments, all_: Growths) -> Grown:
+def scatter_add_growth(op: ScatterAdd, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     return all_.add([args[1]], max(elements(y.args[0]), 1))

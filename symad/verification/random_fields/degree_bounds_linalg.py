@@ -12,8 +12,6 @@ from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.linalg.solve_det import Determinant, Solve
 from symad.verification.random_fields.degree_bounds import (
     NOTHING,
-    Arguments,
-    Grown,
     Growth,
     Growths,
     growth,
@@ -27,16 +25,16 @@ def _determinant_size(n: int, g: Growth) -> tuple[int, int]:
 
 
 @growth.dispatch
-def solve_growth(op: Solve, y: Node, args: Arguments, all_: Growths) -> Grown:
+def solve_growth(op: Solve, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     return _solve(y, args, all_)
 
 
 @growth.dispatch
-def triangular_solve_growth(op: TriangularSolve, y: Node, args: Arguments, all_: Growths) -> Grown:
+def triangular_solve_growth(op: TriangularSolve, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     return _solve(y, args, all_)
 
 
-def _solve(y: Node, args: Arguments, all_: Growths) -> Growth:
+def _solve(y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """A⁻¹B = adj(N) D B / det N for A = N/D."""
     a, b = args
     n = y.args[0].shape[-1]
@@ -54,19 +52,19 @@ def _solve(y: Node, args: Arguments, all_: Growths) -> Growth:
 
 
 @growth.dispatch
-def determinant_growth(op: Determinant, y: Node, args: Arguments, all_: Growths) -> Grown:
+def determinant_growth(op: Determinant, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     n = y.args[0].shape[-1]
     deg, bits = _determinant_size(n, args[0])
     return replace(all_.power(args[0], n), deg=deg, bits=bits)
 
 
 @growth.dispatch
-def triangle_growth(op: Triangle, y: Node, args: Arguments, all_: Growths) -> Grown:
+def triangle_growth(op: Triangle, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     return all_.mul([args[0], rational(Fraction(op.diagonal), all_)])
 
 
 @growth.dispatch
-def cholesky_growth(op: Cholesky, y: Node, args: Arguments, all_: Growths) -> Grown:
+def cholesky_growth(op: Cholesky, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """L_ij = (minor of order j) / √(minor_j minor_{j−1}): all minors are below the determinant."""
     (a,) = args
     n, stack = y.shape[-1], prod(y.shape[:-2])
@@ -85,7 +83,7 @@ def cholesky_growth(op: Cholesky, y: Node, args: Arguments, all_: Growths) -> Gr
 
 
 @growth.dispatch
-def matrix_power_growth(op: MatrixPower, y: Node, args: Arguments, all_: Growths) -> Grown:
+def matrix_power_growth(op: MatrixPower, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """Powers up to the largest exponent that is ever given."""
     return _matrix_power(args[0], y, args[1], all_)
 
@@ -108,7 +106,7 @@ def _matrix_power(a: Growth, y: Node, exponent: Growth, all_: Growths) -> Growth
 
 @growth.dispatch
 def matrix_power_derivative_growth(
-    op: MatrixPowerDerivative, y: Node, args: Arguments, all_: Growths
-) -> Grown:
+    op: MatrixPowerDerivative, y: Node, args: tuple[Growth, ...], all_: Growths
+) -> Growth:
     power = _matrix_power(args[0], y, args[2], all_)
     return all_.mul([power, args[1], Growth(0, args[2].bits + 2, NOTHING)])

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -51,11 +50,6 @@ from symad.verification.rewriting.identities.functions import alias
 from symad.verification.rewriting.identities.infinities import constant_truth, is_constant, without_infinities
 from symad.verification.rewriting.identities.powers import general_power
 from symad.verification.terms.linear_terms import collect_roots, holds_exponential
-
-if TYPE_CHECKING:
-    Rewritten = Node
-else:  # plum dispatches on the op alone, and converts no return values
-    Rewritten = Any
 
 PASSES = 8
 """Units of coefficients are found by repetition; more refinements than this are not followed."""
@@ -133,17 +127,17 @@ def _defined(node: Node, args: Nodes) -> Node:
 
 
 @question
-def in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Node:
     """``y = op(...)`` in the basis, from its arguments in the basis."""
 
 
 @in_basis.dispatch
-def kept_in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def kept_in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Node:
     return y if args == y.args else Node.of(op, args)
 
 
 @in_basis.dispatch
-def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Node:
     """As it is, but for sums of numbers, which may be the order of a function."""
     if all(isinstance(a.op, Constant) for a in args):
         return signed_sum(zip(op.signs, args, strict=True))
@@ -151,7 +145,7 @@ def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Rewritten:
 
 
 @in_basis.dispatch
-def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Node:
     if all(isinstance(a.op, Constant) for a in args):
         return signed_product(zip(op.powers, args, strict=True))
     share = _share(list(zip(op.powers, args, strict=True)), basis)
@@ -181,7 +175,7 @@ def _is_indicator(node: Node) -> bool:
 
 
 @in_basis.dispatch
-def einsum_in_basis(op: Einsum, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def einsum_in_basis(op: Einsum, y: Node, args: Nodes, basis: Basis) -> Node:
     """What is constant along the summed axes is taken out: Σ exp(x_i − m) = Σ exp(x_i) / exp(m)."""
     if len(args) == 1 and isinstance(args[0].op, Mul) and _is_plain_sum(op):
         labels = op.inputs[0]
@@ -214,7 +208,7 @@ def _constant_part(factor: Node, labels: tuple[int, ...], op: Einsum, y: Node) -
 
 
 @in_basis.dispatch
-def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Node:
     if isinstance(op.value, bool):
         return constant(int(op.value))
     if op.value is sympy.E:
@@ -225,12 +219,12 @@ def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Rewri
 
 
 @in_basis.dispatch
-def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Node:
     return constant(int(op.expression))
 
 
 @in_basis.dispatch
-def broadcast_in_basis(op: Broadcast, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def broadcast_in_basis(op: Broadcast, y: Node, args: Nodes, basis: Basis) -> Node:
     """One broadcast in place of one of another, so that equal ones are one node."""
     (inner,) = args
     if isinstance(inner.op, Broadcast):
@@ -239,13 +233,13 @@ def broadcast_in_basis(op: Broadcast, y: Node, args: Nodes, basis: Basis) -> Rew
 
 
 @in_basis.dispatch
-def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Node:
     known = at_numbers(y)
     return alias(y, args, basis) if known is None else known
 
 
 @in_basis.dispatch
-def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Node:
     base, exponent = args
     return broadcast_to(general_power(base, exponent, basis), y.shape)
 
@@ -254,7 +248,7 @@ def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Rewritten:
 
 
 @in_basis.dispatch
-def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Node:
     """[a < b] by the sign of b − a; [a == y] for y = max(..., a, ...) says whether a wins."""
     if is_constant(y):
         return array_constant(constant_truth(y).astype(np.int64))
@@ -268,7 +262,7 @@ def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Rewritt
 
 
 @in_basis.dispatch
-def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Node:
     """And is the product, or is 1 − Π(1 − c), not is 1 − c, xor is a + b − 2ab."""
     one = constant(1)
     if op.kind == "and":
@@ -285,7 +279,7 @@ def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Rewritten:
 
 
 @in_basis.dispatch
-def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Node:
     condition, *branches = args
     if constant_value(condition) in (0, 1):
         return broadcast_to(branches[0 if constant_value(condition) == 1 else 1], y.shape)
@@ -301,7 +295,7 @@ def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Rewritten
 
 
 @in_basis.dispatch
-def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Rewritten:
+def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Node:
     """The elements over the axes, compared one after the other."""
     (a,) = args
     rank = len(a.shape)

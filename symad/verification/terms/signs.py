@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TypeAlias
 
 import numpy as np
 import sympy
@@ -27,15 +27,11 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.terms.discontinuities import SIGNS, LooseSign, Rounded, WeakSign
 
-if TYPE_CHECKING:
-    Sign = int
-    Signs = tuple[int, ...]
-else:  # plum dispatches on the op alone, and converts no return values
-    Sign = Signs = Any
+Signs: TypeAlias = "tuple[int, ...]"
 
 
 @question
-def sign_of(op: Op, y: Node, signs: Signs) -> Sign:
+def sign_of(op: Op, y: Node, signs: Signs) -> int:
     """1 if every element of ``y`` is positive, −1 if negative, 0 if that is not known."""
 
 
@@ -48,31 +44,31 @@ def known_signs(outputs: Iterable[Node]) -> dict[Node, int]:
 
 
 @sign_of.dispatch
-def unknown_sign(op: Op, y: Node, signs: Signs) -> Sign:
+def unknown_sign(op: Op, y: Node, signs: Signs) -> int:
     return 0
 
 
 @sign_of.dispatch
-def input_sign(op: Input, y: Node, signs: Signs) -> Sign:
+def input_sign(op: Input, y: Node, signs: Signs) -> int:
     if getattr(op.symbol, "is_nonnegative", None):
         return 1
     return -1 if getattr(op.symbol, "is_nonpositive", None) else 0
 
 
 @sign_of.dispatch
-def constant_sign(op: Constant, y: Node, signs: Signs) -> Sign:
+def constant_sign(op: Constant, y: Node, signs: Signs) -> int:
     if isinstance(op.value, (int, float, Fraction)):
         return (op.value > 0) - (op.value < 0)
     return int(sympy.sign(op.value))
 
 
 @sign_of.dispatch
-def array_constant_sign(op: ArrayConstant, y: Node, signs: Signs) -> Sign:
+def array_constant_sign(op: ArrayConstant, y: Node, signs: Signs) -> int:
     return 1 if np.all(op.array > 0) else -1 if np.all(op.array < 0) else 0
 
 
 @sign_of.dispatch
-def dimension_sign(op: Dimension, y: Node, signs: Signs) -> Sign:
+def dimension_sign(op: Dimension, y: Node, signs: Signs) -> int:
     size = op.expression
     if isinstance(size, int):
         return int(size > 0)
@@ -80,7 +76,7 @@ def dimension_sign(op: Dimension, y: Node, signs: Signs) -> Sign:
 
 
 @sign_of.dispatch
-def add_sign(op: Add, y: Node, signs: Signs) -> Sign:
+def add_sign(op: Add, y: Node, signs: Signs) -> int:
     total = {sign * known for sign, known in zip(op.signs, signs, strict=True)}
     if len(total) == 1 and total != {0}:
         return total.pop()
@@ -111,7 +107,7 @@ def _is_square(node: Node, of: Node) -> bool:
 
 
 @sign_of.dispatch
-def mul_sign(op: Mul, y: Node, signs: Signs) -> Sign:
+def mul_sign(op: Mul, y: Node, signs: Signs) -> int:
     """The product of the signs; unknown ones must occur in pairs, where sign(x) pairs with x."""
     result = 1
     odd: set[Node] = set()
@@ -124,7 +120,7 @@ def mul_sign(op: Mul, y: Node, signs: Signs) -> Sign:
 
 
 @sign_of.dispatch
-def pow_sign(op: Pow, y: Node, signs: Signs) -> Sign:
+def pow_sign(op: Pow, y: Node, signs: Signs) -> int:
     """Positive for a positive base, an even power, or a power that only a positive base has."""
     value = constant_value(y.args[1])
     if signs[0] == 1:
@@ -150,7 +146,7 @@ AT_POSITIVE = {
 
 
 @sign_of.dispatch
-def apply_sign(op: Apply, y: Node, signs: Signs) -> Sign:
+def apply_sign(op: Apply, y: Node, signs: Signs) -> int:
     if op.head in POSITIVE:
         return 1
     if op.head in ODD:
@@ -164,12 +160,12 @@ def apply_sign(op: Apply, y: Node, signs: Signs) -> Sign:
 
 
 @sign_of.dispatch
-def select_sign(op: Select, y: Node, signs: Signs) -> Sign:
+def select_sign(op: Select, y: Node, signs: Signs) -> int:
     return int(signs[1]) if signs[1] == signs[2] else 0
 
 
 @sign_of.dispatch
-def einsum_sign(op: Einsum, y: Node, signs: Signs) -> Sign:
+def einsum_sign(op: Einsum, y: Node, signs: Signs) -> int:
     """A sum of products of equal signs; x[...] x[...] with the same labels is a sum of squares."""
     result = 1
     odd: set[tuple[Node, tuple[int, ...]]] = set()
@@ -182,22 +178,22 @@ def einsum_sign(op: Einsum, y: Node, signs: Signs) -> Sign:
 
 
 @sign_of.dispatch
-def extreme_sign(op: Extreme, y: Node, signs: Signs) -> Sign:
+def extreme_sign(op: Extreme, y: Node, signs: Signs) -> int:
     return int(signs[0])
 
 
 @sign_of.dispatch
-def product_sign(op: Product, y: Node, signs: Signs) -> Sign:
+def product_sign(op: Product, y: Node, signs: Signs) -> int:
     return 1 if signs[0] == 1 else 0
 
 
 @sign_of.dispatch
-def moved_sign(op: Broadcast | Reshape | Slice | Concatenate | Stack, y: Node, signs: Signs) -> Sign:
+def moved_sign(op: Broadcast | Reshape | Slice | Concatenate | Stack, y: Node, signs: Signs) -> int:
     """The sign that all parts have."""
     common = set(signs)
     return int(common.pop()) if len(common) == 1 else 0
 
 
 @sign_of.dispatch
-def gather_sign(op: Gather, y: Node, signs: Signs) -> Sign:
+def gather_sign(op: Gather, y: Node, signs: Signs) -> int:
     return int(signs[0])
