@@ -22,6 +22,7 @@ class Sums(Op):
 
     kept: tuple[tuple[int, ...], ...]
     k: int
+    several = ("k",)
 
 
 @shape(Sums)

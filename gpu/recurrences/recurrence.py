@@ -36,6 +36,7 @@ class Recurrence(Op):
     zeros: tuple[bool, ...]
     kept: tuple[bool, ...]
     before: bool = False
+    several = ("k", "before")
 
     @property
     def states(self) -> int:

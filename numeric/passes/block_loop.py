@@ -36,6 +36,7 @@ class RowBlocks(Op):
     """For each argument, the axis that is cut at the last row of the block, if any."""
     ends: tuple[int | None, ...] = ()
     """For each value, the axis along which a block ends at its last row, if any."""
+    several = ("k",)
 
     @property
     def axis(self) -> int | None:

@@ -19,6 +19,7 @@ class BodyOp(Op):
 
     body: Graph
     index: int
+    several = ("index",)
 
 
 def body_shape(op: BodyOp, args: Nodes) -> Shape:

@@ -31,6 +31,7 @@ class Loop(Op):
     slices: int
     k: int
     states: int = 1
+    several = ("k",)
 
 
 def has_loops(graph: Graph, kinds: tuple[type[Scan | Loop], ...] = (Scan, Loop)) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from symad.core.graph import Node, Op, Structure
 from symad.core.interning import field_names
@@ -14,32 +13,15 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
 from symad.ops.basic.sources import ArrayConstant, Constant
 
-MULTI_RESULT_FIELDS = ("body", "score", "formula", "kept")
-"""Fields of ops with several results; each op has one of them."""
-
-
-NUMBER_FIELDS = ("part", "index", "k")
-"""Fields of such ops with the number of the result."""
-
-RESULT_FIELDS = (*NUMBER_FIELDS, "before")
-"""Fields that tell results of one loop or kernel apart; all others, and the arguments, are the same."""
-
 
 def number_of(op: Op | None) -> int:
-    """The number of a result among those of its loop or kernel; 0 for ops with one result."""
-    names = _fields_among(type(op), NUMBER_FIELDS) if op is not None else ()
-    return getattr(op, names[0]) if names else 0
-
-
-@cache
-def _fields_among(kind: type[Op], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the names that a class of ops has as fields."""
-    return tuple(name for name in names if name in field_names(kind))
+    """The number of a result among those of its op; 0 for ops with one result."""
+    return getattr(op, op.several[0]) if op is not None and op.several else 0
 
 
 def _kernel_of(op: Op) -> tuple[object, ...]:
     """What the results of one loop or kernel have in common."""
-    return type(op), *(getattr(op, name) for name in field_names(type(op)) if name not in RESULT_FIELDS)
+    return type(op), *(getattr(op, name) for name in field_names(type(op)) if name not in op.several)
 
 
 @dataclass(frozen=True)
@@ -85,8 +67,7 @@ def block_of(
         expression = Compute(node.op, tuple(args), node.shape)
         known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
         assign = Assign(value, expression)
-        several = _fields_among(node.op.__class__, MULTI_RESULT_FIELDS)
-        group = together.setdefault((*_kernel_of(node.op), node.args), []) if several else []
+        group = together.setdefault((*_kernel_of(node.op), node.args), []) if node.op.several else []
         if not group:
             statements.append(group)
         group.append(assign)

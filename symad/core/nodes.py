@@ -29,6 +29,9 @@ class Op(metaclass=Interned):
     repeats: ClassVar[bool] = False
     """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
 
+    several: ClassVar[tuple[str, ...]] = ()
+    """The fields that tell the results of one computation apart, its number first; empty for one result."""
+
     def __reduce__(self) -> tuple[type[Op], tuple[object, ...]]:
         return type(self), tuple(getattr(self, name) for name in field_names(type(self)))
 

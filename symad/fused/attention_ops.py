@@ -26,6 +26,7 @@ class AttentionOp(Op):
     parameters: tuple[tuple[str, int, bool], ...]
     scale: float | None
     part: int
+    several = ("part",)
 
     @property
     def given(self) -> tuple[Parameter, ...]:

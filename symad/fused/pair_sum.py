@@ -73,6 +73,7 @@ class PairOp(Op):
     parameters: tuple[tuple[str, int], ...]
     reduce: str
     part: int
+    several = ("part",)
 
     @property
     def inner(self) -> int:
