@@ -47,6 +47,12 @@ class Explanation(Readable, Protocol):
     def tables(self) -> Sequence[Table]:
         """The steps of the graph in each mode."""
 
+    def play(self, path: Path | str, mode: str = "") -> list[Path]:
+        """Every mode step by step: a page (.html), or frames (.svg, .png, .pdf, .tex)."""
+
+    def draw(self, path: Path | str | None = None) -> Drawing | None:
+        """The graph with values and adjoints in its boxes."""
+
 
 class Drawing(Protocol):
     """The picture of ``g.draw()``: the text of an SVG document, which notebooks display."""

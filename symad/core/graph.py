@@ -214,7 +214,7 @@ class Graph(metaclass=Interned):
         return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, **point)
 
     def draw(self, path: Path | str | None = None) -> Drawing | None:
-        """A picture of the graph: written to a path (.svg or .dot), or else displayed by a notebook."""
+        """A picture of the graph: .svg, .png, .pdf, .tex (TikZ) or .dot; without a path for a notebook."""
         return METHODS["draw"](self, path)
 
     def to_latex(self) -> str:

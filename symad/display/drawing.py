@@ -1,4 +1,4 @@
-"""``g.draw("f.svg")``: pictures of graphs as SVG, or as DOT text for Graphviz."""
+"""``g.draw("f.svg")``: pictures of graphs as SVG, PNG, PDF and TikZ, or as DOT text for Graphviz."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 from symad.core.escaping import visible
 from symad.core.graph import Graph
 from symad.display.picture import Picture, picture
+from symad.display.raster import write_pdf, write_png
+from symad.display.scene import Scene, scene
 from symad.display.svg import to_svg
+from symad.display.tikz import to_tikz
 from symad.errors import EvaluationError
 from symad.saving.atomic_files import write_text
 
@@ -26,24 +29,48 @@ class Drawing(str):
 
 
 def draw(graph: Graph, path: Path | str | None = None) -> Drawing | None:
-    """A picture of a graph: ``.svg`` for browsers, ``.dot`` for Graphviz; without a path for notebooks.
+    """A picture of a graph; without a path for notebooks.
 
     Colors distinguish op families; numbers are written inside the operations that use them; the shape of
-    every array is written in its box; a value used several times has several edges. In
-    a browser each box shows its formula as a tooltip. For graphs with more than 80 nodes the first and the
-    last 40 are drawn.
+    every array is written in its box, the state s_k of the tables to the left of it; a value used several
+    times has several edges. In a browser each box shows its formula as a tooltip. For graphs with more than
+    80 nodes the first and the last 40 are drawn. ``graph.explain(x=2.0).draw("f.svg")`` has the values and
+    the adjoints in the boxes.
+
+    Args:
+        graph: any graph.
+        path: ``.svg`` for browsers, ``.png`` and ``.pdf`` (these need matplotlib), ``.tex`` for papers that
+            load the package tikz, ``.dot`` for Graphviz.
 
     Raises:
-        EvaluationError: the name ends neither in .svg nor in .dot.
+        EvaluationError: the name has another ending, or matplotlib is missing.
     """
+    return drawn(picture(graph), path)
+
+
+def drawn(shown: Picture, path: Path | str | None) -> Drawing | None:
+    """A picture written to a path, or as a document."""
     if path is None:
-        return Drawing(to_svg(picture(graph)))
+        return Drawing(to_svg(scene(shown)))
     target = Path(path)
-    writers = {".svg": to_svg, ".dot": to_dot}
-    if target.suffix.lower() not in writers:
-        raise EvaluationError(f"draw writes .svg and .dot files, not {target.name}")
-    write_text(target, writers[target.suffix.lower()](picture(graph)))
+    if target.suffix.lower() == ".dot":
+        write_text(target, to_dot(shown))
+    else:
+        write_scene(scene(shown), target)
     return None
+
+
+def write_scene(shown: Scene, target: Path, active: int = -1, up: bool = False) -> None:
+    """A scene written to a file in the format that its name says."""
+    kind = target.suffix.lower()
+    if kind not in (".svg", ".tex", ".png", ".pdf"):
+        raise EvaluationError(f"draw writes .svg, .png, .pdf, .tex and .dot files, not {target.name}")
+    if kind == ".png":
+        write_png(shown, target, active, up)
+    elif kind == ".pdf":
+        write_pdf([(shown, active, up)], target)
+    else:
+        write_text(target, (to_svg if kind == ".svg" else to_tikz)(shown, active, up))
 
 
 def to_dot(shown: Picture) -> str:

@@ -8,7 +8,8 @@ the four Hessian modes. Every number is computed by the recurrence that its tabl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from symad.core.dims import format_shape, is_concrete, solve_dims
 from symad.core.escaping import visible, without_tags
 from symad.core.graph import Graph, Node
 from symad.core.structures import Structure, leaves
+from symad.display.drawing import Drawing
 from symad.display.formula_sizes import formula_sizes
 from symad.display.tables import Table, text
 from symad.display.writer import Writer
@@ -41,6 +43,46 @@ class Explanation:
 
     title: str
     tables: tuple[Table, ...]
+    writer: Writer | None = field(default=None, compare=False)
+    """The graph at the point, from which `play` and `draw` make their pictures."""
+
+    def play(self, path: Path | str, mode: str = "") -> list[Path]:
+        """Every mode step by step: a page with next and previous, or the same frames for slides.
+
+        Args:
+            path: ``.html``: one page that needs no network; ``.pdf``: one frame on each page;
+                ``.svg``, ``.png`` or ``.tex`` (TikZ): a file for each frame, ``steps_01.svg`` and so on.
+                PNG and PDF need matplotlib.
+            mode: of several modes those whose title begins so, such as "reverse mode" or "forward over".
+
+        Returns:
+            The files that were written.
+
+        Raises:
+            EvaluationError: another ending, a mode that there is not, or matplotlib is missing.
+
+        Example:
+            >>> import tempfile, pathlib, sympy, symad
+            >>> x, y = sympy.symbols("x y", real=True)
+            >>> steps = symad.trace(sympy.sin(x * y) + x**2).explain(x=2.0, y=0.5)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     [path.name for path in steps.play(pathlib.Path(folder) / "steps.html")]
+            ['steps.html']
+        """
+        from symad.display.player import play
+
+        return play(self._written(), self.title, Path(path), mode)
+
+    def draw(self, path: Path | str | None = None) -> Drawing | None:
+        """The graph, with the value of each step in its box, and its adjoint if there is one output."""
+        from symad.display.player import drawn_values
+
+        return drawn_values(self._written(), path)
+
+    def _written(self) -> Writer:
+        if self.writer is None:
+            raise EvaluationError("these tables have no graph; call explain of a graph")
+        return self.writer
 
     def to_text(self) -> str:
         """Plain text, columns aligned."""
@@ -94,9 +136,15 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
     bound = graph.at(solve_dims(shapes))
     _check_formulas(bound, values)
     writer = Writer(bound, dict(zip(bound.input_nodes, values, strict=True)))
-    where = ", ".join(f"{name} = {text(value)}" for name, value in named.items())
+    where = ", ".join(f"{name} {_given(value)}" for name, value in named.items())
     title = f"{graph.name}({', '.join(map(str, graph.inputs))})" + (f" at {where}" if where else "")
-    return Explanation(title, tuple(writer.tables()))
+    return Explanation(title, tuple(writer.tables()), writer)
+
+
+def _given(value: Any) -> str:
+    """A value in a title: numbers and short vectors themselves, other arrays by their shape."""
+    shown = text(value)
+    return f"of shape {format_shape(np.shape(value))}" if np.ndim(value) and len(shown) > 20 else f"= {shown}"
 
 
 def _by_input(graph: Graph, point: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,10 @@ TEXT: Mapping[str, str] = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "{": r"\{",
     "}": r"\}", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "×": r"$\times$", "∂": r"$\partial$", "²": r"$^2$", "→": r"$\to$", "…": r"\ldots{}",
-    "Σ": r"$\Sigma$", "≤": r"$\le$", "\n": " ", "\r": " ",
+    "Σ": r"$\Sigma$", "≤": r"$\le$", "≥": r"$\ge$", "≠": r"$\ne$", "·": r"$\cdot$", "÷": r"$\div$",
+    "−": "$-$", "√": r"$\surd$", "ᵀ": r"$^{\mathsf{T}}$", "⋯": r"$\cdots$", "‖": r"$\|$",
+    "\n": " ", "\r": " ",
+    **{c: f"$^{{{k}}}$" for k, c in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 }  # fmt: skip
 
 

@@ -31,13 +31,14 @@ class Layout:
     height: float = 0.0
 
 
-def layout(count: int, edges: Sequence[Edge], widths: Sequence[float]) -> Layout:
+def layout(count: int, edges: Sequence[Edge], widths: Sequence[float], row: float = ROW) -> Layout:
     """Place vertices 0 … count − 1, numbered so that every edge goes upwards in number.
 
     Args:
         count: the number of vertices.
         edges: (from, to) pairs without repetition.
         widths: the width of each vertex's box.
+        row: the vertical distance between layers.
     """
     layer = _layers(count, edges)
     chains, layer_of, width_of = _with_dummies(count, edges, widths, layer)
@@ -46,12 +47,12 @@ def layout(count: int, edges: Sequence[Edge], widths: Sequence[float]) -> Layout
     x = _coordinates(rows, links, width_of)
     left = min((x[v] - width_of[v] / 2 for v in x), default=0.0)
     right = max((x[v] + width_of[v] / 2 for v in x), default=0.0)
-    placed = {v: (x[v] - left, layer_of[v] * ROW) for v in x}
+    placed = {v: (x[v] - left, layer_of[v] * row) for v in x}
     return Layout(
         {v: placed[v] for v in range(count)},
         {edge: [placed[v] for v in chain] for edge, chain in chains.items()},
         right - left,
-        (max(layer_of.values(), default=0)) * ROW,
+        (max(layer_of.values(), default=0)) * row,
     )
 
 

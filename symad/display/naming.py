@@ -10,11 +10,13 @@ import sympy
 from symad.core.graph import Node, rebuild
 from symad.core.questions import sympy_form
 from symad.display.formulas import expression, formula
+from symad.display.labels import is_literal
 from symad.display.latex import latex
 from symad.display.local_derivatives import Program
+from symad.display.picture import states
 from symad.display.recurrences import Recurrences
 from symad.display.tables import Math
-from symad.ops.basic.sources import Constant, Dimension, input_node, symbol_of
+from symad.ops.basic.sources import input_node
 from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
 
@@ -28,13 +30,8 @@ class Names:
     def __init__(self, runs: Recurrences, inputs: Sequence[Node]) -> None:
         self.runs = runs
         self.inputs = inputs
-        self.index: dict[Node, str] = {}
-        literals = (Constant, Dimension)
-        self.literals = {n: sympy_form(n.op, n, ()) for n in runs.order if isinstance(n.op, literals)}
-        for node in inputs:
-            self.index[node] = "0" if len(inputs) == 1 else str(symbol_of(node))
-        steps = [n for n in runs.order if n not in self.index and n not in self.literals]
-        self.index.update({node: str(k) for k, node in enumerate(steps, 1)})
+        self.literals = {n: sympy_form(n.op, n, ()) for n in runs.order if is_literal(n)}
+        self.index = states(runs.order, inputs)
         self.rows = [n for n in runs.order if n not in self.literals]
 
     def of(self, letter: str, node: Node) -> sympy.Expr:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node, topological
+from symad.core.structures import DictOf
 from symad.display.labels import (
     Family,
     argument_order_shows,
@@ -15,6 +18,7 @@ from symad.display.labels import (
     label,
     slots,
 )
+from symad.display.tables import Math
 
 MAX_NODES = 80
 """The maximum number of nodes; of larger graphs the first and the last nodes are drawn."""
@@ -22,8 +26,8 @@ MAX_NODES = 80
 MAX_LABEL = 28
 """The maximum length of a label."""
 
-CHARACTER, SMALL_CHARACTER = 8.0, 5.8
-"""The mean width of a character in pixels, at the sizes of labels and of shapes."""
+CHARACTER, LINE_CHARACTER, SMALL_CHARACTER = 8.0, 6.8, 5.8
+"""The mean width of a character in pixels, at the sizes of labels, of values and of shapes."""
 
 
 @dataclass(frozen=True)
@@ -39,47 +43,79 @@ class Box:
     """True if the edges arrive in argument order, from left to right."""
     variable: str = ""
     """The variable of the traced function that holds the value; may be empty."""
+    state: str = ""
+    """The name of the value in the tables of `explain`, such as ``s_2``; empty if it is the label."""
+    lines: tuple[Math, ...] = ()
+    """What stands below the label: the value, the adjoint."""
 
     @property
     def width(self) -> float:
         """The width in pixels, from the number of characters."""
-        return max(44.0, CHARACTER * len(self.label) + 22.0, SMALL_CHARACTER * len(self.inside) + 16.0)
+        lines = max((LINE_CHARACTER * len(line.text) for line in self.lines), default=0.0)
+        shape = SMALL_CHARACTER * len(self.inside)
+        return max(44.0, CHARACTER * len(self.label) + 22, shape + 16, lines + 18)
 
     @property
     def inside(self) -> str:
-        """The shape of an array, below the label; that of an output stands beside the box."""
-        return "" if self.output else self.shape
+        """The shape of an array, below the label; that of an output, or with values, is beside the box."""
+        return "" if self.output or self.lines else self.shape
+
+    @property
+    def tag(self) -> str:
+        """What is written to the left of the box: its state, unless the lines begin with it."""
+        return "" if self.lines else self.state
 
     @property
     def result(self) -> str:
         """What is written beside the box: the name and the shape of an output, or a variable."""
-        return f"{self.output} {self.shape}".strip() if self.output else self.variable
+        shape = self.shape if self.output or self.lines else ""
+        return f"{self.output or self.variable} {shape}".strip()
 
     @property
     def room(self) -> float:
         """The width that the layout reserves."""
-        return self.width + 2 * CHARACTER * len(self.result)
+        return self.width + 2 * max(CHARACTER * len(self.result), SMALL_CHARACTER * len(self.tag) + 4)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Boxes, edges in argument order (some twice), and the number of omitted nodes."""
+    """Boxes, edges in argument order (some twice), the number of omitted nodes, and the box of each node."""
 
     name: str
     boxes: tuple[Box, ...]
     edges: tuple[tuple[int, int], ...]
     omitted: int
+    places: Mapping[Node, int]
 
 
 def _output_names(graph: Graph) -> list[str]:
-    """The variables that hold the outputs; else y, or y1, y2, ...; f or out if an input has such a name."""
+    """The derivatives that the outputs are, the variables that hold them, or their keys.
+
+    Else y, or y1, y2, ...; f or out if an input has such a name.
+    """
     taken, count = {str(symbol) for symbol in graph.inputs}, len(graph.output_nodes)
     for stem in ("y", "f", "out", "result"):
         names = [stem] if count == 1 else [f"{stem}{k}" for k in range(1, count + 1)]
         if taken.isdisjoint(names):
             break
+    if isinstance(graph.structure, DictOf) and len(graph.structure.keys) == count:
+        names = list(graph.structure.keys)
     held = {node: name for node, name in _variables(graph).items() if name not in taken}
-    return [held.get(node, name) for node, name in zip(graph.output_nodes, names, strict=True)]
+    named = [held.get(node, name) for node, name in zip(graph.output_nodes, names, strict=True)]
+    return [d or name for d, name in zip(_derivatives(graph), named, strict=True)]
+
+
+def _derivatives(graph: Graph) -> list[str]:
+    """∂f/∂x, ∂f or ∂²f for the outputs that are derivatives; empty for others."""
+    count = len(graph.output_nodes)
+    found = re.fullmatch("(.+?)_(value_and_gradient|gradient|jacobian|hessian)", graph.name)
+    if found is None:
+        return [""] * count
+    function, kind = found.groups()
+    if "gradient" not in kind:
+        return [f"∂{function}" if kind == "jacobian" else f"∂²{function}"] if count == 1 else [""] * count
+    labels = graph.origin.labels if graph.origin else ("",) * count
+    return [re.sub("(.+)_bar", rf"∂{function}/∂\1", label) for label in labels]
 
 
 def _variables(graph: Graph) -> dict[Node, str]:
@@ -87,8 +123,15 @@ def _variables(graph: Graph) -> dict[Node, str]:
     return {v.node: v.name for v in graph.variables if v.scope is None}
 
 
-def picture(graph: Graph) -> Picture:
-    """The boxes and edges of a graph."""
+def states(order: Iterable[Node], inputs: Sequence[Node]) -> dict[Node, str]:
+    """The index of each state s_k: 0 for a single input, otherwise inputs keep their names; then 1, 2, ..."""
+    index = {node: "0" if len(inputs) == 1 else label(node) for node in inputs}
+    steps = [n for n in order if n not in index and not is_literal(n)]
+    return index | {node: str(k) for k, node in enumerate(steps, 1)}
+
+
+def picture(graph: Graph, lines: Mapping[Node, tuple[Math, ...]] | None = None) -> Picture:
+    """The boxes and edges of a graph; ``lines`` are shown below the labels."""
     everything = topological([*graph.input_nodes, *graph.output_nodes])
     order = [n for n in everything if not is_literal(n)]
     outputs: dict[Node, list[str]] = {}
@@ -101,8 +144,14 @@ def picture(graph: Graph) -> Picture:
         hidden = set(order[MAX_NODES // 2 : len(order) - MAX_NODES // 2])
         kept = [n for n in order if n not in hidden]
     number = {node: k + (bool(hidden) and k >= MAX_NODES // 2) for k, node in enumerate(kept)}
-    variables = _variables(graph)
-    boxes = [_box(node, ", ".join(outputs.get(node, ())), variables.get(node, "")) for node in kept]
+    variables, index = _variables(graph), states(everything, graph.input_nodes)
+    boxes = [
+        _box(
+            node, ", ".join(outputs.get(node, ())), variables.get(node, ""),
+            f"s_{index[node]}" if index.get(node, "x").isdigit() else "", (lines or {}).get(node, ()),
+        )
+        for node in kept
+    ]  # fmt: skip
     if hidden:
         note = f"⋯ {len(hidden)} operations not shown ⋯"
         boxes.insert(MAX_NODES // 2, Box(note, note, "", Family("", "#ffffff", "#999999")))
@@ -111,12 +160,13 @@ def picture(graph: Graph) -> Picture:
     if hidden:
         rest = (MAX_NODES // 2, MAX_NODES // 2)
         edges = [e for e in dict.fromkeys(edges) if e != rest]
-    return Picture(graph.name, tuple(boxes), tuple(edges), len(hidden))
+    return Picture(graph.name, tuple(boxes), tuple(edges), len(hidden), number)
 
 
-def _box(node: Node, output: str, variable: str) -> Box:
+def _box(node: Node, output: str, variable: str, state: str, lines: tuple[Math, ...]) -> Box:
     shape = format_shape(node.shape) if node.shape else ""
     text = label(node)
     shown = text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
     tip = details(node) + (f", shape {shape}" if shape else "")
-    return Box(shown, tip, shape, family(node), output, argument_order_shows(node), variable)
+    ordered = argument_order_shows(node)
+    return Box(shown, tip, shape, family(node), output, ordered, variable, state, lines)

@@ -138,7 +138,7 @@ def _tangent(node: Node, names: Mapping[Node, sympy.Expr]) -> Piece:
     pieces.update({x: names[a] for x, a in zip(local, node.args, strict=True)})
     for dot, a in zip(dots, node.args, strict=True):
         pieces[dot] = Atom(accented(DOT, write(names[a])))
-    return _written(made, pieces)
+    return written(made, pieces)
 
 
 def _local(arg: Node, k: int, names: Mapping[Node, Piece]) -> Node:
@@ -148,9 +148,10 @@ def _local(arg: Node, k: int, names: Mapping[Node, Piece]) -> Node:
     return input_node(sympy.Dummy(f"x{k}", real=True), arg.shape)
 
 
-def _written(node: Node, pieces: dict[Node, Piece]) -> Piece:
-    for part in topological([node]):
-        if part not in pieces:
-            args: Sequence[Piece] = [pieces[a] for a in part.args]
-            pieces[part] = typeset(part.op, part, args)
+def written(node: Node, given: Mapping[Node, Piece]) -> Piece:
+    """A node in terms of the pieces of other nodes."""
+    pieces = dict(given)
+    for part in topological([node], pieces):
+        args: Sequence[Piece] = [pieces[a] for a in part.args]
+        pieces[part] = typeset(part.op, part, args)
     return pieces[node]

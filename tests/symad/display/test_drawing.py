@@ -129,8 +129,8 @@ def test_a_long_graph_shows_its_ends(tmp_path):
 
 
 def test_other_formats_are_refused(tmp_path):
-    with pytest.raises(EvaluationError, match=r"\.svg and \.dot files, not f\.png"):
-        symad.trace(x).draw(tmp_path / "f.png")
+    with pytest.raises(EvaluationError, match=r"\.dot files, not f\.gif"):
+        symad.trace(x).draw(tmp_path / "f.gif")
 
 
 @st.composite
@@ -197,3 +197,37 @@ def test_no_shape_leaves_its_box(tmp_path):
     (shape,) = [t for t in box.iter(SVG + "text") if t.text == "(4, 2, 3)"]
     assert top < float(shape.get("y")) - float(shape.get("font-size")) < float(shape.get("y")) < top + height
     assert float(shape.get("font-size")) * 0.6 * len(shape.text) < width
+
+
+def test_outputs_have_the_names_of_derivatives(tmp_path):
+    f = symad.trace(sympy.sin(x * y))
+    assert {"∂f/∂x", "∂f/∂y"} <= set(texts(svg_of(symad.gradient(f), tmp_path)))
+    assert "∂²f (2, 2)" in texts(svg_of(symad.hessian(f), tmp_path))
+    assert {"f", "∂f/∂x"} <= set(texts(svg_of(symad.value_and_gradient(f), tmp_path)))
+    keyed = symad.trace({"sum": x + y, "difference": x - y})
+    assert {"sum", "difference"} <= set(texts(svg_of(keyed, tmp_path)))
+
+
+def test_boxes_carry_the_states_of_the_tables(tmp_path):
+    f = symad.trace(sympy.sin(x * y) + x**2)
+    root = svg_of(f, tmp_path)
+    tags = {"".join(t.itertext()) for t in root.iter(SVG + "text") if t.get("text-anchor") == "end"}
+    assert tags == {f"s{k}" for k in range(1, 5)}
+    rows = f.explain(x=1, y=2).tables[0].rows
+    assert [row[0].text for row in rows[2:]] == [f"s_{k}" for k in range(1, 5)]
+
+
+def test_tikz_is_ascii_and_balanced(tmp_path):
+    symad.trace([sympy.sqrt(x) / y, sympy.Max(x, y)]).draw(tmp_path / "f.tex")
+    text = (tmp_path / "f.tex").read_text("utf-8")
+    assert text.isascii() and text.count("{") == text.count("}")
+    assert text.count(r"\draw[->") == 5  # the square root's, the quotient's two, the maximum's two
+    assert text.count(r"\draw[rounded") == 5 + 2  # boxes, and the legend
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "start"), [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF")])
+def test_png_and_pdf(name, start, tmp_path):
+    pytest.importorskip("matplotlib")
+    symad.trace(sympy.sin(x) * y).draw(tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)

@@ -1,0 +1,114 @@
+"""``f.explain(x=2.0).play("steps.html")``: the films of `films` as a page, or as pictures for slides."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from importlib import resources
+from pathlib import Path
+
+from symad.core.escaping import visible
+from symad.display.drawing import Drawing, drawn, write_scene
+from symad.display.films import Director, Film
+from symad.display.picture import Picture, picture
+from symad.display.raster import write_pdf
+from symad.display.reading import mathml
+from symad.display.scene import Scene, caption, scene
+from symad.display.svg import to_svg
+from symad.display.tables import Math
+from symad.display.typesetting.graphs import graph_latex
+from symad.display.writer import Writer
+from symad.errors import EvaluationError
+from symad.saving.atomic_files import write_text
+
+FORMATS = (".html", ".pdf", ".svg", ".png", ".tex")
+
+
+def play(writer: Writer, title: str, path: Path, mode: str = "") -> list[Path]:
+    """Write a page or the frames; see `Explanation.play`."""
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        raise EvaluationError(f"play writes {', '.join(FORMATS)} files, not {path.name}")
+    every = Director(writer).films()
+    films = [film for film in every if film.title.startswith(mode)]
+    if not films:
+        titles = "; ".join(film.title for film in every)
+        raise EvaluationError(f"no mode of {writer.graph.name} begins with {mode!r}; there are: {titles}")
+    if kind == ".html":
+        write_text(path, page(writer, title, films))
+        return [path]
+    pages = [page for film in films for page in _pages(writer, film)]
+    if kind == ".pdf":
+        write_pdf(pages, path)
+        return [path]
+    digits = len(str(len(pages)))
+    names = [path.with_name(f"{path.stem}_{k:0{digits}d}{kind}") for k in range(1, len(pages) + 1)]
+    for name, (shown, active, up) in zip(names, pages, strict=True):
+        write_scene(shown, name, active, up)
+    return names
+
+
+def drawn_values(writer: Writer, path: Path | str | None) -> Drawing | None:
+    """The graph with all values, and the adjoints of a scalar."""
+    director = Director(writer)
+    if writer.runs.output is not None:
+        lines = director.reverse().lines
+    else:
+        lines = {n: [(0, line) for line in director._value(n)] for n in director.forwards}
+    return drawn(picture(writer.graph, {n: tuple(m for _, m in found) for n, found in lines.items()}), path)
+
+
+def _scene(writer: Writer, film: Film) -> tuple[Picture, Scene]:
+    """The picture with all lines of a film, and its shapes, which know the first frame of each line."""
+    shown = picture(writer.graph, {n: tuple(m for _, m in found) for n, found in film.lines.items()})
+    since: list[list[int]] = [[] for _ in shown.boxes]
+    for node, found in film.lines.items():
+        if shown.boxes[shown.places[node]].lines:  # not those that a long graph leaves out
+            since[shown.places[node]] = [number for number, _ in found]
+    return shown, scene(shown, since)
+
+
+def _pages(writer: Writer, film: Film) -> list[tuple[Scene, int, bool]]:
+    """Each frame with its caption below the picture."""
+    shown, whole = _scene(writer, film)
+    most = max(len(frame.formulas) for frame in film.frames)
+    made = []
+    for number, frame in enumerate(film.frames):
+        words = [Math(f"{film.title}: {frame.caption}", ""), *frame.formulas]
+        below = caption(words, whole.width, whole.height + 4)
+        widest = max(7.0 * len(w.text) for w in words) + 48
+        part = whole.frame(number)
+        size = max(part.width, widest), part.height + 22 * (most + 1) + 8
+        active = shown.places[frame.node] if frame.node is not None else -1
+        made.append((Scene(part.name, *size, (*part.shapes, *below)), active, frame.up))
+    return made
+
+
+def page(writer: Writer, title: str, films: list[Film]) -> str:
+    """The page, which contains its pictures, formulas and program."""
+    data = []
+    for film in films:
+        shown, whole = _scene(writer, film)
+        frames = [
+            {
+                "caption": f.caption,
+                "formulas": [mathml(m.latex) for m in f.formulas],
+                "box": shown.places[f.node] if f.node is not None else -1,
+                "up": f.up,
+            }
+            for f in film.frames
+        ]
+        note = mathml(film.note.latex)
+        data.append({"title": film.title, "note": note, "svg": to_svg(whole, frames=True), "frames": frames})
+    template = resources.files("symad.display").joinpath("player.html").read_text("utf-8")
+    safe = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    formula = graph_latex(writer.graph)
+    function = mathml(formula) if len(formula) <= MAX_TITLE and "aligned" not in formula else ""
+    short = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
+    parts = {"TITLE": html.escape(short), "FORMULA": function, "FILMS": safe}
+    return visible(re.sub("|".join(parts), lambda found: parts[found[0]], template))
+
+
+MAX_TITLE = 160
+"""The maximum number of characters of the title and of the LaTeX of the formula below it."""

@@ -1,0 +1,283 @@
+r"""Formulas in LaTeX, as symad writes them, read for terminals (``s̄_2``) and for pages (MathML).
+
+Only the LaTeX of `typesetting` and of SymPy's printer occurs: groups, scripts, fractions, roots, accents,
+names, and matrices. An unknown command is shown by its name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+TOKEN = re.compile(r"\\(?:begin|end)\{\w+\}|\\[A-Za-z]+|\\\\|\\.|\d+(?:\.\d+)?|[A-Za-z]+|\s+|.", re.DOTALL)
+
+ACCENTS = {
+    "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "hat": "\u0302",
+    "tilde": "\u0303",
+}  # fmt: skip
+GROUPS = ("operatorname", "text", "mathrm", "mathbf", "mathsf", "mathit", "mathcal", "mathbb", "boldsymbol")
+SILENT = ("left", "right", "textstyle", "displaystyle", "limits", "big", "Big")
+SIGNS = {
+    "cdot": "·", "odot": "⊙", "times": "×", "sum": "Σ", "prod": "∏", "partial": "∂", "circ": "∘", "top": "ᵀ",
+    "lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "le": "≤", "ge": "≥", "ne": "≠", "infty": "∞",
+    "dots": "…", "ldots": "…", "wedge": "∧", "vee": "∨", "neg": "¬", "oplus": "⊕", "to": "→", "quad": " ",
+    "qquad": " ", "colon": ":", "langle": "⟨", "rangle": "⟩", "nabla": "∇", "|": "‖", ",": " ", ";": " ",
+    " ": " ", ":": " ", "!": "",
+}  # fmt: skip
+BOLD = str.maketrans("01", "𝟘𝟙")
+RAISED = str.maketrans("0123456789-T", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a formula: a row, a script (base, below, above), a fraction, a root, an accent, a leaf."""
+
+    kind: str
+    parts: tuple[Part, ...] = ()
+    text: str = ""
+
+
+EMPTY = Part("row")
+
+
+class Reader:
+    """The tokens of a formula, read from left to right."""
+
+    def __init__(self, latex: str) -> None:
+        self.tokens: list[str] = TOKEN.findall(latex)[::-1]
+
+    def row(self, *ends: str) -> Part:
+        """The parts up to one of some tokens, or to the end."""
+        found: list[Part] = []
+        while self.tokens and self.tokens[-1] not in ends:
+            token = self.tokens.pop()
+            if token in "_^" and token.strip():
+                base = found.pop() if found else EMPTY
+                found.append(self._script(base, token))
+            elif token.strip():
+                found.append(self._part(token))
+        return found[0] if len(found) == 1 else Part("row", tuple(found))
+
+    def _script(self, base: Part, token: str) -> Part:
+        below, above = base.parts[1:] if base.kind == "script" else (EMPTY, EMPTY)
+        base = base.parts[0] if base.kind == "script" else base
+        made = self._group()
+        return Part("script", (base, made, above) if token == "_" else (base, below, made))
+
+    def _group(self) -> Part:
+        """The next token or group in braces."""
+        while self.tokens and not self.tokens[-1].strip():
+            self.tokens.pop()
+        return self._part(self.tokens.pop()) if self.tokens else EMPTY
+
+    def _part(self, token: str) -> Part:
+        name = token.removeprefix("\\")
+        if token == "{":
+            made = self.row("}")
+            self.tokens = self.tokens[:-1]
+            return made
+        if token.startswith("\\begin"):
+            return self._matrix("\\end" + token.removeprefix("\\begin"))
+        if name == token:
+            return Part("leaf", text=token)
+        return self._command(name)
+
+    def _command(self, name: str) -> Part:
+        if name in SILENT:
+            return EMPTY
+        if name in ACCENTS:
+            return Part("accent", (self._group(),), ACCENTS[name])
+        if name in GROUPS:
+            if name in ("text", "operatorname", "mathrm"):
+                return self._upright()
+            made = self._group()
+            return Part("leaf", text=made.text.translate(BOLD)) if name == "mathbf" and made.text else made
+        if name == "frac":
+            return Part("frac", (self._group(), self._group()))
+        if name == "sqrt":
+            degree = EMPTY
+            if self.tokens and self.tokens[-1] == "[":
+                self.tokens.pop()
+                degree = self.row("]")
+                self.tokens = self.tokens[:-1]
+            return Part("root", (self._group(), degree))
+        return Part("leaf", text=SIGNS.get(name) or _greek(name) or name)
+
+    def _upright(self) -> Part:
+        """Text, whose spaces are kept."""
+        depth, text = 0, ""
+        while self.tokens:
+            token = self.tokens.pop()
+            depth += (token == "{") - (token == "}")
+            if token == "{" or token == "}" or token == "\\text":
+                if not depth:
+                    break
+                continue
+            text += token.removeprefix("\\") if token != "\\" else ""
+        return Part("leaf", text=text)
+
+    def _matrix(self, end: str) -> Part:
+        rows: list[Part] = []
+        cells: list[Part] = []
+        while self.tokens:
+            cells.append(self.row("&", "\\\\", end))
+            token = self.tokens.pop() if self.tokens else end
+            if token != "&":
+                rows.append(Part("cells", tuple(cells)))
+                cells = []
+            if token == end:
+                break
+        return Part("table", tuple(rows), "cases" if "cases" in end else "")
+
+
+def _greek(name: str) -> str:
+    r"""The letter of ``\theta``; empty for other commands."""
+    case = "SMALL" if name.islower() else "CAPITAL"
+    word = {"lambda": "lamda", "varepsilon": "epsilon", "varphi": "phi"}.get(name.lower(), name.lower())
+    try:
+        return unicodedata.lookup(f"GREEK {case} LETTER {word.upper()}")
+    except KeyError:
+        return ""
+
+
+# ---- as text --------------------------------------------------------------------------------------
+
+
+def plain(latex: str) -> str:
+    r"""A formula as one line of text.
+
+    >>> plain(r"s_{2} \odot \left(\bar{s}_{2} - B^{\mathsf{T}}\right)")
+    's_2 ⊙ (s̄_2 - Bᵀ)'
+    """
+    text = _text(Reader(latex).row())
+    text = unicodedata.normalize("NFC", text)
+    return re.sub(r"(?<=[(\[]) | (?=[)\],;_^])|(?<= ) ", "", text).strip()
+
+
+def _text(part: Part) -> str:
+    kinds: dict[str, Callable[[Part], str]] = {
+        "row": _row, "leaf": _leaf, "script": _scripts, "frac": _fraction, "root": _root, "accent": _accent,
+        "table": _table, "cells": lambda p: ", ".join(map(_text, p.parts)),
+    }  # fmt: skip
+    return kinds[part.kind](part)
+
+
+def _leaf(part: Part) -> str:
+    return {",": ", ", "+": " + ", "⊙": " ⊙ ", "=": " = ", "<": " < ", ">": " > "}.get(part.text, part.text)
+
+
+WORDS = re.compile(r"[\w\u0300-\u036f]")
+
+
+def _row(part: Part) -> str:
+    """Parts one after the other, with spaces between words, numbers and what follows a parenthesis."""
+    text, previous = "", ""
+    for each in part.parts:
+        piece = _text(each)
+        if piece == "-" and each.kind == "leaf":
+            piece = " - " if previous and previous.strip() not in ("(", "=", ",", "[", "|") else "-"
+        elif piece and previous and _apart(previous, piece, each):
+            text += " "
+        text += piece
+        previous = piece or previous
+    return text
+
+
+def _apart(left: str, right: str, part: Part) -> bool:
+    """Whether two neighbors need a space: not between a function and its parenthesis."""
+    ends = bool(WORDS.match(left[-1])) or left[-1] in "ᵀ)]⁰¹²³⁴⁵⁶⁷⁸⁹Σ∏…"
+    begins = bool(WORDS.match(right[0])) or (right[0] in "Σ√‖" and part.kind != "leaf") or right[0] in "Σ√["
+    if right[0] in "(" and part.kind == "row":
+        return False
+    return ends and begins
+
+
+def _scripts(part: Part) -> str:
+    base, below, above = map(_text, part.parts)
+    base = base if part.parts[0].kind in ("leaf", "accent") or len(base) == 1 else _grouped(base)
+    low = f"_{_grouped(below) if ' ' in below else below}" if below else ""
+    above = above.replace("∘", "").strip() if above.startswith("∘") else above
+    if not above:
+        return base + low
+    if re.fullmatch(r"-?\d+|T", above):
+        return base + low + above.translate(RAISED)
+    return base + low + ("ᵀ" if above == "ᵀ" else f"^{above if len(above) == 1 else _grouped(above)}")
+
+
+def _grouped(text: str) -> str:
+    return text if text.startswith(("(", "[")) and text.endswith((")", "]")) else f"({text})"
+
+
+def _fraction(part: Part) -> str:
+    over, under = (_bound(_text(p)) for p in part.parts)
+    return f"{over}/{under}"
+
+
+def _bound(text: str) -> str:
+    """A name or a number, or something in parentheses."""
+    return text if re.fullmatch(r"[\w.√\u0300-\u036f]+", text) else _grouped(text)
+
+
+def _root(part: Part) -> str:
+    of, degree = map(_text, part.parts)
+    return f"{degree.translate(RAISED)}√{_bound(of)}"
+
+
+def _accent(part: Part) -> str:
+    """The accent over the first letter."""
+    text = _text(part.parts[0])
+    return text[:1] + part.text + text[1:]
+
+
+def _table(part: Part) -> str:
+    rows = [_text(row) for row in part.parts]
+    return "; ".join(rows) if part.text else f"[{'; '.join(rows)}]"
+
+
+# ---- as MathML ------------------------------------------------------------------------------------
+
+
+def mathml(latex: str) -> str:
+    """A formula as MathML, which browsers typeset without a library."""
+    made = _ml(Reader(latex).row()).replace("<mo>-</mo>", "<mo>−</mo>")
+    signs = re.sub("(^|<mrow>|<mo>[=(,+⊙]</mo>)<mo>−</mo>", r"\1<mo form='prefix'>−</mo>", made)
+    return f"<math>{signs}</math>"
+
+
+def _ml(part: Part) -> str:
+    made: dict[str, Callable[[Sequence[str]], str]] = {
+        "row": lambda p: f"<mrow>{''.join(p)}</mrow>".replace("<mrow></mrow>", ""),
+        "frac": lambda p: f"<mfrac>{p[0]}{p[1]}</mfrac>",
+        "root": lambda p: f"<mroot>{p[0]}{p[1]}</mroot>" if p[1] else f"<msqrt>{p[0]}</msqrt>",
+        "accent": lambda p: f"<mover accent='true'>{p[0]}<mo>{ABOVE.get(part.text, '¯')}</mo></mover>",
+        "cells": lambda p: f"<mtr>{''.join(f'<mtd>{c}</mtd>' for c in p)}</mtr>",
+        "table": lambda p: (
+            f"<mo>{'{' if part.text else '['}</mo><mtable>{''.join(p)}</mtable>"
+            + ("" if part.text else "<mo>]</mo>")
+        ),
+    }
+    if part.kind == "leaf":
+        return _ml_leaf(part.text)
+    inner = [_ml(p) for p in part.parts]
+    if part.kind != "script":
+        return made[part.kind](inner)
+    base, below, above = inner
+    tags = (part.parts[1] != EMPTY, part.parts[2] != EMPTY)
+    if all(tags):
+        return f"<msubsup>{base}{below}{above}</msubsup>"
+    return f"<msub>{base}{below}</msub>" if tags[0] else f"<msup>{base}{above}</msup>"
+
+
+ABOVE = {"\u0304": "¯", "\u0307": "˙", "\u0308": "¨", "\u0302": "^", "\u0303": "~"}
+
+
+def _ml_leaf(text: str) -> str:
+    shown = escape(text)
+    if re.fullmatch(r"[\d.]+", text):
+        return f"<mn>{shown}</mn>"
+    if " " in text.strip():
+        return f"<mtext>{shown.replace(' ', chr(160))}</mtext>"
+    return f"<mi>{shown}</mi>" if text.isalpha() else f"<mo>{shown}</mo>"

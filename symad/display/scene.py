@@ -1,0 +1,168 @@
+"""A laid-out picture as shapes with coordinates in pixels, which `svg`, `tikz` and `raster` write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from symad.display.labels import INPUT, Family
+from symad.display.layout import ROW, Layout, Point, layout
+from symad.display.picture import Box, Picture
+from symad.display.tables import Math
+
+HEIGHT, MARGIN, LINE = 32.0, 24.0, 17.0
+"""The height of a box, the margin around the picture, and the height of a line of values, in pixels."""
+
+INK, GRAY, EDGE = "#1a1a1a", "#444444", "#555555"
+ACTIVE = "#c2185b"
+"""The color of a step and of the edges through which it is computed."""
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A box, by its upper left corner; ``number`` is its place among the boxes, or −1 for a legend."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    radius: float
+    family: Family
+    stroke: float
+    tip: str = ""
+    number: int = -1
+
+
+@dataclass(frozen=True)
+class Words:
+    """One line of text; ``anchor`` is "middle" or "start" at x, the base line at y."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 14
+    anchor: str = "middle"
+    italic: bool = False
+    color: str = INK
+    latex: str = ""
+    since: int = 0
+    """The first frame that shows it."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """An edge between two boxes: a smooth curve through points, with an arrow at its end."""
+
+    points: tuple[Point, ...]
+    start: int
+    end: int
+
+    @property
+    def bends(self) -> list[tuple[Point, Point, Point]]:
+        """For each piece its two control points and its end (cubic Bézier curves)."""
+        return [
+            ((x0, y0 + (y1 - y0) / 2), (x1, y1 - (y1 - y0) / 2), (x1, y1))
+            for (x0, y0), (x1, y1) in pairwise(self.points)
+        ]
+
+
+Shape: TypeAlias = "Rectangle | Words | Curve"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The shapes of a picture, those in front last."""
+
+    name: str
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+
+    def frame(self, number: int) -> Scene:
+        """Without the words that later frames add."""
+        kept = (s for s in self.shapes if not isinstance(s, Words) or s.since <= number)
+        return Scene(self.name, self.width, self.height, tuple(kept))
+
+
+def scene(shown: Picture, since: Sequence[Sequence[int]] = ()) -> Scene:
+    """The shapes of a picture; ``since`` holds the first frame of each line of each box."""
+    edges = list(dict.fromkeys(shown.edges))
+    tall = HEIGHT + LINE * max((len(box.lines) for box in shown.boxes), default=0)
+    placed = layout(len(shown.boxes), edges, [box.room for box in shown.boxes], tall + ROW - HEIGHT)
+    families = list(dict.fromkeys(b.family for b in shown.boxes if b.family.name))
+    wide = max(placed.width, 16.0 + sum(_legend_width(f) for f in families)) + 2 * MARGIN + 30
+    high = placed.height + tall + 2 * MARGIN + 64
+    left, top = (wide - placed.width) / 2, MARGIN + tall / 2
+    shapes: list[Shape] = []
+    for k in range(len(shown.boxes)):
+        shapes += _edges(placed, k, shown, tall, (left, top))
+    for k, box in enumerate(shown.boxes):
+        x, y = placed.position[k]
+        shapes += _box(box, (x + left, y + top), tall, k, since[k] if since else ())
+    return Scene(shown.name, wide, high, (*shapes, *_legend(families, high - MARGIN)))
+
+
+def _edges(placed: Layout, k: int, shown: Picture, tall: float, origin: Point) -> list[Shape]:
+    """The edges that end in a box, side by side: in argument order, or with fewest crossings."""
+    entering = [edge for edge in shown.edges if edge[1] == k]
+    if not shown.boxes[k].ordered:
+        entering.sort(key=lambda edge: placed.route[edge][-2][0])
+    middle = (len(entering) - 1) / 2
+    space = min(12.0, (shown.boxes[k].width - 16) / (2 * middle)) if middle else 0.0
+    made: list[Shape] = []
+    for n, edge in enumerate(entering):
+        points = [(x + origin[0], y + origin[1]) for x, y in placed.route[edge]]
+        points[0] = (points[0][0], points[0][1] + tall / 2)
+        points[-1] = (points[-1][0] + space * (n - middle), points[-1][1] - tall / 2 - 1)
+        made.append(Curve(tuple(points), *edge))
+    return made
+
+
+def _box(box: Box, center: Point, tall: float, number: int, since: Sequence[int]) -> list[Shape]:
+    x, y = center
+    top, radius = y - tall / 2, min(HEIGHT / 2, tall / 2) if box.family is INPUT else 7
+    stroke = 2.6 if box.output else 1.4
+    first = top + HEIGHT / 2 + (-1 if box.inside else 5)
+    made: list[Shape] = [
+        Rectangle(x - box.width / 2, top, box.width, tall, radius, box.family, stroke, box.tip, number),
+        Words(x, first, box.label),
+    ]
+    if box.inside:
+        made.append(Words(x, first + 12, box.inside, 10, color=GRAY))
+    for k, line in enumerate(box.lines):
+        at = since[k] if k < len(since) else 0
+        made.append(Words(x, top + HEIGHT + LINE * k + 8, line.text, 12, latex=line.latex, since=at))
+    if box.result:
+        made.append(Words(x + box.width / 2 + 6, y + 5, box.result, anchor="start", italic=True))
+    if box.tag:
+        made.append(
+            Words(x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=_subscripted(box.tag))
+        )
+    return made
+
+
+def _subscripted(state: str) -> str:
+    letter, _, index = state.partition("_")
+    return f"{letter}_{{{index}}}"
+
+
+def _legend_width(kind: Family) -> float:
+    return 7.2 * len(kind.name) + 40
+
+
+def _legend(families: Sequence[Family], y: float) -> list[Shape]:
+    x, made = MARGIN, list[Shape]()
+    for kind in families:
+        made += [
+            Rectangle(x, y - 11, 14, 14, 3, kind, 1),
+            Words(x + 20, y, kind.name, 12, "start", color=GRAY),
+        ]
+        x += _legend_width(kind)
+    return made
+
+
+def caption(words: Sequence[Math], width: float, y: float) -> list[Shape]:
+    """Lines of text below a picture."""
+    return [Words(MARGIN, y + 22 * k, w.text, 13, "start", latex=w.latex) for k, w in enumerate(words)]
