@@ -110,6 +110,7 @@ _METHODS = {
     "explain": "symad.display.explain",
     "graph_html": "symad.display.pages",
     "graph_latex": "symad.display.typesetting.graphs",
+    "lower": "symad.numeric.lowering",
     "pickled": "symad.saving.save_load",
     "shown_latex": "symad.display.typesetting.graphs",
 }

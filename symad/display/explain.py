@@ -7,6 +7,7 @@ the four Hessian modes. Every number is computed by the recurrence that its tabl
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ import sympy
 from symad.core.arguments import leaves_of, parameters_of
 from symad.core.dims import format_shape, is_concrete, solve_dims
 from symad.core.escaping import visible, without_tags
-from symad.core.graph import Graph, Node
+from symad.core.graph import METHODS, Graph, Node
 from symad.core.structures import Structure, leaves
 from symad.display.drawing import Drawing
 from symad.display.formula_sizes import formula_sizes
@@ -84,16 +85,30 @@ class Explanation:
             raise EvaluationError("these tables have no graph; call explain of a graph")
         return self.writer
 
+    @property
+    def code(self) -> str:
+        """The gradient of a scalar function of arrays as plain NumPy code; empty for other functions."""
+        if self.writer is None or self.writer.runs.output is None or not self.writer.names.arrays:
+            return ""
+        from symad.derivatives.jacobian import gradient
+
+        source: str = METHODS["lower"](gradient(self.writer.graph), style="plain").source
+        return source[source.rindex("\ndef ") :].strip()
+
     def to_text(self) -> str:
         """Plain text, columns aligned."""
-        return visible("\n\n".join([self.title, *(table.to_text() for table in self.tables)]))
+        code = ["The gradient as plain code\n\n" + self.code] if self.code else []
+        title = textwrap.fill(self.title, 80)
+        return visible("\n\n".join([title, *(table.to_text() for table in self.tables), *code]))
 
     def to_markdown(self) -> str:
         """Markdown pipe tables."""
-        return without_tags("\n".join([f"## {self.title}", "", *(t.to_markdown() for t in self.tables)]))
+        code = [f"```python\n{self.code}\n```\n"] if self.code else []
+        parts = [f"## {self.title}", "", *(t.to_markdown() for t in self.tables), *code]
+        return without_tags("\n".join(parts))
 
     def to_latex(self) -> str:
-        """LaTeX sections with tabulars, for any document class."""
+        """LaTeX sections with tabulars; formulas of arrays need the package amsmath."""
         return visible("\n\n".join(table.to_latex() for table in self.tables))
 
     def _repr_markdown_(self) -> str:
@@ -102,7 +117,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         from symad.display.pages import explanation_html
 
-        return explanation_html(self.title, self.tables)
+        return explanation_html(self.title, self.tables, self.code)
 
     def _repr_latex_(self) -> str:
         return self.to_latex()

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symad.core.graph import Node
-from symad.display.adjoints import Groups, Notation
-from symad.display.reading import plain
+from symad.display.notation import Groups, read
 from symad.display.recurrences import Values
 from symad.display.tables import ENTRIES, Math, cell_latex, text
 from symad.display.typesetting.pieces import write
@@ -63,7 +62,7 @@ class Film:
     ) -> None:
         """A frame for each node in order."""
         for node in order:
-            made = tuple(Math(plain(f), f) for f in formulas(node))
+            made = tuple(map(read, formulas(node)))
             self.add(Frame(caption, node, made, up), {node: lines(node)})
 
 
@@ -85,7 +84,6 @@ class Director:
 
     def __init__(self, writer: Writer) -> None:
         self.writer, self.runs, self.names = writer, writer.runs, writer.names
-        self.notation = Notation(writer.runs, writer.names)
         self.forwards = [n for n in self.names.rows if n in self.runs.real or n not in self.runs.varying]
         self.steps = [n for n in self.forwards if n in self.runs.real]
 
@@ -105,22 +103,22 @@ class Director:
     def _line(self, letter: str, node: Node, *values: Values) -> Math:
         """``s_2 = 0.5``, or ``s_2 = (0.5, 1)``."""
         found = [short(v.get(node, 0)) for v in values]
-        name = self.notation.latex(letter, node)
+        name = self.names.math(letter, node)
         inner, tex = ", ".join(f.text for f in found), r",\ ".join(f.latex for f in found)
         if len(found) > 1:
             inner, tex = f"({inner})", f"({tex})"
-        return Math(f"{plain(name)} = {inner}", f"{name} = {tex}")
+        return Math(f"{name.text} = {inner}", f"{name.latex} = {tex}")
 
     def _equal(self, letter: str, node: Node, formula: str, values: Values) -> str:
         """``t_2 = t_1 y = 0.5``."""
         value = short(values.get(node, 0)).latex if node in values or node in self.runs.real else ""
-        return " = ".join(dict.fromkeys(p for p in (self.notation.latex(letter, node), formula, value) if p))
+        return " = ".join(dict.fromkeys(p for p in (self.names.latex(letter, node), formula, value) if p))
 
     def _state(self, node: Node) -> str:
-        return self._equal("s", node, self.notation.state(node), self.runs.states)
+        return self._equal("s", node, self.names.state(node), self.runs.states)
 
     def _sum(self, letter: str, node: Node, kind: str, groups: Groups, half: int = 0) -> str:
-        return write(self.notation.over_uses(letter, node, kind, groups, half))
+        return write(self.names.over_uses(letter, node, kind, groups, half))
 
     def _known(self, film: Film, caption: str, lines: Lines) -> None:
         """One frame with what an earlier sweep computed."""
@@ -145,7 +143,7 @@ class Director:
     ) -> list[str]:
         if node not in self.runs.real:
             return []
-        pieces = self.notation.outputs(kind, node, groups) if node.args else []
+        pieces = self.names.outputs(kind, node, groups) if node.args else []
         return [self._equal(letter, node, write(pieces[at]) if pieces else "", values)]
 
     def reverse(self) -> Film:

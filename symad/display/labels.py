@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 
-import sympy
-
 from symad.core.graph import Node, Op
-from symad.core.questions import sympy_form
-from symad.display.formulas import formula, matrix_product
+from symad.display.reading import plain
+from symad.display.typesetting import contractions  # noqa: F401  (register answers)
+from symad.display.typesetting.pieces import Atom, Piece, write
+from symad.display.typesetting.rules import typeset
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import ShapingOp, Slice
-from symad.ops.basic.sources import Constant, Dimension, Input, Source
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Source
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Condition, Logic, Select
@@ -94,14 +94,32 @@ def slots(node: Node) -> list[Node]:
 @singledispatch
 def _label(op: Op, node: Node) -> str:
     """The label of an op; by default its name."""
-    return details(node).split("(", 1)[0]
+    return "".join(c if c.islower() else f" {c.lower()}" for c in type(op).__name__).strip()
 
 
 @_label.register(Source)
+def _source(op: Op, node: Node) -> str:
+    return details(node)
+
+
+@_label.register(ArrayConstant)
+def _array(op: ArrayConstant, node: Node) -> str:
+    values = op.array
+    if not values.size or (values != values.flat[0]).any():
+        return "constant"
+    return {0: "zeros", 1: "ones"}.get(values.flat[0].item(), f"all {values.flat[0]:.4g}")
+
+
 @_label.register(Slice)
-def _whole(op: Op, node: Node) -> str:
-    """The whole formula, without the sliced array."""
-    return details(node).removeprefix("a")
+def _slice(op: Slice, node: Node) -> str:
+    """The subscripts as Python writes them."""
+    parts = []
+    for dim, start, count, step in zip(node.args[0].shape, op.start, op.count, op.step, strict=True):
+        stop = start + count * step
+        whole = start == 0 and count == dim and step == 1
+        part = str(start) if count == 1 else f"{start}:{stop}" + (f":{step}" if step != 1 else "")
+        parts.append(":" if whole else part)
+    return f"[{', '.join(parts)}]"
 
 
 @_label.register(Extreme)
@@ -203,6 +221,20 @@ def _einsum(op: Einsum, node: Node) -> str:
 
 def details(node: Node) -> str:
     """The formula of a node in terms of arguments a, b, c, ...; for tooltips."""
-    letters = iter(sympy.symbols(f"a:{max(len(node.args), 1)}" if len(node.args) > 26 else "a:z"))
-    names = [sympy_form(a.op, a, ()) if is_literal(a) else next(letters) for a in node.args]
-    return formula(node, names).text
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    names: list[Piece] = [
+        typeset(a.op, a, ()) if is_literal(a) else Atom(next(letters, f"a_{{{k}}}"))
+        for k, a in enumerate(node.args)
+    ]
+    return plain(write(typeset(node.op, node, names)))
+
+
+def matrix_product(op: Einsum) -> tuple[bool, bool] | None:
+    """For each factor of a matrix product, true if it is transposed; None for other contractions."""
+    first, second = op.inputs
+    shared = set(first) & set(second)
+    kept = [k for k in (*first, *second) if k not in shared]
+    if len(shared) != 1 or max(len(first), len(second)) != 2 or list(op.output) != kept:
+        return None
+    (common,) = shared
+    return first[-1] != common, second[0] != common

@@ -21,9 +21,10 @@ def graph_html(graph: Graph) -> str:
     return f"<div>{line}{f'<p>{html.escape(formula)}</p>' if formula else ''}{graph._repr_svg_()}</div>"
 
 
-def explanation_html(title: str, tables: Sequence[Table]) -> str:
-    """Tables with formulas as mathematics."""
+def explanation_html(title: str, tables: Sequence[Table], code: str = "") -> str:
+    """Tables with formulas as mathematics, and plain code."""
     parts = [f"<h3>{html.escape(title)}</h3>", *map(table_html, tables)]
+    parts += [f"<pre>{html.escape(code)}</pre>"] if code else []
     return "\n".join(parts)
 
 

@@ -18,7 +18,18 @@ ACCENTS = {
     "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "hat": "\u0302",
     "tilde": "\u0303",
 }  # fmt: skip
-GROUPS = ("operatorname", "text", "mathrm", "mathbf", "mathsf", "mathit", "mathcal", "mathbb", "boldsymbol")
+GROUPS = (
+    "operatorname",
+    "text",
+    "mathrm",
+    "mathrel",
+    "mathbf",
+    "mathsf",
+    "mathit",
+    "mathcal",
+    "mathbb",
+    "boldsymbol",
+)
 SILENT = ("left", "right", "textstyle", "displaystyle", "limits", "big", "Big")
 SIGNS = {
     "cdot": "·", "odot": "⊙", "times": "×", "sum": "Σ", "prod": "∏", "partial": "∂", "circ": "∘", "top": "ᵀ",
@@ -62,10 +73,10 @@ class Reader:
         return found[0] if len(found) == 1 else Part("row", tuple(found))
 
     def _script(self, base: Part, token: str) -> Part:
-        below, above = base.parts[1:] if base.kind == "script" else (EMPTY, EMPTY)
-        base = base.parts[0] if base.kind == "script" else base
-        made = self._group()
-        return Part("script", (base, made, above) if token == "_" else (base, below, made))
+        made, inner, below, above = self._group(), base, EMPTY, EMPTY
+        if base.kind == "script" and base.parts[1 if token == "_" else 2] == EMPTY:
+            inner, below, above = base.parts
+        return Part("script", (inner, made, above) if token == "_" else (inner, below, made))
 
     def _group(self) -> Part:
         """The next token or group in braces."""
@@ -91,7 +102,7 @@ class Reader:
         if name in ACCENTS:
             return Part("accent", (self._group(),), ACCENTS[name])
         if name in GROUPS:
-            if name in ("text", "operatorname", "mathrm"):
+            if name in ("text", "operatorname", "mathrm", "mathrel"):
                 return self._upright()
             made = self._group()
             return Part("leaf", text=made.text.translate(BOLD)) if name == "mathbf" and made.text else made
@@ -166,7 +177,9 @@ def _text(part: Part) -> str:
 
 
 def _leaf(part: Part) -> str:
-    return {",": ", ", "+": " + ", "⊙": " ⊙ ", "=": " = ", "<": " < ", ">": " > "}.get(part.text, part.text)
+    return {",": ", ", "+": " + ", "⊙": " ⊙ ", "=": " = ", "+=": " += ", "<": " < ", ">": " > "}.get(
+        part.text, part.text
+    )
 
 
 WORDS = re.compile(r"[\w\u0300-\u036f]")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 import mpmath
@@ -45,14 +47,14 @@ class Table:
 
     def to_text(self, width: int = 80) -> str:
         """Aligned columns; what is wider than ``width`` stands in blocks that repeat the first column."""
-        cells = [[text(c) for c in row] for row in (self.headers, *self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        cells = [line for row in (self.headers, *self.rows) for line in _wrapped(row)]
+        widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
         rights = self._numeric_columns()
         lines = [self.title]
         for block in _blocks(widths, width):
             shown = [[_aligned(row, widths, rights)[k] for k in block] for row in cells]
-            head, *body = ["  ".join(row).rstrip() for row in shown]
-            rule = "─" * max(map(len, (head, *body)))
+            head, *body = [line for row in shown if (line := "  ".join(row).rstrip())]
+            rule = "─" * max(map(_width, (head, *body)))
             lines += [rule, head, rule, *body, rule]
         notes = (textwrap.fill(_note(note), width, subsequent_indent="  ") for note in self.notes)
         return "\n".join([*lines, *notes])
@@ -60,7 +62,7 @@ class Table:
     def to_markdown(self) -> str:
         """A pipe table."""
         cells = [[text(c).replace("|", "\\|") or " " for c in r] for r in (self.headers, *self.rows)]
-        widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+        widths = [max(3, *map(_width, column)) for column in zip(*cells, strict=True)]
         rights = self._numeric_columns()
         lines = [" | ".join(_aligned(row, widths, rights)) for row in cells]
         marks = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, rights, strict=True)]
@@ -102,15 +104,30 @@ def _blocks(widths: Sequence[int], width: int) -> list[list[int]]:
     return blocks
 
 
+def _wrapped(row: Sequence[Any]) -> list[list[str]]:
+    """The lines of a row: formulas are not cut, but continued."""
+    columns = [
+        textwrap.wrap(c.text, WIDTH, break_long_words=True) or [""] if isinstance(c, Math) else [text(c)]
+        for c in row
+    ]
+    return list(map(list, zip_longest(*columns, fillvalue="")))
+
+
 def _note(note: str | Math) -> str:
     return note if isinstance(note, str) else note.text
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -> list[str]:
-    return [
-        cell.rjust(width) if right else cell.ljust(width)
-        for cell, width, right in zip(row, widths, rights, strict=True)
-    ]
+    made = []
+    for cell, width, right in zip(row, widths, rights, strict=True):
+        space = " " * (width - _width(cell))
+        made.append(space + cell if right else cell + space)
+    return made
+
+
+def _width(shown: str) -> int:
+    """Columns in a terminal: accents stand over a letter."""
+    return sum(not unicodedata.combining(c) for c in shown)
 
 
 def text(value: Any) -> str:
@@ -122,7 +139,7 @@ def text(value: Any) -> str:
     if isinstance(value, Math):
         return _cut(value.text)
     if isinstance(value, Dual):
-        return f"({text(value.value)}, {text(value.tangent)})"
+        return f"({_half(value.value)}, {_half(value.tangent)})"
     if isinstance(value, np.ndarray):
         return _array_text(value)
     if isinstance(value, (bool, np.bool_)):
@@ -138,11 +155,28 @@ def _cut(long: str) -> str:
     return long if len(long) <= WIDTH else long[: WIDTH - 1] + "…"
 
 
+def _half(value: Any) -> str:
+    """A component of a pair: a long array by its shape."""
+    shown = text(value)
+    return _summary(value) if isinstance(value, np.ndarray) and len(shown) > WIDTH // 2 - 2 else shown
+
+
 def _array_text(array: np.ndarray) -> str:
     if array.size <= ENTRIES:
-        if not array.ndim:
-            return text(array[()])
-        return "[" + ", ".join(_array_text(part) if np.ndim(part) else text(part) for part in array) + "]"
+        shown = _entries(array)
+        if len(shown) <= WIDTH:
+            return shown
+    return _summary(array)
+
+
+def _entries(array: np.ndarray) -> str:
+    if not array.ndim:
+        return text(array[()])
+    return "[" + ", ".join(_entries(part) if np.ndim(part) else text(part) for part in array) + "]"
+
+
+def _summary(array: np.ndarray) -> str:
+    """The shape and the norm."""
     shape = "×".join(map(str, array.shape))
     if array.dtype.kind == "f":
         return f"{shape}, norm {text(float(np.linalg.norm(array)))}"

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symad.core.arrays import Array, Number
-from symad.core.dims import Dim
+from symad.core.dims import Dim, format_shape
 from symad.core.graph import Graph, Node
 from symad.core.questions import flops as flops_of
 from symad.cost import flops, live_curve, memory
 from symad.display.latex import latex_name
-from symad.display.naming import Names
+from symad.display.loops import loop_tables
+from symad.display.notation import Notation, read
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
 from symad.errors import DerivativeError
@@ -28,24 +29,12 @@ if TYPE_CHECKING:
 MAX_SHOWN_DIRECTIONS = 3
 """The number of scalar inputs above which one direction is shown, all ones; also used for arrays."""
 
-J_T = Math("t_k = Σ_p ∂s_k/∂s_p t_p", r"t_k = \sum_p \partial s_k/\partial s_p\, t_p")
-R_J = Math("r_p = Σ_k r_k ∂s_k/∂s_p", r"r_p = \sum_k r_k\, \partial s_k/\partial s_p")
-FOF = Math(
-    "∂_i∂_j g_k = H_kj ∂_i g_{k-1} + J_k ∂_i∂_j g_{k-1}",
-    r"\partial_i\partial_j g_k = H_{kj}\,\partial_i g_{k-1} + J_k\,\partial_i\partial_j g_{k-1}",
-)
-FOR = Math(
-    "r_{k-1} = Dual(r¹ J_k, r¹ H_kj + r² J_k), seed Dual(1, 0)",
-    r"r_{k-1} = (r^1 J_k,\ r^1 H_{kj} + r^2 J_k),\ r_m = (1, 0)",
-)
-ROF = Math(
-    "r_{k-1} = ((r_k)₁ J_k + (r_k)₂ H_ki, (r_k)₂ J_k), seed (0, 1)",
-    r"r_{k-1} = ((r_k)_1 J_k + (r_k)_2 H_{ki},\ (r_k)_2 J_k),\ r_m = (0, 1)",
-)
-ROR = Math(
-    "ṙ_k = J_k ṙ_{k-1};  ṡ_{k-1} = r_k H_ki + ṡ_k J_k, seed 0",
-    r"\dot r_k = J_k \dot r_{k-1},\ \dot s_{k-1} = r_k H_{ki} + \dot s_k J_k,\ \dot s_m = 0",
-)
+J_T = read(r"t_k = \sum_p \partial s_k/\partial s_p\, t_p")
+R_J = read(r"r_p = \sum_k r_k\, \partial s_k/\partial s_p")
+FOF = read(r"\partial_i\partial_j g_k = H_{kj}\,\partial_i g_{k-1} + J_k\,\partial_i\partial_j g_{k-1}")
+FOR = read(r"r_{k-1} = (r^1 J_k,\ r^1 H_{kj} + r^2 J_k),\ r_m = (1, 0)")
+ROF = read(r"r_{k-1} = ((r_k)_1 J_k + (r_k)_2 H_{ki},\ (r_k)_2 J_k),\ r_m = (0, 1)")
+ROR = read(r"\dot r_k = J_k \dot r_{k-1},\ \dot s_{k-1} = r_k H_{ki} + \dot s_k J_k,\ \dot s_m = 0")
 """The recurrences, along a chain; J_k = ∂f_k and H_kj = ∂²f_k ∂g_{k-1}/∂x_j."""
 
 NEEDED = "Live: what is still needed, values with their tangents."
@@ -53,7 +42,7 @@ STORED = "Live: all states up to this one, and the adjoints in use."
 STORED_DUAL = "Live: as in reverse mode, but Dual numbers."
 STORED_THRICE = "Live: as in reverse mode, for each state also its adjoint and tangent."
 
-S_K, OPERATIONS, LIVE = Math("s_k", "s_k"), "flops", "live bytes"
+S_K, OPERATIONS, LIVE = read("s_k"), "flops", "live bytes"
 
 
 @dataclass(frozen=True)
@@ -74,7 +63,7 @@ class Writer:
         except DerivativeError:
             scalar = None
         self.runs = Recurrences(scalar, graph.output_nodes, point)
-        self.names = Names(self.runs, graph.input_nodes)
+        self.names = Notation(self.runs, graph)
         self.one = domain_of(point.values()).number(1)
         self.directions = self._directions()
         curve = live_curve(graph, self.runs.order)
@@ -96,6 +85,7 @@ class Writer:
         if self.runs.output is not None:
             count = range(len(self.directions))
             made.append(self.reverse())
+            made += loop_tables(self.graph, self.runs, self.names, self.runs.reverse(self.one))
             made += [self.forward_over_forward(i, j) for i in count for j in count if i <= j]
             for mode in (
                 self.forward_over_reverse,
@@ -112,38 +102,55 @@ class Writer:
         """s_k and t_k, side by side."""
         self.runs.operations.clear()
         found = [self.runs.forward(d.seeds) for d in self.directions]
-        headers = [S_K, "is", "value", Math("t_k", "t_k")]
+        headers = [S_K, "is", "value", self._accented(read("t_k"))]
         headers += [_partial(d.name) for d in self.directions]
         rows = []
         for node in self.names.rows:
             names, value = self.names, self.runs.states[node]
             cells: list[Any] = [
                 names.math("s", node),
-                names.state(node),
+                read(names.state(node)),
                 value,
-                names.tangent(node),
+                read(names.tangent(node)),
             ]
             cells += [self._entry(node, t) for t in found]
             own: Dim = flops_of(node.op, node)
             operations = own + self.runs.operations[node]
             rows.append((*cells, operations, self.live[node] * (1 + len(found))))
         title = "Forward mode: states and tangents"
-        return Table(title, (*headers, OPERATIONS, LIVE), tuple(rows), (J_T, NEEDED))
+        return Table(title, (*headers, OPERATIONS, LIVE), tuple(rows), (self._accented(J_T), NEEDED))
 
     def reverse(self) -> Table:
         """r_k, from the output back to the inputs."""
         self.runs.operations.clear()
         found = self.runs.reverse(self.one)
         live = self.runs.stored(1)
-        headers = (Math("r_k", "r_k"), "is the sum over its uses", "value", OPERATIONS, LIVE)
+        rules = ("rule", "shape") if self.names.arrays else ()
+        headers = (
+            self._accented(read("r_k")),
+            "is the sum over its uses",
+            "value",
+            *rules,
+            OPERATIONS,
+            LIVE,
+        )
         rows = [
             (
-                self.names.math("r", node), self.names.adjoint(node), self._entry(node, found),
-                self.runs.operations[node], live[node],
+                self.names.math("r", n), read(self.names.adjoint(n)), self._entry(n, found),
+                *((self.names.rules(n), format_shape(n.shape)) if rules else ()),
+                self.runs.operations[n], live[n],
             )
-            for node in self._backwards()
+            for n in self._backwards()
         ]  # fmt: skip
-        return Table("Reverse mode: adjoints, last first", headers, tuple(rows), (R_J, STORED))
+        return Table(
+            "Reverse mode: adjoints, last first", headers, tuple(rows), (self._accented(R_J), STORED)
+        )
+
+    def _accented(self, note: Math) -> Math:
+        """With dots and bars for tangents and adjoints where these are the names of arrays."""
+        if not self.names.arrays:
+            return note
+        return read(note.latex.replace("t_", r"\dot{s}_").replace("r_", r"\bar{s}_"))
 
     # ---- second order ----------------------------------------------------------------------------
 
@@ -155,7 +162,7 @@ class Writer:
         t_j, t_ij = self.runs.forward_over_forward(t_i, second.seeds)
         columns = (
             _pair("s_k", "g", _d(second.name, "g")),
-            _pair("t_k", _d(first.name, "g"), _dd(first.name, second.name)),
+            _pair("t_k", _d(first.name, "g"), _d(first.name, _d(second.name, "g"))),
         )
         rows = [
             (
@@ -225,7 +232,7 @@ class Writer:
         r_dot = self.runs.forward(direction.seeds)
         s_dot = self.runs.reverse_over_reverse(r, r_dot)
         live = self.runs.stored(3)
-        columns = (Math("r_k", "r_k"), Math("ṙ_k", r"\dot r_k"), Math("ṡ_k", r"\dot s_k"))
+        columns = (read("r_k"), read(r"\dot r_k"), read(r"\dot s_k"))
         rows = [
             (
                 self.names.math("s", n),
@@ -275,27 +282,17 @@ class Writer:
         return Dual(values.get(node, 0), tangents.get(node, 0))
 
 
-R = Math("∂f/∂s_k", r"\partial f/\partial s_k")
+R = r"\partial f/\partial s_k"
 
 
 def _partial(name: str) -> Math:
     """The header of a column of tangents."""
-    return (
-        Math("in (1, ..., 1)", r"(1, \dots, 1)")
-        if name == "1"
-        else Math(f"∂/∂{name}", rf"\partial/\partial {latex_name(name)}")
-    )
+    return read(r"\text{in }(1, \dots, 1)" if name == "1" else rf"\partial/\partial {latex_name(name)}")
 
 
-def _d(name: str, of: Math | str) -> Math:
-    of = Math(of, of) if isinstance(of, str) else of
-    return Math(f"∂_{name} {of.text}", rf"\partial_{{{latex_name(name)}}} {of.latex}")
+def _d(name: str, of: str) -> str:
+    return rf"\partial_{{{latex_name(name)}}} {of}"
 
 
-def _dd(i: str, j: str) -> Math:
-    return _d(i, _d(j, "g"))
-
-
-def _pair(name: str, first: Math | str, second: Math) -> Math:
-    first = Math(first, first) if isinstance(first, str) else first
-    return Math(f"{name} = ({first.text}, {second.text})", rf"{name} = ({first.latex},\ {second.latex})")
+def _pair(name: str, first: str, second: str) -> Math:
+    return read(rf"{name} = ({first},\ {second})")

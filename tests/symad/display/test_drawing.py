@@ -94,11 +94,11 @@ def test_labels(expression, expected):
 @pytest.mark.parametrize(
     ("spec", "drawn", "written"),
     [
-        ("ij,jk->ik", "@", "a @ b"), ("ij,kj->ik", "· @ ·ᵀ", "a @ bᵀ"),
-        ("ji,jk->ik", "·ᵀ @ ·", "aᵀ @ b"), ("ij,ij->", "Σ · × ·", "sum(a*b)"),
-        ("ij->ji", "transpose", "aᵀ"), ("ii->i", "diagonal", "diagonal(a)"), ("ij->", "Σ", "sum(a)"),
-        ("ij->i", "Σ axis 1", "sum(a, axis=1)"), ("ii->", "trace", "trace(a)"),
-        ("ijk,jl->ilk", "ijk,jl → ilk", "einsum(a, b, ijk,jl->ilk)"),
+        ("ij,jk->ik", "@", "a b"), ("ij,kj->ik", "· @ ·ᵀ", "a bᵀ"),
+        ("ji,jk->ik", "·ᵀ @ ·", "aᵀ b"), ("ij,ij->", "Σ · × ·", "tr(aᵀ b)"),
+        ("ij->ji", "transpose", "aᵀ"), ("ii->i", "diagonal", "diag a"), ("ij->", "Σ", "Σ_(i, j) a_(i j)"),
+        ("ij->i", "Σ axis 1", "a 𝟙"), ("ii->", "trace", "tr a"),
+        ("ijk,jl->ilk", "ijk,jl → ilk", "[Σ_j a_(i j k) b_(j l)]_(i l k)"),
     ],
 )  # fmt: skip
 def test_contractions_are_named(spec, drawn, written):

@@ -148,9 +148,9 @@ def test_arrays_in_matrix_calculus():
     films = Director(symad.trace(attention, [(3, 2)] * 3).explain(q=q, k=k, v=v).writer).films()
     (reverse,) = [texts(f) for f in films if f.title == "reverse mode"]
     formulas = {t.split(" = ")[0]: t.split(" = ")[1] for t in reverse if t.count(" = ") == 2}
-    assert formulas["r_2"] == "r_3 vᵀ" and formulas["r_v"] == "s_2ᵀ r_3"
-    assert formulas["r_1"] == "s_2 ⊙ (r_2 - Σ s_2 ⊙ r_2 by rows)"
-    assert formulas["r_q"] == "r_1 k" and formulas["r_k"] == "r_1ᵀ q"
+    assert formulas["P̄"] == "s̄_3 vᵀ" and formulas["v̄"] == "Pᵀ s̄_3"
+    assert formulas["S̄"] == "P ⊙ (P̄ - Σ P ⊙ P̄ by rows)"
+    assert formulas["q̄"] == "S̄ k" and formulas["k̄"] == "S̄ᵀ q"
 
 
 @pytest.mark.parametrize(

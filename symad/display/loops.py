@@ -1,0 +1,85 @@
+"""Recurrences explained: the step and its adjoint as formulas, and the first and last steps as numbers.
+
+For h_t = f(h_{t−1}, x_t, W) reverse mode runs backwards in time: the adjoint of h_t is what its uses outside
+of the loop contribute, plus h̄_{t+1} ∂f/∂h_t; each step adds to W̄ (backpropagation through time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Graph, Node, Tangent
+from symad.display.notation import MAX_FORMULA, Notation, read
+from symad.display.recurrences import Recurrences, Values
+from symad.display.tables import Math, Table
+from symad.display.typesetting.derivation import written
+from symad.display.typesetting.pieces import Atom, accented, write
+from symad.display.typesetting.recurrences import formal_names
+from symad.higher_order.scan import Scan
+from symad.numbers.values import unchecked
+from symad.ops.basic.sources import input_node
+from symad.transforms.cotangents import pull
+
+ENDS = 3
+"""The number of steps that are shown at each end of a loop."""
+
+
+def loop_tables(graph: Graph, runs: Recurrences, names: Notation, r: Values) -> Iterator[Table]:
+    """A table for each loop that depends on inputs, from the adjoints of a scalar."""
+    for node in names.rows:
+        if isinstance(node.op, Scan) and node in runs.real and node in r and node.shape[0]:
+            yield _table(graph, node, node.op, runs, names, r[node])
+
+
+def _table(graph: Graph, node: Node, op: Scan, runs: Recurrences, names: Notation, r: Any) -> Table:
+    (output,) = op.body.output_nodes
+    seed = input_node(sympy.Dummy(real=True), output.shape)
+    bars = pull([output], [seed], list(op.body.input_nodes))
+    state = formal_names(graph, node)[0][0].removesuffix("_{0}")
+    totals = _totals(node, op, runs, r, (seed, bars[0]))
+    steps = len(totals)
+    rows: list[tuple[Any, ...]] = [
+        (k + 1, runs.states[node][k], totals[k]) for k in range(steps) if k < ENDS or k >= steps - ENDS
+    ]
+    if steps > 2 * ENDS:
+        rows.insert(ENDS, ("…", "", ""))
+    bar = accented(r"\bar", state)
+    headers = ("t", read(f"{state}_{{t}}"), read(f"{bar}_{{t}}"))
+    notes = tuple(_formulas(graph, node, op, seed, bars))
+    return Table(f"The loop {names.math('s', node).text}, {steps} steps", headers, tuple(rows), notes)
+
+
+def _totals(node: Node, op: Scan, runs: Recurrences, r: Any, step: tuple[Node, Tangent]) -> list[Any]:
+    """The adjoint of each state: that of its uses outside of the loop, and that of the next state."""
+    seed, bar = step
+    first, *rest = (runs.states[a] for a in node.args)
+    states, steps = runs.states[node], int(node.shape[0])
+    totals: list[Any] = [None] * steps
+    carried: Any = 0
+    for k in reversed(range(steps)):
+        totals[k] = r[k] + carried
+        if isinstance(bar, Node):
+            inner = [states[k - 1] if k else first, *(x[k] for x in rest[: op.slices]), *rest[op.slices :]]
+            point = dict(zip(op.body.input_nodes, inner, strict=True)) | {seed: totals[k]}
+            (carried,) = unchecked([bar], point)
+    return totals
+
+
+def _formulas(graph: Graph, node: Node, op: Scan, seed: Node, bars: Sequence[Tangent]) -> Iterator[Math]:
+    """The step, and what one step adds to the adjoints of its inputs."""
+    formal, pieces = formal_names(graph, node)
+    (output,) = op.body.output_nodes
+    state = formal[0].removesuffix("_{0}")
+    slots = dict(zip(op.body.input_nodes, pieces, strict=True))
+    yield read(f"{state}_{{t}} = {write(written(output, slots))}")
+    known = slots | {output: Atom(f"{state}_{{t}}"), seed: Atom(accented(r"\bar", state) + "_{t}")}
+    for k, (name, bar) in enumerate(zip((state, *formal[1:]), bars, strict=True)):
+        if not isinstance(bar, Node):
+            continue
+        formula = write(written(bar, known))
+        below = "" if k > op.slices else "_{t - 1}" if k == 0 else "_{t}"
+        if len(formula) <= MAX_FORMULA:
+            yield read(rf"{accented(chr(92) + 'bar', name)}{below} \mathrel{{+=}} {formula}")

@@ -1,0 +1,104 @@
+"""Programs of arrays explained: matrix calculus, loops against backpropagation by hand, bounded widths."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+import sympy
+
+import symad
+from symad.display.tables import text
+from symad.functions import scan, softmax
+
+
+def rnn(W, U, x, y):
+    h = scan(lambda h, x: np.tanh(W @ h + U @ x), np.zeros(2), x)
+    loss = ((h - y) ** 2).sum()
+    return loss
+
+
+RNG = np.random.default_rng(0)
+POINT = {
+    name: RNG.normal(size=shape)
+    for name, shape in [("W", (2, 2)), ("U", (2, 3)), ("x", (9, 3)), ("y", (9, 2))]
+}
+
+
+@pytest.fixture(scope="module")
+def explained():
+    return symad.trace(rnn, [POINT[name].shape for name in "WUxy"]).explain(**POINT)
+
+
+def rows_of(explained, title):
+    (found,) = [t for t in explained.tables if t.title.startswith(title)]
+    return {text(row[0]): row[1:] for row in found.rows}, list(map(text, found.notes))
+
+
+def backpropagation(W, U, x, y):
+    """States, and the total adjoint of each, by the loops of a lecture."""
+    h, states = np.zeros(2), []
+    for row in x:
+        h = np.tanh(W @ h + U @ row)
+        states.append(h)
+    totals, carried = [], np.zeros(2)
+    for state, target in zip(states[::-1], y[::-1], strict=True):
+        total = 2 * (state - target) + carried
+        totals.append(total)
+        carried = W.T @ ((1 - state**2) * total)
+    return states, totals[::-1]
+
+
+def test_the_steps_of_a_loop(explained):
+    rows, notes = rows_of(explained, "The loop h, 9 steps")
+    states, totals = backpropagation(**POINT)
+    assert list(rows) == ["1", "2", "3", "…", "7", "8", "9"]
+    for t in (1, 2, 3, 7, 8, 9):
+        np.testing.assert_allclose(rows[str(t)][0], states[t - 1], rtol=1e-13)
+        np.testing.assert_allclose(rows[str(t)][1], totals[t - 1], rtol=1e-12)
+    assert notes == [
+        "h_t = tanh(W h_(t - 1) + U x_t)",
+        "h̄_(t - 1) += Wᵀ((1 - h_t²) ⊙ h̄_t)",
+        "x̄_t += Uᵀ((1 - h_t²) ⊙ h̄_t)",
+        "W̄ += ((1 - h_t²) ⊙ h̄_t) h_(t - 1)ᵀ",
+        "Ū += ((1 - h_t²) ⊙ h̄_t) x_tᵀ",
+    ]
+
+
+def test_adjoints_have_formulas_rules_and_shapes(explained):
+    rows, _ = rows_of(explained, "Reverse")
+    assert [c if isinstance(c, str) else c.text for c in (rows["h̄"][0], *rows["h̄"][2:4])] == [
+        "s̄_3", "sum rule", "(9, 2)",
+    ]  # fmt: skip
+    assert rows["W̄"][0].text == "by the steps of the loop"
+
+
+def test_plain_code_stands_below_the_tables(explained):
+    code = explained.code
+    assert code.startswith("def rnn_gradient(W, U, x, y):") and "for t in reversed(range(9)):" in code
+    assert code in str(explained) and f"```python\n{code}" in explained.to_markdown()
+    x = sympy.Symbol("x", real=True)
+    assert symad.trace(x**2).explain(x=2).code == ""
+
+
+def test_no_line_is_wider_than_a_terminal(explained):
+    def widths(shown):
+        tables = shown.split("The gradient as plain code")[0]
+        return [sum(not unicodedata.combining(c) for c in line) for line in tables.splitlines()]
+
+    assert max(widths(str(explained))) <= 80
+
+    def deep(q, k, v):
+        return np.sum(softmax(softmax(softmax(q @ k.T) @ k @ k.T) ** 2 / (1 + q @ k.T)) @ v) ** 2
+
+    arrays = symad.trace(deep, [(3, 2)] * 3)
+    assert max(widths(str(arrays.explain(**{n: RNG.normal(size=(3, 2)) for n in "qkv"})))) <= 80
+
+
+def test_a_variable_held_twice_is_a_state():
+    def f(x):
+        h = np.tanh(x)
+        h = np.sin(h)
+        return h.sum()
+
+    rows, _ = rows_of(symad.trace(f, [(2,)]).explain(x=np.ones(2)), "Forward")
+    assert list(rows) == ["x", "s_1", "s_2", "s_3"]
