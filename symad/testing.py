@@ -20,6 +20,7 @@ from symad.core.graph import Graph, Node, Op, TupleOf, topological
 from symad.core.questions import definition
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian_node
+from symad.display.grades import Grade, grade
 from symad.errors import SymadError
 from symad.numbers.dual import Dual
 from symad.numbers.number_domains import Undefined
@@ -35,7 +36,6 @@ from symad.transforms.tangents import dense, push
 from symad.verification import Budget, Certificate, verify
 from symad.verification.certificate.certificate import Comparison
 from symad.verification.decide import decide
-from symad.verification.grading import Grade, grade
 from symad.verification.rewriting.rewrite import expand_definitions
 
 __all__ = [

@@ -1,6 +1,7 @@
 """Graphs displayed to users: tables of every step, and pictures.
 
 Start with `explain` for tables (`writer` makes them, `tables` formats them), with `drawing` for pictures
-(`layout`, `svg`), with `typesetting` for formulas, with `pages` for notebooks; also `sparsity_pictures` and
-`recurrences`.
+(`scene`, `svg`, `tikz`, `raster`), with `typesetting` for formulas (`reading` turns them into text), with
+`pages` for notebooks; also `sparsity_pictures`, `recurrences` and `loops`. `films` and `player` step through
+the modes. `grades` tells students what is wrong.
 """

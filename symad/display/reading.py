@@ -231,7 +231,7 @@ def _fraction(part: Part) -> str:
 
 def _bound(text: str) -> str:
     """A name or a number, or something in parentheses."""
-    return text if re.fullmatch(r"[\w.√\u0300-\u036f]+", text) else _grouped(text)
+    return text if re.fullmatch(r"[\w.√∂\u0300-\u036f]+", text) else _grouped(text)
 
 
 def _root(part: Part) -> str:

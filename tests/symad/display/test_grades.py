@@ -1,0 +1,92 @@
+"""Grades of answers: the verdict, the entry at fault, and the mistake by its name."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.testing import grade
+
+x, y = sp.symbols("x y", real=True)
+F = x * y**2
+
+
+def test_right_answers():
+    assert grade(F, (x, y), gradient=[y**2, 2 * x * y]).right
+    assert grade(F, (x, y), gradient=lambda x, y: (y * y, 2 * x * y)).right
+
+
+def test_a_wrong_answer_tells_the_entry_and_the_mistake():
+    made = grade(F, (x, y), gradient=[y**2, x * y])
+    assert not made.right
+    told = repr(made).splitlines()
+    assert told[0] == "wrong (refuted): 1 of 2 entries right"
+    assert told[1] == "∂f/∂y is wrong: missing factor 2"
+    assert [line.split()[0] for line in told[2:5]] == ["at", "expected", "found"]
+    assert told[-1] == "∂f/∂x is right"
+    assert made.score == 0.5
+
+
+def test_values_have_six_digits():
+    """sin'(x) = cos(x) and not −cos(x), at the point that the grade names."""
+    told = repr(grade(sp.sin(x), x, gradient=-sp.cos(x))).splitlines()
+    at, expected, found = (line.split()[-1] for line in told[2:5])
+    assert expected == f"{float(sp.cos(sp.Rational(at))):.6g}" and found == f"-{expected}"
+
+
+def test_values_that_differ_late_are_shown_in_full():
+    told = repr(grade(x, x, gradient=1 + sp.Rational(1, 10**9))).splitlines()
+    values = [line.split()[1] for line in told if line.split()[0] in ("expected", "found")]
+    assert values[:2] == ["1.0", "1.000000001"]
+
+
+def test_hints_name_the_rules_then_the_formula():
+    made = grade(F, (x, y), gradient=[y**2, x * y])
+    assert made.hint(1) == "∂f/∂y needs: power rule, product rule"
+    assert made.hint(2).endswith("= 2 x y")
+    with pytest.raises(ValueError, match="levels 1 and 2, not 3"):
+        made.hint(3)
+    assert grade(F, (x, y), gradient=[y**2, 2 * x * y]).hint() == "right, for all values (proved)"
+    assert grade(F, (x, y), gradient=None).hint() == "no answer yet"
+
+
+def test_notebooks_show_a_grade_in_color():
+    wrong, right = grade(F, (x, y), gradient=[y**2, x * y]), grade(F, (x, y), gradient=[y**2, 2 * x * y])
+    assert "#c62828" in wrong._repr_html_() and "∂f/∂x is right</pre>" in wrong._repr_html_()
+    assert "#2e7d32" in right._repr_html_() and right.score == 1
+    odd = sp.Symbol("<b>", real=True)
+    assert "<b>&" not in grade(odd**2, odd, gradient=odd)._repr_html_().replace("<b>wrong", "")
+    assert "&lt;b&gt;" in grade(odd**2, odd, gradient=odd)._repr_html_()
+
+
+@pytest.mark.thorough
+def test_an_answer_of_arrays_names_the_step_and_what_is_right():
+    """softmax's derivative summed along the wrong axis."""
+
+    def attention(q, k, v):
+        return np.sum((symad.functions.softmax(q @ k.T) @ v) ** 2)
+
+    def mine(q, k, v):
+        P = np.exp(q @ k.T)
+        P /= P.sum(1, keepdims=True)
+        O_bar = 2 * P @ v
+        P_bar = O_bar @ v.T
+        S_bar = P * (P_bar - (P * P_bar).sum(0, keepdims=True))  # should be axis 1
+        return S_bar @ k, S_bar.T @ q, P.T @ O_bar
+
+    made = grade(symad.trace(attention, [(3, 2)] * 3), gradient=mine)
+    assert "wrong axis: Σ p p_bar along axis 0, not 1" in repr(made)
+    assert repr(made).endswith("∂f/∂v is right") and made.score == pytest.approx(1 / 3)
+
+
+def test_an_answer_that_raises_says_so():
+    def raises(x, y):
+        return undefined_name  # noqa: F821
+
+    assert "∂f/∂x is undecided: the function raised NameError" in repr(grade(F, (x, y), gradient=raises))
+
+
+def test_no_answers():
+    assert repr(grade(F, (x, y), gradient=None)) == "no answer yet"
+    assert repr(grade(F, (x, y), gradient="y**2, 2*x*y")).startswith("not an answer: text")
+    assert repr(grade(F, (x, y), gradient=[y**2])).startswith("not an answer")
