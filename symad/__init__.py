@@ -42,6 +42,7 @@ with loading():
 if TYPE_CHECKING:
     from symad import functions, models, numeric, testing
     from symad.numeric.function import function
+    from symad.numeric.stability import error_bound
     from symad.saving.save_load import load, save
     from symad.sparsity import color, hessian_sparsity, jacobian_sparsity
     from symad.splitting import splits
@@ -54,6 +55,7 @@ __all__ = [
     "check",
     "color",
     "equal",
+    "error_bound",
     "errors",
     "flops",
     "function",
@@ -91,6 +93,7 @@ __all__ = [
 
 _LATER = {
     **dict.fromkeys(("Certificate", "check", "equal", "verify"), "symad.verification"),
+    "error_bound": "symad.numeric.stability",
     "function": "symad.numeric.function",
     **dict.fromkeys(("dumps", "load", "loads", "save"), "symad.saving.save_load"),
     **dict.fromkeys(("color", "hessian_sparsity", "jacobian_sparsity"), "symad.sparsity"),

@@ -21,4 +21,4 @@ __all__ = ["contract_sums", "expand", "keep", "prepare", "stabilize", "sum_befor
 
 def prepare(graph: Graph) -> Graph:
     """The graph after the passes of this folder, in order."""
-    return hoist(stabilize(graph))
+    return hoist(stabilize(expand(graph)))

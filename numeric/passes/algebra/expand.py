@@ -5,24 +5,25 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
+import mpmath
 import sympy
 
-from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.higher_order.scan import Scan
+from symad.numbers.number_domains import HighPrecision
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg
 from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.sympy_functions.scalar_functions import gelu, sigmoid, silu
 
-if TYPE_CHECKING:
-    from symad.core.graph import Op
-
 ROOT = power(constant(2), constant(Fraction(1, 2)))
 """The square root of 2."""
+
+HIGH_PRECISION = HighPrecision()
 
 
 def expand(graph: Graph) -> Graph:
@@ -36,6 +37,7 @@ def expand(graph: Graph) -> Graph:
 def _expanded(outputs: Nodes) -> Nodes:
     known = cache(lambda: set(topological(outputs)))  # computed on use: few graphs need it
     bodies: dict[Graph, Graph] = {}
+    numbers: dict[Node, Any] = {}
 
     def better(node: Node, args: Nodes) -> Node:
         op = node.op
@@ -49,9 +51,11 @@ def _expanded(outputs: Nodes) -> Nodes:
         if head is gelu and _tail(node.args[0], ROOT) in known():
             return mul(constant(Fraction(1, 2)), args[0], _tail(args[0], constant(math.sqrt(2))))
         if isinstance(op, (Add, Mul, Pow, Apply)) and not node.shape:
-            number = _number(op, args)
+            number = _number(node, numbers)
             if number is not None:
                 return constant(number)
+            if isinstance(op, (Add, Mul)):
+                node, args = _with_one_constant(node, args, numbers)
         return node if args == node.args else Node.of(op, args)
 
     return tuple(rebuild(outputs, {}, better))
@@ -63,7 +67,8 @@ def _may_change(node: Node) -> bool:
     if isinstance(op, (Add, Mul, Pow, Apply)):
         if node.shape:
             return isinstance(op, Apply) and op.head in (silu, gelu)
-        return all([type(a.op) is Constant for a in node.args])
+        constants = sum([type(a.op) is Constant for a in node.args])
+        return constants == len(node.args) or constants > 1
     return isinstance(op, Scan)
 
 
@@ -72,15 +77,44 @@ def _tail(x: Node, root: Node) -> Node:
     return apply(sympy.erfc, neg(div(x, root)))
 
 
-def _number(op: Op, args: Nodes) -> float | None:
-    """The value of a function of constants."""
-    if not args or not all(isinstance(a.op, Constant) for a in args):
-        return None
-    values = tuple(op_of(a, Constant).value for a in args)
-    if any(isinstance(v, bool) for v in values):
+def _with_one_constant(node: Node, args: Nodes, known: dict[Node, Any]) -> tuple[Node, Nodes]:
+    """A sum or product whose constant terms are one: x + log(2) − 1/2 has one rounding, not two."""
+    op = node.op
+    assert isinstance(op, (Add, Mul))
+    fixed = [k for k, arg in enumerate(node.args) if _digits(arg, known) is not None]
+    if len(fixed) < 2:
+        return node, args
+    signs = op.signs if isinstance(op, Add) else op.powers
+    part = Node.of(type(op)(tuple([signs[k] for k in fixed])), tuple([node.args[k] for k in fixed]))
+    number = _number(part, known)
+    if not number:
+        return node, args
+    first, rest = fixed[0], set(fixed[1:])
+    new = [constant(number) if k == first else arg for k, arg in enumerate(args) if k not in rest]
+    ones = [1 if k == first else sign for k, sign in enumerate(signs) if k not in rest]
+    return Node.of(type(op)(tuple(ones)), tuple(new)), tuple(new)
+
+
+DIGITS = 40
+"""Functions of constants are computed to so many digits: log(12/5) − 9/10 is rounded once, at the end."""
+
+
+def _number(node: Node, known: dict[Node, Any]) -> float | None:
+    """The value of a function of constants, which is ``known`` to many digits afterwards."""
+    values = [_digits(a, known) for a in node.args]
+    if not values or any(v is None for v in values):
         return None
     try:
-        value = float(evaluate(op, tuple(float(v) for v in values)))
+        with mpmath.workdps(DIGITS):
+            value = known[node] = evaluate(node.op, tuple(values))
+            return float(value) if math.isfinite(value) else None
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         return None
-    return value if math.isfinite(value) else None
+
+
+def _digits(node: Node, known: dict[Node, Any]) -> Any:
+    """A constant to many digits; None for what is no constant number."""
+    if isinstance(node.op, Constant) and not isinstance(node.op.value, bool):
+        with mpmath.workdps(DIGITS):
+            return HIGH_PRECISION.number(node.op.value)
+    return known.get(node)
