@@ -23,6 +23,7 @@ import flint
 import numpy as np
 from flint import arb
 
+from symad.core.arrays import Number
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
 from symad.numbers.values import value_of
@@ -98,9 +99,9 @@ class Analysis:
             flint.ctx.prec = before
 
     def _at(self, box: Box) -> Bounded:
-        found: dict[Node, Any] = dict(zip(self.inputs, _entered(self.inputs, box), strict=True))
+        found: dict[Node, Number] = dict(zip(self.inputs, _entered(self.inputs, box), strict=True))
         deltas = {r.delta: r for r in self.roundings}
-        sizes: dict[Node, Any] = {}
+        sizes: dict[Node, Number] = {}
         for node in self.order:
             rounding = deltas.get(node)
             if rounding is None:
@@ -121,7 +122,7 @@ class Analysis:
         relative = 0.0 if absolute == 0 else absolute / smallest if smallest else math.inf
         return Bounded(absolute, relative, parts, _sign(found[self.result]))
 
-    def _size(self, rounding: Rounding, found: dict[Node, Any]) -> Any:
+    def _size(self, rounding: Rounding, found: dict[Node, Number]) -> Number:
         """The largest rounding of each element; infinite where the value is not known or overflows."""
         value = found[rounding.exact]
         if rounding.turns is not None:
@@ -134,19 +135,19 @@ class Analysis:
             return _spread(lambda v, t: self._fits(v, rate * _largest(t) + least), value, total)
         return _spread(lambda v: self._fits(v, rounding.ulps * self._ulp(v)), value)
 
-    def _ulp(self, value: Any) -> float:
+    def _ulp(self, value: Number) -> float:
         """A unit in the last place of the largest value."""
         largest = _largest(value)
         if largest == 0 or not math.isfinite(largest):
             return 0.0
         return 2 * self.precision.unit * math.ldexp(1.0, math.frexp(largest)[1] - 1)
 
-    def _fits(self, value: Any, size: float) -> float:
+    def _fits(self, value: Number, size: float) -> float:
         """The rounding of a value that does not overflow, with that of numbers too small for all digits."""
         return size + self.precision.tiny if _largest(value) <= self.precision.largest else math.inf
 
 
-def _spread(function: Callable[..., Any], *values: Any) -> Any:
+def _spread(function: Callable[..., Number], *values: Number) -> Number:
     """A function of numbers, or of each element of arrays."""
     if not any(isinstance(v, np.ndarray) for v in values):
         return function(*values)
@@ -166,15 +167,15 @@ def _entered(inputs: Sequence[Node], box: Box) -> list[Any]:
     return made
 
 
-def _largest(value: Any) -> float:
+def _largest(value: Number) -> float:
     return value.largest if isinstance(value, Range) else abs(float(value))
 
 
-def _smallest(value: Any) -> float:
+def _smallest(value: Number) -> float:
     return value.smallest if isinstance(value, Range) else abs(float(value))
 
 
-def _sign(value: Any) -> int:
+def _sign(value: Number) -> int:
     found = Range(arb(0)) + value
     return (1 if found.value > 0 else -1) if found.smallest else 0
 
@@ -183,17 +184,17 @@ def _around_zero(size: float) -> Range:
     return Range(arb(0, size))
 
 
-def _product(slope: Any, size: float) -> float:
+def _product(slope: Number, size: float) -> float:
     """What a rounding contributes; one of size 0 contributes nothing, whatever the slope."""
     return _largest(slope) * size if size else 0.0
 
 
-def _turned(condition: Any, a: Any, b: Any) -> float:
+def _turned(condition: Number, a: Number, b: Number) -> float:
     """|a − b| where the condition is not the same everywhere."""
     return (Range(arb(0)) + a - b).largest if isinstance(condition, Undecided) else 0.0
 
 
-def _total(values: Any) -> float:
+def _total(values: Number) -> float:
     return math.fsum(values.ravel()) if isinstance(values, np.ndarray) else float(values)
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import sympy
 
@@ -88,7 +87,7 @@ class ErrorBound:
 
 def error_bound(
     f: Traceable,
-    box: Mapping[Any, Any],
+    box: Mapping[sympy.Basic | str, object],
     dtype: str = "float64",
     inputs: Inputs | None = None,
     round_inputs: bool = False,
@@ -157,7 +156,7 @@ def _program(graph: Graph, dtype: str) -> tuple[Program, bool]:
     return plain_program(graph, None, dtype), True
 
 
-def _sides(graph: Graph, box: Mapping[Any, Any]) -> Box:
+def _sides(graph: Graph, box: Mapping[sympy.Basic | str, object]) -> Box:
     """The bounds of every element of the inputs.
 
     Raises:
@@ -179,7 +178,7 @@ def _sides(graph: Graph, box: Mapping[Any, Any]) -> Box:
     return tuple(made)
 
 
-def _side(name: str, symbol: sympy.Basic, given: Any) -> tuple[float, float]:
+def _side(name: str, symbol: sympy.Basic, given: object) -> tuple[float, float]:
     """The bounds of one input."""
     pair = given if isinstance(given, (tuple, list)) else (given, given)
     try:

@@ -41,26 +41,26 @@ class Range:
         """``value`` is a ball."""
         self.value = value
 
-    def __add__(self, other: Any) -> Range:
+    def __add__(self, other: Number) -> Range:
         return NotImplemented if isinstance(other, np.ndarray) else Range(self.value + ball(other))
 
-    def __sub__(self, other: Any) -> Range:
+    def __sub__(self, other: Number) -> Range:
         return NotImplemented if isinstance(other, np.ndarray) else Range(self.value - ball(other))
 
-    def __rsub__(self, other: Any) -> Range:
+    def __rsub__(self, other: Number) -> Range:
         return NotImplemented if isinstance(other, np.ndarray) else Range(ball(other) - self.value)
 
-    def __mul__(self, other: Any) -> Range:
+    def __mul__(self, other: Number) -> Range:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return Range(_square(self.value) if other is self else self.value * ball(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __truediv__(self, other: Any) -> Range:
+    def __truediv__(self, other: Number) -> Range:
         return NotImplemented if isinstance(other, np.ndarray) else Range(self.value / ball(other))
 
-    def __rtruediv__(self, other: Any) -> Range:
+    def __rtruediv__(self, other: Number) -> Range:
         return NotImplemented if isinstance(other, np.ndarray) else Range(ball(other) / self.value)
 
     def __neg__(self) -> Range:
@@ -69,16 +69,16 @@ class Range:
     def __abs__(self) -> Range:
         return Range(abs(self.value))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Number) -> Number:
         return _less(self.value, ball(other))
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Number) -> Number:
         return _at_most(self.value, ball(other))
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Number) -> Number:
         return _less(ball(other), self.value)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Number) -> Number:
         return _at_most(ball(other), self.value)
 
     def __eq__(self, other: object) -> Any:
@@ -112,7 +112,7 @@ class Undecided:
 UNDECIDED = Undecided()
 
 
-def ball(value: Any) -> arb:
+def ball(value: Number) -> arb:
     """A number of any kind as a ball."""
     return value.value if isinstance(value, Range) else strict(value).value
 
@@ -122,21 +122,21 @@ def _square(a: arb) -> arb:
     return a * a if not a.contains(0) else (a.abs_upper() ** 2).union(arb(0))
 
 
-def _less(a: arb, b: arb) -> Any:
+def _less(a: arb, b: arb) -> Number:
     return True if a < b else False if a >= b else UNDECIDED
 
 
-def _at_most(a: arb, b: arb) -> Any:
+def _at_most(a: arb, b: arb) -> Number:
     return True if a <= b else False if a > b else UNDECIDED
 
 
-def _equal(a: arb, b: arb) -> Any:
+def _equal(a: arb, b: arb) -> Number:
     if a.is_exact() and b.is_exact():
         return bool(a == b)
     return UNDECIDED if a.overlaps(b) or a.is_nan() or b.is_nan() else False
 
 
-def _not(truth: Any) -> Any:
+def _not(truth: Number) -> Number:
     return truth if truth is UNDECIDED else not truth
 
 
@@ -174,7 +174,7 @@ class Ranges(Domain["Range"]):
         inputs, output = definition_of(head, len(values))
         return unchecked([output], dict(zip(inputs, values, strict=True)))[0]
 
-    def power(self, base: Any, exponent: Any) -> Range:
+    def power(self, base: Number, exponent: Number) -> Range:
         """The real power; unknown where a negative base meets an exponent that is no integer."""
         b, e = ball(base), ball(exponent)
         if e.is_exact() and e.is_integer():
@@ -186,18 +186,18 @@ class Ranges(Domain["Range"]):
         upper = b.abs_upper()
         return Range((upper**e).union(arb(0)) if b >= 0 and e > 0 else UNKNOWN)
 
-    def divide(self, a: Any, b: Any) -> Range:
+    def divide(self, a: Number, b: Number) -> Range:
         """Unknown where the divisor may be 0."""
         return Range(ball(a) / ball(b))
 
-    def compare(self, relation: str, a: Any, b: Any) -> Truth:
+    def compare(self, relation: str, a: Number, b: Number) -> Truth:
         """True, False, or `UNDECIDED`."""
         u, v = ball(a), ball(b)
         if relation in ("==", "!="):
             return _equal(u, v) if relation == "==" else _not(_equal(u, v))
         return _less(u, v) if relation == "<" else _at_most(u, v)
 
-    def select(self, condition: Truth, a: Any, b: Any) -> Range:
+    def select(self, condition: Truth, a: Number, b: Number) -> Range:
         """The branch that is taken, or the union of both."""
         if not isinstance(condition, Undecided):
             return Range(ball(a if condition else b))

@@ -192,7 +192,7 @@ def rounded(op: Op, args: tuple[Node, ...], made: Rounded) -> Any:
 
 
 @rounded.dispatch
-def rounded_op(op: Op, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_op(op: Op, args: tuple[Node, ...], made: Rounded) -> Node:
     """An op without a rule is refused.
 
     Raises:
@@ -207,19 +207,19 @@ def rounded_op(op: Op, args: tuple[Node, ...], made: Rounded) -> Any:
 @rounded.dispatch
 def rounded_moves(
     op: ShapingOp | Condition | Extreme | Stack | Concatenate | Pack, args: tuple[Node, ...], made: Rounded
-) -> Any:
+) -> Node:
     """What moves, compares or chooses values rounds none."""
     return Node.of(op, args)
 
 
 @rounded.dispatch
-def rounded_source(op: Source, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_source(op: Source, args: tuple[Node, ...], made: Rounded) -> Node:
     """Whole numbers, such as the places of an axis."""
     return Node.of(op)
 
 
 @rounded.dispatch
-def rounded_constant(op: Constant, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_constant(op: Constant, args: tuple[Node, ...], made: Rounded) -> Node:
     """A number that is none of the type is rounded; a float of printed code alone stands for log(2), say."""
     node, value = Node.of(op), op.value
     if isinstance(value, float) and node not in made.given:
@@ -229,7 +229,7 @@ def rounded_constant(op: Constant, args: tuple[Node, ...], made: Rounded) -> Any
 
 
 @rounded.dispatch
-def rounded_array(op: ArrayConstant, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_array(op: ArrayConstant, args: tuple[Node, ...], made: Rounded) -> Node:
     """The same for an array of numbers."""
     node = Node.of(op)
     kept = op.array.dtype != object and np.all(op.array == op.array.astype(made.precision.kind))
@@ -239,7 +239,7 @@ def rounded_array(op: ArrayConstant, args: tuple[Node, ...], made: Rounded) -> A
 
 
 @rounded.dispatch
-def rounded_add(op: Add, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_add(op: Add, args: tuple[Node, ...], made: Rounded) -> Node:
     """From left to right."""
     total = args[0] if op.signs[0] == 1 else Node.of(Add((-1,)), args[:1])
     for sign, arg in zip(op.signs[1:], args[1:], strict=True):
@@ -248,7 +248,7 @@ def rounded_add(op: Add, args: tuple[Node, ...], made: Rounded) -> Any:
 
 
 @rounded.dispatch
-def rounded_mul(op: Mul, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_mul(op: Mul, args: tuple[Node, ...], made: Rounded) -> Node:
     """The factors from left to right, over the product of the divisors; powers of two move the exponent."""
     pairs = list(zip(op.powers, args, strict=True))
     over, under = ([a for p, a in pairs if p == power] for power in (1, -1))
@@ -277,7 +277,7 @@ def _is_power_of_two(node: Node) -> bool:
 
 
 @rounded.dispatch
-def rounded_power(op: Pow, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_power(op: Pow, args: tuple[Node, ...], made: Rounded) -> Node:
     """A square root is rounded once, and so is NumPy's square of an array."""
     exact, exponent = Node.of(op, args), args[1].op.value if isinstance(args[1].op, Constant) else None
     if exponent == Fraction(1, 2) or (exponent == 2 and made.numpy):
@@ -286,7 +286,7 @@ def rounded_power(op: Pow, args: tuple[Node, ...], made: Rounded) -> Any:
 
 
 @rounded.dispatch
-def rounded_apply(op: Apply, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_apply(op: Apply, args: tuple[Node, ...], made: Rounded) -> Node:
     """By the table; NumPy's sigmoid is printed as 1/(1 + exp(−x)), where exp may overflow."""
     exact = Node.of(op, args)
     if op.head in (sympy.Max, sympy.Min):
@@ -323,14 +323,14 @@ def _chosen(args: Sequence[Node], largest: bool) -> Node:
 
 
 @rounded.dispatch
-def rounded_select(op: Select, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_select(op: Select, args: tuple[Node, ...], made: Rounded) -> Node:
     """A condition of rounded numbers may turn: then the branches' difference is an error."""
     exact = Node.of(op, args)
     return made.round(exact, ulps=0.0, turns=args) if args[0] in made.inexact else exact
 
 
 @rounded.dispatch
-def rounded_contraction(op: Einsum, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded_contraction(op: Einsum, args: tuple[Node, ...], made: Rounded) -> Node:
     """Sums of products in any order: |error| <= γ Σ|products|, γ = n u/(1 − n u) for n roundings each."""
     exact = Node.of(op, args)
     lengths: dict[int, Any] = {}
