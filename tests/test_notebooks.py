@@ -23,4 +23,4 @@ def test_notebook_runs(path, monkeypatch):
 
 
 def test_there_are_notebooks():
-    assert len(NOTEBOOKS) == 8
+    assert len(NOTEBOOKS) == 10

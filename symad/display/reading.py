@@ -202,7 +202,7 @@ def _row(part: Part) -> str:
 def _apart(left: str, right: str, part: Part) -> bool:
     """Whether two neighbors need a space: not between a function and its parenthesis."""
     ends = bool(WORDS.match(left[-1])) or left[-1] in "ᵀ)]⁰¹²³⁴⁵⁶⁷⁸⁹Σ∏…"
-    begins = bool(WORDS.match(right[0])) or (right[0] in "Σ√‖" and part.kind != "leaf") or right[0] in "Σ√["
+    begins = bool(WORDS.match(right[0])) or (right[0] in "Σ√‖" and part.kind != "leaf") or right[0] in "Σ√[∂"
     if right[0] in "(" and part.kind == "row":
         return False
     return ends and begins
