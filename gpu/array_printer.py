@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from symad.core.dims import dim_symbols, format_shape
+from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node
 from symad.derivatives.root import Root
 from symad.errors import LoweringError
@@ -23,19 +23,18 @@ from symad.gpu.printers import (  # noqa: F401  (register their answers)
     rows,
     sparse,
 )
-from symad.gpu.printers.array_inputs import input_helpers, inputs_line
+from symad.gpu.printers.array_inputs import input_helpers, inputs_line, shape_checks
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.printing import CuPyWriter, own_lines
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
-from symad.gpu.printers.results import flat_text, result_text
+from symad.gpu.printers.results import result_text
 from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.settings import current
 from symad.numeric.fusion.chains import Fused
-from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
+from symad.numeric.modules.module_text import frame, one_line, returned, summary
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.loop_statements import loop_lines
-from symad.numeric.numpy_arrays.module import shape_checks
 from symad.numeric.numpy_arrays.statements import assign_lines, block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
@@ -149,7 +148,7 @@ def _counted(
     return [*names], [f"for {index} in range({writer.dim(loop.count)}):", *indented(named)]
 
 
-def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> tuple[str, str]:
+def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tuple[str, ...]]:
     """The entry point's name and the source of the module."""
     fused = fuse(graph)
     printer = CuPyWriter(fused, dtype, roles)
@@ -161,10 +160,8 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> t
     inputs = [printer.symbols[symbol] for symbol in fused.inputs]
     for name, node, value in zip(inputs, fused.input_nodes, program.inputs, strict=True):
         printer.texts[node] = printer.named[value] = printer.stems[value] = name
-    writes = _packed_entry_lines if packed else _entry_lines
-    entry_lines = writes(fused, printer, inputs)
-    if not packed:
-        entry_lines += shape_checks(fused, printer, inputs, needed_sizes(graph))
+    entry_lines = _entry_lines(fused, printer, inputs)
+    entry_lines += shape_checks(fused, printer, inputs, needed_sizes(graph))
     printer.begin(fused.output_nodes)
     body = block_lines(program.statements, printer)
     if printer.sites:
@@ -173,22 +170,16 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool, roles: Roles) -> t
         entry_lines[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
         body.append("_check_indices()" if current().wait else f"_report({seen})")
     values = [result_text(o, printer) for o in fused.output_nodes]
-    result = flat_text(values) if packed else pack_text(fused.structure, values)
-    signature = "packed" if packed else ", ".join(inputs)
-    if packed and dim_symbols([d for node in fused.input_nodes for d in node.shape]):
-        signature += "".join(f", {printer.symbols[s]}" for s in sorted(fused.dims, key=str))
-    made = printer.preliminaries()
-    text = [
-        *(line for source in printer.helpers.values() for line in (source.rstrip(), "", "")),
-        *([*made, "", ""] if made else []),
-        *([*kernels, "", ""] if (kernels := printer.kernels.definitions("cp")) else []),
-        *(line for source, name in printer.sources.items() for line in [f"{name} = {source}", "", ""]),
-        f"def {entry}({signature}):",
-        *docstring(graph, packed),
-        *indented([*printer.constants_lines(), *entry_lines, *body]),
-        f"    return {result}",
+    outputs, shapes = [o.shape for o in graph.output_nodes], [node.shape for node in graph.input_nodes]
+    told = summary(roles.labels, outputs, graph.structure, zip(inputs, shapes, strict=True))
+    lines = [*printer.constants_lines(), *entry_lines, *body, f"return {returned(fused.structure, values)}"]
+    blocks = [
+        printer.preliminaries(),
+        printer.kernels.definitions("cp"),
+        *([f"{name} = {source}"] for source, name in printer.sources.items()),
+        [f"def {entry}({', '.join(inputs)}):", *indented([told, *lines])],
     ]
-    return entry, "\n".join([*module_header(graph, printer.imports), *text, ""])
+    return entry, frame(graph.name, printer.imports, printer.helpers.values(), blocks, "CuPy")
 
 
 def _entry_lines(graph: Graph, printer: CuPyWriter, inputs: Sequence[str]) -> list[str]:
@@ -207,26 +198,3 @@ def _with_input_helpers(graph: Graph, printer: CuPyWriter) -> None:
     whole = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
     for name, text in input_helpers(whole).items() if graph.inputs else ():
         printer.helper(name, text)
-
-
-def _packed_entry_lines(graph: Graph, printer: CuPyWriter, inputs: Sequence[str]) -> list[str]:
-    """The lines that split one flat vector into inputs; with row numbers it may have a wider type."""
-    any_type = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
-    _with_input_helpers(graph, printer)
-    pieces, offset = [], "0"
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
-        count = "*".join([f"({printer.atom(d)})" for d in node.shape]) or "1"
-        end = f"{offset} + {count}"
-        piece = f"packed[{offset}:{end}].reshape({printer.dims(node.shape)})"
-        if any_type:
-            piece = f'_typed("{name}", {piece}, {printer.type_of(node)})'
-        pieces.append(f"{name} = {piece}")
-        offset = end
-    kind = "None" if any_type else printer.type_text
-    return [
-        *inputs_line([("packed", kind, "1", "(size,)")]),
-        f"size = {offset}",
-        "if packed.shape != (size,):",
-        '    raise ValueError(f"packed must have {size} elements, not shape {packed.shape}")',
-        *pieces,
-    ]

@@ -39,7 +39,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         graph: the function to compute.
         dtype: "float64", "float32", or a storage type "float16" or "bfloat16" with arithmetic and
             sums in float32.
-        packed: whether flat vectors are taken and returned.
+        packed: has no effect: `symad.numeric.lower` prints the function that takes a vector apart.
 
     Raises:
         LoweringError: the dtype is unknown, or CuPy has no form of an op.
@@ -50,9 +50,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         prepared = prepare(recurrent(with_kernels(recognized(graph), dtype)))
         prepared = run_graph_passes(prepared, in_range(dtype))
         if is_kernel(prepared):
-            name, source = print_scalar_kernel(prepared, dtype, packed)
+            name, source = print_scalar_kernel(prepared, dtype)
         else:
-            name, source = print_cupy_module(prepared, dtype, packed, roles)
+            name, source = print_cupy_module(prepared, dtype, roles)
 
     @lru_cache(maxsize=1)
     def compiled() -> Kernel:
@@ -71,7 +71,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
             raise_if_not_compiled(error)
             raise
 
-    return Kernel(name, source, run)
+    return Kernel(name, "".join(source), run)
 
 
 _WITH_INDICES: WeakValueDictionary[int, Kernel] = WeakValueDictionary()

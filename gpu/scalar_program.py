@@ -9,9 +9,10 @@ from symad.gpu.cupy_library import CUPY, real_type
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.kernels import block, quoted
 from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
-from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
+from symad.numeric.modules.module_text import frame, one_line, pack_text, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
+from symad.numeric.targets.statements import indented
 from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
 
@@ -39,67 +40,53 @@ def _entries(output: Node) -> tuple[Node, ...]:
     return entries_of(output) or (output,)
 
 
-def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:
+def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...]]:
     """The entry point's name and the source of the module."""
-    names = Names(("packed", "shape", "values", "count"))
+    names = Names(("shape", "values", "count"))
     entry = names.unique(graph.name)
     inputs = [names.of(symbol) for symbol in graph.inputs]
     results = [names.unique(f"result_{k + 1}") for k in range(len(graph.output_nodes))]
     text = Body(real_type(dtype))
-    reading = _reads(graph, dtype, packed, text)
-    lines = _writes(graph, packed, text)
-    outputs = (
-        [f"raw {dtype} packed_result"]
-        if packed
-        else [f"raw {_type(o, dtype)} out{k}" for k, o in enumerate(graph.output_nodes)]
-    )
+    reading = _reads(graph, dtype, text)
+    lines = _writes(graph, text)
+    outputs = [f"raw {_type(o, dtype)} out{k}" for k, o in enumerate(graph.output_nodes)]
     preamble = f", preamble={block([text.preamble()])}" if text.helpers else ""
     made = (
         f"_kernel = cp.ElementwiseKernel({quoted(reading)}, {quoted(', '.join(outputs))}, "
         f"{block([*text.lines, *lines])}, {quoted('point')}{preamble})"
     )
-    body = _packed_entry(graph, dtype) if packed else _entry(graph, inputs, results, dtype)
-    signature = "packed" if packed else ", ".join(inputs)
-    module = [
-        *module_header(graph, CUPY.imports(dtype)),
-        *(line for text in (input_helpers(False).values() if graph.inputs else ()) for line in [text, ""]),
-        made,
-        "",
-        "",
-        f"def {entry}({signature}):",
-        *docstring(graph, packed),
-        *(f"    {line}" for line in body),
-    ]
-    return entry, "\n".join([*module, ""])
+    told = summary((), [output.shape for output in graph.output_nodes], graph.structure, ())
+    body = indented([told, *_entry(graph, inputs, results, dtype)])
+    helpers = input_helpers(False).values() if graph.inputs else ()
+    blocks = [[made], [f"def {entry}({', '.join(inputs)}):", *body]]
+    return entry, frame(graph.name, CUPY.imports(dtype), helpers, blocks, "CuPy")
 
 
 def _type(output: Node, dtype: str) -> str:
     return "bool" if isinstance(output.op, Condition) else dtype
 
 
-def _reads(graph: Graph, dtype: str, packed: bool, text: Body) -> str:
+def _reads(graph: Graph, dtype: str, text: Body) -> str:
     """The kernel's inputs; their values get names in ``text``."""
     count = len(graph.input_nodes)
-    direct = not packed and count <= MAX_DIRECT
+    direct = count <= MAX_DIRECT
     if not count:
         parameters = f"raw {dtype} nothing"
     elif direct:
         parameters = ", ".join(f"{dtype} x{k}" for k in range(count))
     else:
-        parameters = f"raw {dtype} values" + ("" if packed else ", int64 count")
+        parameters = f"raw {dtype} values, int64 count"
     for k, node in enumerate(graph.input_nodes):
-        source = f"x{k}" if direct else f"values[{k}]" if packed else f"values[{k} * count + i]"
+        source = f"x{k}" if direct else f"values[{k} * count + i]"
         text.lines.append(f"const {text.real} a{k} = ({text.real}){source};")
         text.text[node] = f"a{k}"
     return parameters
 
 
-def _writes(graph: Graph, packed: bool, text: Body) -> list[str]:
+def _writes(graph: Graph, text: Body) -> list[str]:
     """The statements that store every entry of every output."""
     entries = [_entries(o) for o in graph.output_nodes]
     values = statements([e for part in entries for e in part], {}, text)
-    if packed:
-        return [f"packed_result[{k}] = {value};" for k, value in enumerate(values)]
     lines, rest = [], iter(values)
     for k, part in enumerate(entries):
         for j in range(len(part)):
@@ -135,16 +122,3 @@ def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: s
     else:
         arguments = [*inputs, *results]
     return [*lines, f"_kernel({', '.join(arguments)})", f"return {pack_text(graph.structure, results)}"]
-
-
-def _packed_entry(graph: Graph, dtype: str) -> list[str]:
-    count = len(graph.input_nodes)
-    size = sum(len(_entries(o)) for o in graph.output_nodes)
-    return [
-        *inputs_line([("packed", CUPY.type_text(dtype), "1", f"({count},)")]),
-        f"if packed.shape != ({count},):",
-        f'    raise ValueError(f"packed must have shape ({count},), not {{packed.shape}}")',
-        f"packed_result = cp.empty({size}, dtype={CUPY.type_text(dtype)})",
-        "_kernel(cp.ascontiguousarray(packed), packed_result, size=1)",
-        "return packed_result",
-    ]

@@ -128,7 +128,7 @@ def lower(
         module: Any = load_backend(backend)
         told = () if report is None else (report,)
         with optimized(optimize):
-            kernel = module.lower(graph, number, packed and backend != "cupy", *told)
+            kernel = module.lower(graph, number, packed, *told)
     if log is not None:
         for line in report or ():
             log(str(line))

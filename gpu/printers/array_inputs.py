@@ -10,6 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
+import sympy
+
+from symad.core.graph import Graph
+from symad.numeric.modules.size_checks import doubtful, size_checks
+from symad.numeric.numpy_arrays.writer import ArrayWriter
+from symad.numeric.targets.size_bindings import size_bindings
+
 TAKEN = '''def _taken(name, value, dtype):
     """An input as a CuPy array: the memory of another library on the device is not copied."""
     if isinstance(value, cp.ndarray):
@@ -87,3 +94,25 @@ def inputs_line(rows: Sequence[tuple[str, str, str, str]], titles: Sequence[str]
         parts = [f"    {title!r}: {value}" for title, value in zip(titles, given, strict=True)]
         opened, closed = "_inputs(**{", "})"
     return [f"{', '.join(names)}{',' * (len(rows) == 1)} = {opened}", *parts, closed]
+
+
+CHECK = """def _check(name, array, shape):
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+"""
+
+
+def shape_checks(
+    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
+) -> list[str]:
+    """The lines that bind each dimension symbol to the length of an axis, and compare all shapes."""
+    lines = [
+        f"{writer.symbols[b.symbol]} = {b.text(f'{inputs[b.argument]}.shape[{b.axis}]', writer)}"
+        for b in size_bindings([node.shape for node in graph.input_nodes], sorted(graph.dims, key=str))
+    ]
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
+        if node.shape:
+            checked = writer.helper("_check", CHECK)
+            lines.append(f"{checked}({str(symbol)!r}, {name}, {writer.dims(node.shape)})")
+    sizes = (*needed, *doubtful(node.shape for node in graph.nodes))
+    return lines + size_checks(sizes, writer.dim)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from symad.core.graph import Node
 from symad.gpu.cupy_library import HALVES
 from symad.gpu.printers.printing import CuPyWriter, Piece
@@ -66,10 +64,3 @@ def _apart(first: Piece, second: Piece) -> bool:
         return False
     numbers = all(isinstance(k, int) for k in (*first[1], *second[1]))
     return numbers and first[1] != second[1]
-
-
-def flat_text(values: Sequence[str]) -> str:
-    """All results in one vector."""
-    if len(values) == 1:
-        return f"cp.ravel({values[0]})"
-    return f"cp.concatenate([{', '.join(f'cp.ravel({v})' for v in values)}])"

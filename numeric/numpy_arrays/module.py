@@ -7,36 +7,21 @@ from collections.abc import Sequence
 import sympy
 
 from symad.core.contents import holds
-from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node
-from symad.numeric.modules.module_text import module_header, one_line, returned, summary
-from symad.numeric.modules.size_checks import doubtful, size_checks
+from symad.numeric.modules.module_text import frame, returned, summary
+from symad.numeric.modules.size_checks import doubtful
 from symad.numeric.numpy_arrays import expressions, kernels, loop_statements  # noqa: F401  (register their answers)
 from symad.numeric.numpy_arrays.statements import block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import PassReport
 from symad.numeric.program.expressions import Compute, Expression, Read, op_in
-from symad.numeric.targets.size_bindings import size_bindings
+from symad.numeric.targets.arguments import arguments
+from symad.numeric.targets.module import libraries
 from symad.numeric.targets.statements import indented
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, constant_value
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined
-
-ARRAY = """def _array(name, value, dtype, rank, shape):
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    if array.ndim != rank:
-        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
-    array = array.astype(dtype, copy=False)
-    return array if rank else array[()]
-"""
-
-CHECK = """def _check(name, array, shape):
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
-"""
 
 
 def print_array_module(
@@ -57,31 +42,25 @@ def print_array_module(
     for value, name in zip(program.inputs, inputs, strict=True):
         writer.named[value] = writer.stems[value] = name
         writer.kinds[value] = writer.dtype
-    checking = _argument_lines(graph, writer, inputs, needed)
-    writer.sizes.clear()
-    body = block_lines(program.statements, writer)
-    results = _results(program.results, {*program.inputs}, writer)
-    sizes = sorted(writer.sizes & graph.dims, key=str)
-    known = ", ".join([*inputs, *(writer.symbols[s] for s in sizes)])
-    checked: list[str] = []
-    if inputs:
-        body.insert(0, f"{known} = _checked({', '.join(inputs)})")
-        told = '"""The arguments as arrays of the right shapes, and the dimensions that are read."""'
-        head = f"def _checked({', '.join(inputs)}):"
-        checked = [head, *indented([told, *checking, f"return {known}"]), "", ""]
-    helpers = (f"{source.rstrip()}\n\n\n" for source in writer.helpers.values())
-    made = writer.preliminaries()
-    lines = [
-        *([*made, "", ""] if made else []),
-        *checked,
+    results: list[str] = []
+
+    def body() -> list[str]:
+        lines = block_lines(program.statements, writer)
+        results[:] = _results(program.results, {*program.inputs}, writer)
+        return lines
+
+    shapes = [node.shape for node in graph.input_nodes]
+    sizes = (*needed, *doubtful(node.shape for node in graph.nodes))
+    checked, lines = arguments(inputs, [*map(str, graph.inputs)], shapes, sizes, writer, body)
+    outputs = [node.shape for node in graph.output_nodes]
+    told = summary(writer.plans.roles.labels, outputs, graph.structure, zip(inputs, shapes, strict=True))
+    function = [
         *writer.decorators(graph),
         f"def {entry}({', '.join(inputs)}):",
-        f'    """{summary(graph, inputs, writer.plans.roles.labels)}."""',
-        *indented(body),
-        f"    return {returned(graph.structure, results)}",
+        *indented([told, *lines, f"return {returned(graph.structure, results)}"]),
     ]
-    header = "\n".join(module_header(graph, writer.imports)) + "\n"
-    return entry, (header, *helpers, "\n".join(lines) + "\n")
+    blocks = [writer.preliminaries(), checked, function]
+    return entry, frame(graph.name, writer.imports, writer.helpers.values(), blocks, libraries(writer))
 
 
 def warnings_off(graph: Graph, writer: ArrayWriter) -> list[str]:
@@ -118,35 +97,3 @@ def _results(results: Sequence[Expression], inputs: set[object], writer: ArrayWr
         boxed = not result.shape and isinstance(op_in(source), (Select, Undefined))
         texts.append(f"{text}[()]" if boxed else f"{text}.copy()" if shared or repeats else text)
     return texts
-
-
-def _argument_lines(
-    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
-) -> list[str]:
-    """The lines that convert the inputs, bind the dimension symbols and check the shapes."""
-    lines = []
-    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
-        declared, helper = one_line(format_shape(node.shape)), writer.helper("_array", ARRAY)
-        given = f'{str(symbol)!r}, {name}, {writer.type_text}, {len(node.shape)}, "{declared}"'
-        lines.append(f"{name} = {helper}({given})")
-    return lines + shape_checks(graph, writer, inputs, needed)
-
-
-def shape_checks(
-    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
-) -> list[str]:
-    """The lines that bind each dimension symbol and compare all shapes.
-
-    A symbol is bound by an axis of that length; a symbol without one, by a linear expression with it.
-    """
-    shapes = [node.shape for node in graph.input_nodes]
-    lines = [
-        f"{writer.symbols[b.symbol]} = {b.text(f'{inputs[b.argument]}.shape[{b.axis}]', writer)}"
-        for b in size_bindings(shapes, sorted(graph.dims, key=str))
-    ]
-    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
-        if node.shape:
-            checked = writer.helper("_check", CHECK)
-            lines.append(f"{checked}({str(symbol)!r}, {name}, {writer.dims(node.shape)})")
-    sizes = (*needed, *doubtful(node.shape for node in graph.nodes))
-    return lines + size_checks(sizes, writer.dim)

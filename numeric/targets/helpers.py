@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 Array: TypeAlias = "np.ndarray"
 
 
-def _array(name: str, value: Array, dtype: DTypeLike, shape: Shape, declared: Any = None) -> Array:
-    """The value as an array; None in the shape stands for any length."""
+def _array(name: str, value: Array, dtype: DTypeLike, shape: Any, declared: Any = None) -> Array:
+    """The value as an array; the shape may be a number of axes, and None in it stands for any length."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    fits = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))  # noqa: B905
-    if not fits:
-        raise ValueError(f"{name} must have shape {declared or shape}, not {array.shape}")
-    return array.astype(dtype, copy=False)[()]
+    if array.shape != shape and array.ndim != shape:
+        fits = isinstance(shape, tuple) and array.ndim == len(shape)
+        for want, n in zip(shape, array.shape) if fits else ():  # noqa: B905
+            fits = fits and (want is None or want == n)
+        if not fits:
+            raise ValueError(f"{name} must have shape {declared or shape}, not {array.shape}")
+    array = array.astype(dtype, copy=False)
+    return array if shape else array[()]
 
 
 def _softmax(x: Array, axes: tuple[int, ...], out: np.ndarray | None = None) -> Array:

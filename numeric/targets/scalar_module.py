@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.graph import TupleOf
-from symad.numeric.modules.module_text import one_line, pack_text
+from symad.numeric.modules.module_text import frame, returned, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.program.program import Program
 from symad.numeric.targets import scalar_helpers as helpers
-from symad.numeric.targets.module import docstring, libraries
+from symad.numeric.targets.module import libraries
 from symad.numeric.targets.point_and_batch import BINDINGS, BodyWriter
 from symad.numeric.targets.statements import indented, lines_of
 
 
-def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str, str]:
+def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str, tuple[str, ...]]:
     """The entry point's name and the source of the module.
 
     Args:
@@ -36,9 +35,7 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
     inputs = [writer.name(value) for value in program.inputs]
     body = lines_of(program.statements, writer)
     texts = [writer.text(result).text for result in program.results]
-    structure = program.structure
-    flat = isinstance(structure, TupleOf) and len(texts) > 1 and all(item is None for item in structure.items)
-    body.append(f"return {', '.join(texts) if flat else pack_text(structure, texts)}")
+    body.append(f"return {returned(program.structure, texts)}")
     made = _entry(program, entry, inputs, dtype, packed, writer)
     if inputs or writer.bindings:
         writer.imports.add("import numpy as np")
@@ -47,12 +44,6 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
         for where, side in sides.items()
     }
     blocks = [
-        [
-            f'"""{one_line(program.name)}, printed by symad. Needs {libraries(writer)}."""',
-            "",
-            *sorted(writer.imports),
-        ],
-        *([source] for source in writer.helpers.values()),
         [f"{name} = {text}" for text, name in writer.constants.items()],
         [f"def _body({', '.join(inputs)}):", *indented(body)],
         [
@@ -64,7 +55,7 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
         ],
         made,
     ]
-    return entry, "\n\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return entry, frame(program.name, writer.imports, writer.helpers.values(), blocks, libraries(writer))
 
 
 def _entry(
@@ -72,7 +63,9 @@ def _entry(
 ) -> list[str]:
     """The function that users call: it evaluates a point of floats directly, all else by `_evaluated`."""
     signature = ", ".join(inputs)
-    head = [f"def {entry}({'x' if packed else signature}):", f"    {docstring(program, writer)}"]
+    results, shapes = [r.shape for r in program.results], [v.shape for v in program.inputs]
+    told = summary(program.labels, results, program.structure, zip(inputs, shapes, strict=True))
+    head = [f"def {entry}({'x' if packed else signature}):", f"    {told}"]
     if dtype == "float64" and writer.warns:
         head = ['@np.errstate(all="ignore")', *head]
     if not inputs:

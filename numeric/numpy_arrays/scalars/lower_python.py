@@ -20,7 +20,7 @@ from symad.numeric.targets.scalar_module import print_scalar_module
 
 def print_scalars(
     graph: Graph, dtype: str, packed: bool, roles: Roles, report: list[PassReport] | None = None
-) -> tuple[str, str]:
+) -> tuple[str, tuple[str, ...]]:
     """The entry point's name and the source of the module; each pass adds a line to ``report``."""
     prepared = run_graph_passes(graph, (*SCALAR_GRAPH, *in_range(dtype)), report)
     in_runs = print_runs_module(prepared, dtype, packed)

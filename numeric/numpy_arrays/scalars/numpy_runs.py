@@ -14,7 +14,7 @@ import sympy
 from symad import special
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
-from symad.numeric.modules.module_text import docstring, module_header, pack_text
+from symad.numeric.modules.module_text import frame, pack_text, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.scalars.level_runs import Plan, Run, plan
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
@@ -112,7 +112,7 @@ class _Text:
         return integers_text(places, "np.intp", self) or f"np.array({places.tolist()}, dtype=np.intp)"
 
 
-def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str] | None:
+def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, tuple[str, ...]] | None:
     """The entry point's name and the source of the module; None if straight-line code is faster."""
     if not _may_pay(graph):
         return None
@@ -161,7 +161,7 @@ def function_of(head: Any) -> Function | None:
     return found if found.module in ("numpy", "scipy.special") or (found.module == OWN and one) else None
 
 
-def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, str]:
+def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, tuple[str, ...]]:
     names = Names(("np", "CONSTANTS", "RESULTS"))
     entry = names.unique(graph.name)
     text = _Text(entry)
@@ -189,27 +189,20 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
     else:
         signature = ", ".join(inputs)
         unpacking = [f"columns = _columns(({signature},))"]
-    lines = [
-        *module_header(graph, text.imports),
-        *(part for source in text.helpers.values() for part in (source.rstrip(), "", "")),
-        *text.constants,
-        constants,
-        results,
-        f"_NAMES = {tuple(map(str, graph.inputs))!r}",
-        "",
-        "",
-        code.rstrip(),
-        "",
-        "",
+    told = summary((), [node.shape for node in graph.output_nodes], graph.structure, ())
+    function = [
         f"def {entry}({signature}):",
-        *docstring(graph, packed),
+        f"    {told}",
         *(f"    {line}" for line in unpacking),
         '    with np.errstate(all="ignore"):',
         "        results = _results(columns)",
         *_scalars(graph, dtype),
         f"    return {result}",
     ]
-    return entry, "\n".join(lines) + "\n"
+    titles = f"_NAMES = {tuple(map(str, graph.inputs))!r}"
+    blocks = [[*text.constants, constants, results, titles], [code.rstrip()], function]
+    needs = "NumPy and SciPy" if "import scipy.special" in text.imports else "NumPy"
+    return entry, frame(graph.name, text.imports, text.helpers.values(), blocks, needs)
 
 
 def _scalars(graph: Graph, dtype: str) -> list[str]:
