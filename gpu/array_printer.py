@@ -31,7 +31,7 @@ from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
 from symad.gpu.printers.results import result_text
 from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.settings import current
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import Nest, total_of
 from symad.numeric.modules.module_text import frame, one_line, returned, summary
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.loop_statements import loop_lines
@@ -47,8 +47,10 @@ from symad.ops.linalg.solve_det import MatrixOp
 
 
 @own_lines.dispatch
-def chain_lines(op: Fused, node: Node, writer: CuPyWriter) -> Lines:
-    """The call of an elementwise kernel."""
+def nest_lines(op: Nest, node: Node, writer: CuPyWriter) -> Lines:
+    """The call of a kernel of elements, of one sum, or of rows."""
+    if op.axes:
+        return row_lines(op, node, writer) if total_of(op) is None else writer.assigned(node)
     call = writer.expression(node)
     for value in writer.computed.values():
         writer.texts[value] = writer.name_of(value)
@@ -56,7 +58,6 @@ def chain_lines(op: Fused, node: Node, writer: CuPyWriter) -> Lines:
     return [f"{', '.join(names.get(k, '_') for k in range(len(op.body.output_nodes)))} = {call}"]
 
 
-own_lines.dispatch(row_lines)
 own_lines.dispatch(sums_lines)
 own_lines.dispatch(row_program_lines)
 own_lines.dispatch(recurrence_lines)

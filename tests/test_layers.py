@@ -337,7 +337,7 @@ READING = {"replace", "split", "rsplit", "splitlines", "partition", "rpartition"
 OTHER_TEXT = {
     "numeric/compiled_arrays/blas.py": "names of files",
     "numeric/compiled_arrays/ufuncs.py": "signatures of ufuncs",
-    "numeric/compiled_arrays/c/chain_text.py": "names of types",
+    "numeric/compiled_arrays/c/nest_text.py": "names of types",
     "numeric/compiler/c_compiler.py": "flags and messages of the compiler",
     "numeric/compiler/c_names.py": "names that users give",
     "numeric/compiler/private_folder.py": "files",

@@ -12,10 +12,7 @@ from itertools import combinations
 from symad.core.dims import Shape
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
-from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.chains import FusedSum
-from symad.numeric.passes.bodies import body_of, read_once
-from symad.ops.basic.arithmetic import ElementwiseOp, mul
+from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.shaping import broadcast_axes
 
@@ -85,23 +82,3 @@ def _spread(labels: Labels, node: Node, output: Labels, shape: Shape) -> Node:
     order = tuple(label for label in output if label in labels)
     axes = tuple(output.index(label) for label in order)
     return broadcast_axes(contract([labels], order, node), shape, axes)
-
-
-def sums_of_elements(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with sums of one elementwise node as one kernel each; chains must be fused before."""
-    alone = read_once(outputs)
-
-    def joined(node: Node, args: Nodes) -> Node:
-        made = node if args == node.args else Node.of(node.op, args)
-        op = made.op
-        if not isinstance(op, Einsum) or len(args) != 1 or node.args[0] not in alone:
-            return made
-        (labels,), (inner,) = op.inputs, args
-        kept = tuple(label for label in labels if label in op.output)
-        plain = len(set(labels)) == len(labels) and kept == op.output != labels
-        if not plain or not isinstance(inner.op, ElementwiseOp) or not has_c_form(inner):
-            return made
-        axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
-        return Node.of(FusedSum(body_of(inner), axes), tuple(dict.fromkeys(inner.args)))
-
-    return rebuild(outputs, {}, joined)

@@ -8,7 +8,7 @@ from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.gpu.batched_products import stacked_products
 from symad.gpu.known_numbers import known_numbers
-from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
+from symad.gpu.passes.contractions import two_at_a_time
 from symad.gpu.passes.integers import needed_as_integers
 from symad.gpu.passes.joined_sums import joined_sums
 from symad.gpu.passes.known_rows import known_rows
@@ -17,7 +17,7 @@ from symad.gpu.passes.scaled_sums import scaled_sums
 from symad.gpu.passes.shared_products import shared_products
 from symad.gpu.views import simplify_views
 from symad.higher_order.scan import Scan
-from symad.numeric.fusion.chains import fuse_chains
+from symad.numeric.fusion.chains import fuse_chains, fuse_sums
 from symad.numeric.fusion.rows import fuse_rows
 
 ROWS = (16, 12)
@@ -25,7 +25,7 @@ ROWS = (16, 12)
 
 
 def fuse(graph: Graph) -> Graph:
-    """The graph with its elementwise chains, also those in the bodies of scans, as `Fused` nodes."""
+    """The graph with its elementwise chains, also those in the bodies of scans, as nests."""
     made = fuse_outputs(joined_sums(shared_products(row_programs(known_rows(graph.output_nodes)))))
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
@@ -36,7 +36,7 @@ def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     integers = needed_as_integers(outputs, None)
     rows = fuse_rows(outputs, alone=integers.__contains__, most=ROWS)
     integers = needed_as_integers(rows, None)
-    return scaled_sums(sums_of_elements(fuse_chains(rows, _opened, alone=integers.__contains__)))
+    return scaled_sums(fuse_sums(fuse_chains(rows, _opened, alone=integers.__contains__), single=True))
 
 
 def _opened(node: Node, args: Nodes) -> Node:

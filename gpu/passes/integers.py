@@ -15,12 +15,11 @@ import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.fused.attention_ops import AttentionOp
-from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.views import Take
 from symad.higher_order.scan import Local, Scan
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.chains import Fused, FusedSum, on_host
-from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.fusion.chains import on_host
+from symad.numeric.fusion.nest import Nest
 from symad.numeric.numpy_arrays.index_only_values import INDEX_ARGUMENTS
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
@@ -153,7 +152,7 @@ def integer_nodes(
 
 def _reads_any_type(node: Node) -> bool:
     """Whether a kernel reads the arguments, each in its own type."""
-    return isinstance(node.op, (Fused, FusedSum, SumThen, RowGroup)) or (
+    return isinstance(node.op, Nest) or (
         isinstance(node.op, ElementwiseOp) and has_c_form(node)
     )
 

@@ -14,13 +14,13 @@ import sympy
 from symad.core.graph import Node, topological
 from symad.errors import LoweringError
 from symad.gpu.passes.integers import WHOLE_HEADS
-from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.passes.shared_products import Copied
 from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
 from symad.higher_order.affine_scan import AffineScan
-from symad.numeric.fusion.chains import Fused, FusedSum, on_host
+from symad.numeric.fusion.chains import on_host
+from symad.numeric.fusion.nest import Nest, total_of
 from symad.numeric.program.expressions import Interval
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.shaping import Broadcast
@@ -66,24 +66,15 @@ BESSEL: dict[type[sympy.Basic], dict[int, str]] = {
 
 
 @emit.dispatch
-def fused_emit(op: Fused, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    """The call of the group's kernel; `CuPyWriter.statement` unpacks several results."""
+def nest_emit(op: Nest, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+    """The call of the kernel of a chain, whose results `nest_lines` names, or of one sum of a chain."""
     types = [printer.kernels.type_of(a) for a in node.args]
-    return f"{printer.kernels.elementwise(op.body, types)}({', '.join(printer.on_device(node))})"
-
-
-@emit.dispatch
-def fused_sum_emit(op: FusedSum, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    types = [printer.kernels.type_of(a) for a in node.args]
-    name = printer.kernels.sum(op.body, types)
-    return f"{name}({', '.join(printer.on_device(node))}, axis={op.axes})"
-
-
-@emit.dispatch
-def sum_then_emit(op: SumThen, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    types = [printer.kernels.type_of(a) for a in node.args]
-    name = printer.kernels.sum(op.body, types, op.then)
-    return f"{name}({', '.join(printer.on_device(node))}, axis=None)"
+    arrays = ", ".join(printer.on_device(node))
+    total = total_of(op)
+    if total is None:
+        return f"{printer.kernels.elementwise(op.body, types)}({arrays})"
+    every = len(op.axes) == len(op.full)
+    return f"{printer.kernels.sum(op, total, types)}({arrays}, axis={None if every else op.axes})"
 
 
 @emit.dispatch

@@ -12,7 +12,7 @@ from symad.core.graph import Graph, Node
 from symad.gpu.cupy_library import real_type
 from symad.gpu.passes.integers import permutes
 from symad.numeric.fusion.c_expressions import Body, statements
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import Nest, is_chain
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, constant_value
@@ -42,11 +42,12 @@ class Kernels:
         outputs = ", ".join(f"{self.type_of(o)} out{k}" for k, o in enumerate(body.output_nodes))
         return self.add("ElementwiseKernel", [quoted(inputs), quoted(outputs), block(lines)], text)
 
-    def sum(self, body: Graph, types: Sequence[str], then: Graph | None = None) -> str:
-        """The name of a `ReductionKernel` that sums the body's values and applies ``then`` to the sum."""
+    def sum(self, nest: Nest, total: Node, types: Sequence[str]) -> str:
+        """The name of a `ReductionKernel` that computes the only sum of a nest, and a function of the sum."""
         text = Body(real_type(self.dtype))
-        names = {local: f"x{k}" for k, local in enumerate(body.input_nodes)}
-        (result,) = statements(body.output_nodes, names, text)
+        names = {local: f"x{k}" for k, local in enumerate(nest.body.input_nodes)}
+        (result,) = statements(total.args, names, text)
+        (last,) = nest.body.output_nodes
         lines = [*text.lines, f"return {result};"]
         kinds = [t if t in ("bool", "int64") else text.real for t in types]
         c_kinds = [{"int64": "long long"}.get(kind, kind) for kind in kinds]
@@ -54,7 +55,7 @@ class Kernels:
         functions = [f"static __device__ {text.real} mapped({signature}) {{", *indent(lines), "}"]
         inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
         casts = ", ".join(f"({kind})x{k}" for k, kind in enumerate(c_kinds))
-        after = "a" if then is None else "finished(a)"
+        after = "a" if last is total else "finished(a)"
         arguments = [
             quoted(inputs),
             quoted(f"{self.dtype} out0"),
@@ -63,10 +64,10 @@ class Kernels:
             quoted(f"out0 = {after}"),
             quoted("0"),
         ]
-        if then is not None:
+        if last is not total:
             functions.append(f"static __device__ {text.real} finished({text.real} a) {{")
             ending = Body(text.real)
-            (end,) = statements(then.output_nodes, {then.input_nodes[0]: "a"}, ending)
+            (end,) = statements((last,), {total: "a"}, ending)
             functions += [*indent([*ending.lines, f"return {end};"]), "}"]
             for name in ending.helpers:
                 text.helper(name)
@@ -108,11 +109,13 @@ class Kernels:
 
     def type_of(self, node: Node) -> str:
         """The type of the array that holds a node's value: the type of the elements it moves or computes."""
-        while node not in self.types and (isinstance(node.op, (ShapingOp, Fused)) or permutes(node)):
-            if isinstance(node.op, Fused):
+        while node not in self.types:
+            if is_chain(node.op):
                 node = node.op.body.output_nodes[node.op.index]
-            else:
+            elif isinstance(node.op, ShapingOp) or permutes(node):
                 node = node.args[_source(node)]
+            else:
+                break
         if node in self.types:
             return self.types[node]
         if isinstance(node.op, BOOLEAN) or isinstance(constant_value(node), bool):

@@ -15,13 +15,12 @@ from symad.gpu.cupy_library import CUPY, HALVES
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
 from symad.gpu.passes.joined_sums import Sums
-from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.printers.helpers import HELPERS, IMPORTS
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.chains import Fused, FusedSum, on_host
-from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.fusion.chains import on_host
+from symad.numeric.fusion.nest import Nest
 from symad.numeric.numpy_arrays.expressions import defined
 from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.numpy_arrays.statements import kernel_lines
@@ -331,7 +330,7 @@ class CuPyWriter(ArrayWriter):
 
     def _foreign(self, node: Node) -> list[Node]:
         """The arguments whose type differs from the result's, and which must be converted explicitly."""
-        if isinstance(node.op, (Fused, FusedSum, SumThen, RowGroup, AttentionOp, PairOp, Sums)):
+        if isinstance(node.op, (Nest, AttentionOp, PairOp, Sums)):
             return []
         numbers = index_arguments(node)
         made, found = self.kernels.type_of(node), []

@@ -1,4 +1,4 @@
-"""A region of rows as one kernel, with one warp per row."""
+"""A nest over rows as one kernel, with one warp per row; half precisions are computed in float32."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from symad.core.graph import Node
 from symad.gpu.cupy_library import real_type
 from symad.gpu.printers.printing import CuPyWriter
 from symad.numeric.fusion.c_expressions import Body
-from symad.numeric.fusion.row_statements import RowText
-from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.fusion.nest import Nest
+from symad.numeric.fusion.nest_loops import NestText, RowLoop, joined
 from symad.numeric.targets.statements import Lines
 
-CALL = """def _row_group(kernel, inputs, shapes, full, dtype, real):
+CALL = """def _row_group(kernel, inputs, shapes, lead, row, dtype, real):
     whole = [a.dtype == cp.int64 for a in inputs]
     inputs = [cp.ascontiguousarray(a if w else a.astype(real, copy=False)) for a, w in zip(inputs, whole)]
     outputs = [cp.empty(shape, dtype=real) for shape in shapes]
-    rows, columns = math.prod(full[:-1]), full[-1]
+    rows, columns = math.prod(lead), math.prod(row)
     if rows*columns:
         sizes = cp.int64(rows), cp.int64(columns)
         kernel(((rows + 3)//4,), (128,), (*inputs, *outputs, *sizes))
@@ -26,8 +26,8 @@ CALL = """def _row_group(kernel, inputs, shapes, full, dtype, real):
 """
 
 
-class WarpRows(RowText):
-    """The CUDA text of one region: the lanes of a warp process a row together."""
+class WarpRows(NestText):
+    """The CUDA text of one nest: the lanes of a warp process a row together."""
 
     def source(self, name: str, types: Sequence[str]) -> str:
         """The kernel for inputs of these types; integers are converted where they are read."""
@@ -48,42 +48,63 @@ class WarpRows(RowText):
         return f"{preamble}\n{text}" if preamble else text
 
     def element(self, position: int) -> str:
-        """See `RowText`."""
+        """See `NestText`."""
         return f"({self.c.real})x{position}[at]"
 
+    def column(self, position: int) -> str:
+        """See `NestText`."""
+        return f"x{position}[j]"
+
     def number(self, position: int, per_row: bool) -> str:
-        """See `RowText`."""
+        """See `NestText`."""
         return f"({self.c.real})x{position}[{'row' if per_row else '0'}]"
 
-    def over_row(self, lines: Sequence[str], sums: Sequence[str]) -> list[str]:
-        """See `RowText`; the sums of the lanes are added at the end."""
-        loop = [
+    def result(self, position: int) -> str:
+        """See `NestText`."""
+        return f"y{position}[at]"
+
+    def over_row(self, loop: RowLoop) -> list[str]:
+        """See `NestText`; the totals of the lanes are joined at the end."""
+        stores = [f"y{k}[at] = {value};" for k, value in loop.stores]
+        lines = [*loop.given, *loop.lines, *stores, *(total.line for total in loop.totals)]
+        made = [
             "  for (long long j = lane; j < columns; j += 32) {",
             "    const long long at = row * columns + j;",
             *(f"    {line}" for line in lines),
             "  }",
         ]
-        if not sums:
-            return loop
-        added = [f"    {name} += __shfl_xor_sync(0xffffffffu, {name}, step);" for name in sums]
-        return [*loop, "  for (int step = 16; step > 0; step /= 2) {", *added, "  }"]
+        if not loop.totals:
+            return made
+        made.append("  for (int step = 16; step > 0; step /= 2) {")
+        for total in loop.totals:
+            other = f"other_{total.name}"
+            made.append(
+                f"    const {self.c.real} {other} = __shfl_xor_sync(0xffffffffu, {total.name}, step);"
+            )
+            made.append(f"    {joined(total.name, total.kind, other)}")
+        return [*made, "  }"]
 
     def store(self, position: int, value: str, per_row: bool) -> str:
-        """See `RowText`."""
-        return f"if (lane == 0) y{position}[row] = {value};" if per_row else f"y{position}[at] = {value};"
+        """See `NestText`."""
+        return f"if (lane == 0) y{position}[row] = {value};"
 
 
-def row_lines(op: RowGroup, node: Node, printer: CuPyWriter) -> Lines:
-    """The statement that computes all results of a region."""
-    types = [printer.kernels.type_of(a) for a in node.args]
-    values = [Node.of(RowGroup(op.body, k, op.full), node.args) for k in range(len(op.body.output_nodes))]
-    source = WarpRows(op.body, op.full, Body(real_type(printer.dtype))).source("row_group", types)
+def row_lines(op: Nest, node: Node, printer: CuPyWriter) -> Lines:
+    """The statement that computes all results of a nest."""
+    names = ", ".join(printer.result_names(range(len(op.body.output_nodes))))
+    call = rows_text(op, node.args, [printer.array_text(a) for a in node.args], printer)
+    return [f"{names}{',' * (len(op.body.output_nodes) == 1)} = {call}"]
+
+
+def rows_text(nest: Nest, args: Sequence[Node], texts: Sequence[str], printer: CuPyWriter) -> str:
+    """The call that computes the list of all results of a nest, whose axes are the last ones."""
+    types = [printer.kernels.type_of(a) for a in args]
+    source = WarpRows(nest, Body(real_type(printer.dtype))).source("row_group", types)
     kernel = printer.kernels.raw("row_group", source)
     printer.imports.add("import math")
     helper = printer.helper("_row_group", CALL)
-    arrays = ", ".join(printer.array_text(a) for a in node.args)
-    shapes = ", ".join(printer.dims(v.shape) for v in values)
-    names = ", ".join(printer.result_names(range(len(values))))
-    names = f"{names}," if len(values) == 1 else names
-    made = f"{printer.type_text}, cp.{printer.accumulator}"
-    return [f"{names} = {helper}({kernel}, [{arrays}], [{shapes}], {printer.dims(op.full)}, {made})"]
+    shapes = ", ".join(printer.dims(o.shape) for o in nest.body.output_nodes)
+    cut = len(nest.full) - len(nest.axes)
+    sizes = f"{printer.dims(nest.full[:cut])}, {printer.dims(nest.full[cut:])}"
+    made = f"{sizes}, {printer.type_text}, cp.{printer.accumulator}"
+    return f"{helper}({kernel}, [{', '.join(texts)}], [{shapes}], {made})"

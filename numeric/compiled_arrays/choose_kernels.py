@@ -9,7 +9,7 @@ from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan
 from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.chains import fuse_chains
+from symad.numeric.fusion.chains import fuse_chains, fuse_sums
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
 from symad.numeric.passes.block_loop import RowBlocks
@@ -34,7 +34,7 @@ class _Fusion:
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
         rows = fuse_rows(as_products(outputs), dots=True)
-        return fuse_chains(rows, self.opened, self.alone, last_axes=True)
+        return fuse_sums(fuse_chains(rows, self.opened, self.alone), last_axes=True)
 
     def alone(self, node: Node) -> bool:
         """Whether a node stays unfused: it assembles an array from parts in place, or is no vector code."""

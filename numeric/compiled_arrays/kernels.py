@@ -2,59 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from symad.core.dims import Shape, same_shape
+from symad.core.dims import same_shape
 from symad.fused.pair_sum import PairOp
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME
-from symad.numeric.compiled_arrays.c.chain_text import (
-    by_rows_source,
-    chain_source,
-    result_type,
-    sum_source,
-)
-from symad.numeric.compiled_arrays.c.row_text import region_source
-from symad.numeric.compiled_arrays.c.softmax_text import softmax_signature, softmax_source
+from symad.numeric.compiled_arrays.c.nest_text import kernel_source, result_type
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
 from symad.numeric.compiled_arrays.run.loop_calls import loop_call
 from symad.numeric.compiled_arrays.writer import NativeWriter
-from symad.numeric.fusion.chains import Fused, FusedSum
-from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.fusion.nest import Nest
+from symad.numeric.fusion.softmax_nests import softmax_nest
 from symad.numeric.numpy_arrays.elementwise_statements import operand
 from symad.numeric.numpy_arrays.kernels import pair_lines
 from symad.numeric.numpy_arrays.loop_statements import loop_of_rows
 from symad.numeric.numpy_arrays.statements import KernelLines, Made, computed, kernel_lines
-from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
+from symad.numeric.program.expressions import Compute, Expression, Read, op_in
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.lines.repeats import is_repeated
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.scheduling.blocks import number_of
 from symad.numeric.targets.statements import Lines, lines
-from symad.ops.arrays.softmax import (
-    ExponentialOp,
-    LogSoftmax,
-    LogSoftmaxCotangent,
-    LogSoftmaxTangent,
-    LogSumExp,
-    Softmax,
-    SoftmaxTangent,
-)
+from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.shaping import Slice
-
-if TYPE_CHECKING:
-    pass
-
-SOFTMAX: dict[type, str] = {
-    Softmax: "softmax",
-    LogSoftmax: "log_softmax",
-    LogSumExp: "log_sum_exp",
-    SoftmaxTangent: "softmax_tangent",
-    LogSoftmaxTangent: "log_softmax_tangent",
-    LogSoftmaxCotangent: "log_softmax_cotangent",
-}
-
 
 MIN_CHEAP_ROW = 2048
 """Elements of a row from which NumPy's overhead per row does not matter.
@@ -75,46 +46,80 @@ def _is_part(array: Expression, writer: NativeWriter) -> bool:
     return False
 
 
-def _ends_in_one(value: Value, full: Shape) -> bool:
-    """Whether a result of a region has one number for each row, on an axis of length 1."""
-    return len(value.shape) == len(full) and not same_shape(value.shape, full)
-
-
 def by_number(made: Sequence[Assign], count: int) -> list[Assign | None]:
     """The assignments of the results of a kernel in the order of their numbers; None for those not read."""
     found = {number_of(op_in(one.expression)): one for one in made}
     return [found.get(k) for k in range(count)]
 
 
-# ---- chains --------------------------------------------------------------------------------------
+# ---- nests ---------------------------------------------------------------------------------------
 
 
 @kernel_lines.dispatch
-def chain_lines(op: Fused, writer: NativeWriter, made: Made) -> KernelLines:
-    """The call of an elementwise kernel."""
-    args, results = computed(made).args, op.body.output_nodes
-    types, kinds = writer.types(args), [result_type(r, writer.dtype) for r in results]
-    text, body = chain_source(NAME, op.body, types, kinds, writer.real)
-    letters = f"{''.join(LETTER[t] for t in types)}->{''.join(LETTER[k] for k in kinds)}"
-    by_rows = _is_by_rows(computed(made), writer)
-    if by_rows:
-        shapes = [*(a.shape for a in args), *(r.shape for r in results)]
-        ranks = [2 if shape else 0 for shape in shapes]
-        text += by_rows_source(NAME, ranks)
-        cores = ["(m,n)" if rank else "()" for rank in ranks]
-        signature = f"{','.join(cores[: len(types)])}->{','.join(cores[len(types) :])}"
-        name = writer.kernel(text, body, letters, signature, "_rows")
-    else:
-        name = writer.kernel(text, body, letters)
-    texts = [operand(a, writer) for a in args]
+def nest_lines(op: Nest, writer: NativeWriter, made: Made) -> KernelLines:
+    """The call of the kernel of a nest; a chain over parts of arrays with short rows goes over the rows."""
+    found = computed(made)
+    if not op.axes:
+        texts = [operand(a, writer) for a in found.args]
+        rows = _is_by_rows(found, writer)
+        nest = Nest(op.body, op.index, op.full, (len(op.full) - 1,)) if rows else op
+        return _called(nest, texts, writer, made, not rows)
+    several = len(op.axes) > 1
+    lead = ", ".join([*map(writer.dim, op.full[: -len(op.axes)]), "-1"])
+    texts = [writer.operand(a) for a in found.args]
+    if several:
+        texts = [f"{t}.reshape({lead})" if a.shape else t for t, a in zip(texts, found.args, strict=True)]
+    return _called(op, texts, writer, made)
+
+
+@kernel_lines.dispatch
+def softmax_lines(op: ExponentialOp, writer: NativeWriter, made: Made) -> KernelLines:
+    """The call of the kernel of a softmax, or of a derivative, over rows; None for other axes."""
+    args = computed(made).args
+    if op.axes != (len(args[0].shape) - 1,):
+        return None
+    return _called(softmax_nest(type(op), args[0].shape, op.axes), map(writer.operand, args), writer, made)
+
+
+def _called(
+    nest: Nest, texts: Iterable[str], writer: NativeWriter, made: Made, ends: bool = False
+) -> list[str]:
+    """The statements that compute the results of a nest.
+
+    Args:
+        nest: the nest; the axes of its rows are the last ones.
+        texts: the texts of its arguments.
+        writer: the writer of the module.
+        made: the assignments of the results that are read.
+        ends: whether results may overwrite operands that are not read again.
+    """
+    given, full, outputs = [*zip(texts, computed(made).args, strict=True)], nest.full, nest.body.output_nodes
+    types, kinds = writer.types([a for _, a in given]), [result_type(r, writer.dtype) for r in outputs]
+    kernel = kernel_source(NAME, nest, types, kinds, writer.real)
+    inputs = "".join(LETTER[types[o.position]] for o in kernel.inputs)
+    letters = f"{inputs}->{''.join(LETTER[kind] for kind in kinds)}"
+    name = writer.kernel(kernel.text, kernel.body, letters, kernel.signature)
+    args = []
+    for each in kernel.inputs:
+        text, arg = given[each.position]
+        per_row = not each.is_row and len(arg.shape) == len(full)
+        args.append(f"{text}[..., 0]" if per_row else text)
     lines: list[str] = []
-    values = by_number(made, len(results))
-    places = [
-        None if one is None or (kind != writer.dtype and one.over not in writer.rooms)
-        else writer.room(one, lines, not by_rows)
-        for one, kind in zip(values, kinds, strict=True)
-    ]  # fmt: skip
-    return [*lines, writer.call(name, texts, values, places)]
+    places: list[str | None] = []
+    values, late = by_number(made, len(outputs)), []
+    for one, kind, result in zip(values, kinds, kernel.results, strict=True):
+        at_end = one is not None and not result.is_row and len(one.value.shape) == len(full)
+        late += [one] if one is not None and at_end else []
+        settled = one is not None and (kind == writer.dtype or one.over in writer.rooms)
+        number = bool(nest.axes) and one is not None and not one.value.shape
+        free = settled and not at_end and not number
+        places.append(writer.room(one, lines, ends) if one is not None and free else None)
+    lines.append(writer.call(name, args, values, places))
+    for one in late:
+        name = writer.named[one.value]
+        lines.append(f"{name} = {name}[..., None]")
+        lines += [writer.copied(one.value, one.over, name)] if one.over in writer.rooms else []
+    return lines
 
 
 def _is_by_rows(found: Compute, writer: NativeWriter) -> bool:
@@ -125,73 +130,6 @@ def _is_by_rows(found: Compute, writer: NativeWriter) -> bool:
     arrays = [a for a in found.args if a.shape]
     whole = all(same_shape(a.shape, found.shape) and not is_repeated(a) for a in arrays)
     return whole and any(_is_part(a, writer) for a in arrays)
-
-
-# ---- sums ----------------------------------------------------------------------------------------
-
-
-@kernel_lines.dispatch
-def sum_lines(op: FusedSum, writer: NativeWriter, made: Made) -> KernelLines:
-    """The call of a kernel that sums over the last axes."""
-    (one,) = made
-    given = computed(made).args
-    types = writer.types(given)
-    text, body = sum_source(NAME, op.body, types, writer.real)
-    cores = ["(n)" if a.shape else "()" for a in given]
-    letters = f"{''.join(LETTER[t] for t in types)}->{LETTER[writer.dtype]}"
-    name = writer.kernel(text, body, letters, f"{','.join(cores)}->()")
-    full = op.body.output_nodes[0].shape
-    lead = ", ".join([*map(writer.dim, full[: len(full) - len(op.axes)]), "-1"])
-    several = len(op.axes) > 1
-    texts = ((a, writer.operand(a)) for a in given)
-    args = [f"{text}.reshape({lead})" if several and a.shape else text for a, text in texts]
-    place = writer.keep_name(one.value, one.over) if one.over in writer.rooms and one.value.shape else None
-    return [writer.call(name, args, [one], [place])]
-
-
-# ---- rows ----------------------------------------------------------------------------------------
-
-
-@kernel_lines.dispatch
-def region_lines(op: RowGroup, writer: NativeWriter, made: Made) -> KernelLines:
-    """The call of a kernel of a region of rows."""
-    given, results, letter = computed(made).args, op.body.output_nodes, LETTER[writer.dtype]
-    text, signature, operands, body = region_source(NAME, op.body, op.full, writer.real)
-    name = writer.kernel(text, body, f"{letter * len(operands)}->{letter * len(results)}", signature)
-    args = []
-    for each in operands:
-        arg = given[each.position]
-        per_row = not each.is_row and len(arg.shape) == len(op.full)
-        args.append(f"{writer.operand(arg)}[..., 0]" if per_row else writer.operand(arg))
-    lines: list[str] = []
-    places: list[str | None] = []
-    values = by_number(made, len(results))
-    ends = [one for one in values if one is not None and _ends_in_one(one.value, op.full)]
-    for one in values:
-        flat = one is not None and (len(one.value.shape) == len(op.full) or one.value.shape == op.full[:-1])
-        places.append(writer.room(one, lines) if one is not None and flat and one not in ends else None)
-    lines.append(writer.call(name, args, values, places))
-    for last in ends:
-        name = writer.named[last.value]
-        lines.append(f"{name} = {name}[..., None]")
-        lines += [writer.copied(last.value, last.over, name)] if last.over in writer.rooms else []
-    return lines
-
-
-@kernel_lines.dispatch
-def softmax_lines(op: ExponentialOp, writer: NativeWriter, made: Made) -> KernelLines:
-    """The call of the kernel of a softmax, or of a derivative, over rows; None for other axes."""
-    (one,) = made
-    given = computed(made).args
-    if type(op) not in SOFTMAX or op.axes != (len(given[0].shape) - 1,):
-        return None
-    kind, letter = SOFTMAX[type(op)], LETTER[writer.dtype]
-    text, body = softmax_source(kind, NAME, writer.real)
-    name = writer.kernel(text, body, f"{letter * len(given)}->{letter}", softmax_signature(kind))
-    lines: list[str] = []
-    args = [writer.operand(a) for a in given]
-    place = writer.room(one, lines) if one.value.shape else None
-    return [*lines, writer.call(name, args, [one], [place])]
 
 
 @kernel_lines.dispatch

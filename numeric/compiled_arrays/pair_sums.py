@@ -16,20 +16,23 @@ from itertools import islice
 
 import sympy as sp
 
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, rebuild
 from symad.derivatives.reverse import value_and_gradient
 from symad.errors import LoweringError
 from symad.fused.pair_sum import PairOp, PairSum
+from symad.higher_order.scan import Local
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
-from symad.numeric.compiled_arrays.c.chain_text import sum_source
+from symad.numeric.compiled_arrays.c.nest_text import kernel_source
 from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.fusion.chains import MAX_LEAVES
+from symad.numeric.fusion.nest import Nest, summed
 from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
 from symad.numeric.numpy_arrays.statements import computed, results_by_number
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 from symad.numeric.passes import prepare
 from symad.numeric.program.statements import Assign
 from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.shaping import broadcast_axes
 from symad.ops.basic.sources import Constant, Input, input_node
 from symad.tracing import trace
 
@@ -45,6 +48,9 @@ COLUMNS = '''def _over_pairs(kernel, rows, columns):
 '''
 
 
+COLUMN_COUNT = sp.Symbol("n", integer=True, positive=True)
+
+
 @dataclass(frozen=True)
 class Pass:
     """Sums over the columns of a function of a row, the parameters, and a column.
@@ -56,6 +62,17 @@ class Pass:
 
     body: Graph
     rows: int
+
+    @property
+    def nest(self) -> Nest:
+        """The sums over a row with the values of all columns."""
+        full = (COLUMN_COUNT,)
+        local = {
+            node: Node.of(Local(k, full if k >= self.rows else ()))
+            for k, node in enumerate(self.body.input_nodes)
+        }
+        terms = [broadcast_axes(term, full, ()) for term in rebuild(self.body.output_nodes, local)]
+        return Nest(Graph(tuple(local.values()), tuple(summed(term, (0,)) for term in terms)), 0, full, (0,))
 
 
 @dataclass(frozen=True)
@@ -184,14 +201,10 @@ def _sums(
     step: Pass, rows: Sequence[str], columns: Sequence[str], printer: NativeWriter
 ) -> tuple[list[str], str]:
     """The statement of a pass, and the name of the list of its sums."""
-    kind, count = printer.dtype, len(step.body.input_nodes)
-    is_row = [k >= step.rows for k in range(count)]
-    text, body = sum_source(NAME, step.body, [kind] * count, printer.real, is_row)
-    results = len(step.body.output_nodes)
-    cores = ",".join("(n)" if row else "()" for row in is_row)
+    kind, count, results = printer.dtype, len(step.body.input_nodes), len(step.body.output_nodes)
+    made = kernel_source(NAME, step.nest, [kind] * count, [kind] * results, printer.real)
     letter = LETTER[kind]
-    signature = f"{cores}->{','.join(['()'] * results)}"
-    kernel = printer.kernel(text, body, f"{letter * count}->{letter * results}", signature)
+    kernel = printer.kernel(made.text, made.body, f"{letter * count}->{letter * results}", made.signature)
     helper, name, np_ = printer.helper("_over_pairs", COLUMNS), printer.value_name(), printer.np
     side_by_side = ", ".join(f"*{np_}.ascontiguousarray({c}.T)" for c in columns)
     return [f"{name} = {helper}({kernel}, ({', '.join(rows)},), ({side_by_side},))"], name

@@ -12,16 +12,14 @@ from symad.core.graph import Graph, Node
 from symad.numeric.compiled_arrays.c.blas_calls import GEMM
 from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, NAME, REAL, NativeBody
 from symad.numeric.compiled_arrays.c.c_body import functions as c_functions
-from symad.numeric.compiled_arrays.c.chain_text import (
-    result_type,
-)
 from symad.numeric.compiled_arrays.c.compilable import has_c_steps
 from symad.numeric.compiled_arrays.c.drivers import drivers
 from symad.numeric.compiled_arrays.c.gather_text import SIGNATURE, gather_source
 from symad.numeric.compiled_arrays.c.loop_text import LoopText
+from symad.numeric.compiled_arrays.c.nest_text import result_type
 from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiler.c_templates import filled
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.numeric.numpy_arrays import lower
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
@@ -57,8 +55,6 @@ class NativeWriter(NumPyWriter):
         super().__init__(graph, library, dtype, lower.plans(passes, dtype, roles))
         self.kernels: dict[str, tuple[str, str, str]] = {}
         """The name, types and signature of each kernel, by its text with the name left out."""
-        self.function_names: dict[str, str] = {}
-        """The names of the functions in the kernels' texts."""
         self.bodies: list[NativeBody] = []
         self.loops: dict[str, str] = {}
         """The name of each loop, by its text with the name left out."""
@@ -95,17 +91,16 @@ class NativeWriter(NumPyWriter):
     @cached_property
     def c_source(self) -> str:
         """The C file with all kernels, once all are known."""
-        named = self.function_names | self.loops
+        named = {text: name for text, (name, _, _) in self.kernels.items()} | self.loops
         texts = [filled(text, {"name": name}.__getitem__) for text, name in named.items()]
         gemm = filled(GEMM, {"real": self.real}.__getitem__) if self.uses_products else ""
         kernels = "\n".join(texts)
         return "\n".join([HEAD, gemm, drivers(kernels), c_functions(self.bodies, self.real), kernels])
 
-    def kernel(self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = "") -> str:
-        """The name of a kernel; equal texts share one. NumPy calls the C function with the suffix."""
+    def kernel(self, text: str, body: NativeBody, types: str, signature: str = "") -> str:
+        """The name of a kernel; equal texts share one."""
         if text not in self.kernels:
-            self.function_names[text] = f"kernel_{len(self.kernels) + 1}"
-            self.kernels[text] = (f"{self.function_names[text]}{suffix}", types, signature)
+            self.kernels[text] = f"kernel_{len(self.kernels) + 1}", types, signature
             self.bodies.append(body)
             self.imports.add("from symad.numeric.compiled_arrays.ufuncs import compiled")
         return f"_{self.kernels[text][0]}"
@@ -188,7 +183,7 @@ def _type_of(node: Node, dtype: str, plans: Plans) -> str:
     """NumPy's type of an array of the program."""
     while is_view(node):
         node = node.args[0]
-    if isinstance(node.op, Fused):
+    if is_chain(node.op):
         return result_type(node.op.body.output_nodes[node.op.index], dtype)
     if isinstance(node.op, ArrayConstant):
         whole = np.dtype(node.op.dtype).kind in "iu" and node.op in plans.numbers

@@ -118,6 +118,11 @@ class Body:
         """Add that statement to the body."""
         self.lines.append(self.declare(name, node, args))
 
+    def taken(self) -> tuple[list[str], list[str]]:
+        """The statements since the last call, and their variants without branches, if there are any."""
+        lines, self.lines = self.lines, []
+        return lines, lines
+
     def helper_texts(self) -> list[str]:
         """The helper functions that the body calls, and those that they call."""
         texts: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 Elementwise nodes are grouped such that other kernels read as few results of a kernel as possible. All paths
 between two members of a group stay inside the group, so that the groups can be put in an order. Each group
-becomes nodes with the op `Fused`, one for each value that is read outside, all with one body. A printer
+becomes nodes with the op `Nest`, one for each value that is read outside, all with one body. A printer
 writes the body as one kernel with several results.
 """
 
@@ -13,17 +13,15 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from itertools import islice
 
-import numpy as np
-
-from symad.core.dims import Shape, same_shape
+from symad.core.dims import same_shape
 from symad.core.following import tell
-from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
-from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.passes.bodies import BodyOp, body_nodes, body_shape, body_values
+from symad.numeric.fusion.nest import Nest, is_chain, summed_axes, with_sum
+from symad.numeric.passes.bodies import body_of, read_once
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.basic.contraction import Einsum, sum_axes
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import Constant, Dimension
 from symad.ops.elementwise.powers import Pow
@@ -31,52 +29,12 @@ from symad.ops.elementwise.powers import Pow
 MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS, MAX_SEARCH = 24, 300, 8, 100
 """Limits of a kernel: arrays read, nodes computed, arrays written; and nodes visited in search of a cycle."""
 
-
-@dataclass(frozen=True, eq=False)
-class Fused(BodyOp):
-    """Output ``index`` of an elementwise ``body``, whose inputs are `Local` 0, 1, 2, ..."""
-
-
-@dataclass(frozen=True, eq=False)
-class FusedSum(Op):
-    """The sum over ``axes`` of the one output of an elementwise ``body``."""
-
-    body: Graph
-    axes: tuple[int, ...]
-
-
-shape(Fused)(body_shape)
-
-
-@shape(FusedSum)
-def fused_sum_shape(op: FusedSum, args: Nodes) -> Shape:
-    """The axes that are not summed."""
-    inner = op.body.output_nodes[0].shape
-    return tuple(d for k, d in enumerate(inner) if k not in op.axes)
-
-
-@evaluate.dispatch
-def fused_sum_evaluate(op: FusedSum, values: Values) -> Array:
-    """The sum of the body's values, some of which may be broadcast along an axis."""
-    (node,), (made,) = op.body.output_nodes, body_values(op.body, values)
-    return np.sum(np.broadcast_to(made, node.shape), axis=op.axes)
-
-
-@definition.dispatch
-def fused_sum_definition(op: FusedSum, y: Node) -> Node:
-    """The body's nodes, then the sum."""
-    return sum_axes(body_nodes(op.body, y.args)[0], op.axes)
-
-
 Opened = Callable[[Node, Nodes], Node]
 """Makes a node over new arguments, and fuses the graph inside it, such as the body of a loop."""
 
 
 def fuse_chains(
-    outputs: Sequence[Node],
-    opened: Opened,
-    alone: Callable[[Node], bool] = lambda node: False,
-    last_axes: bool = False,
+    outputs: Sequence[Node], opened: Opened, alone: Callable[[Node], bool] = lambda node: False
 ) -> Nodes:
     """Outputs with their chains fused.
 
@@ -84,11 +42,8 @@ def fuse_chains(
         outputs: the outputs of a graph.
         opened: see `Opened`.
         alone: whether a node is kept out of all groups.
-        last_axes: whether sums are fused only if they are over the last axes.
     """
-    made = _Groups(outputs, alone).rebuilt(opened)
-    users, kept = _users(topological(made)), set(made)
-    return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept, last_axes))
+    return _Groups(outputs, alone).rebuilt(opened)
 
 
 def on_host(nodes: Iterable[Node]) -> set[Node]:
@@ -239,7 +194,7 @@ class _Groups:
                         self._join(node, last)
 
     def rebuilt(self, opened: Opened) -> Nodes:
-        """The outputs, computed by `Fused` nodes."""
+        """The outputs, with the groups as nests."""
         position = {node: k for k, node in enumerate(self.order)}
         units: dict[int, list[Node]] = {}
         unit_of: dict[Node, int] = {}
@@ -269,7 +224,7 @@ class _Groups:
         return node in self.kept or any(self.of.get(user) is not group for user in self.users[node])
 
     def _kernel(self, members: Sequence[Node], new: Mapping[Node, Node]) -> dict[Node, Node]:
-        """The `Fused` nodes of one group."""
+        """The nests of one group, which share a body."""
         results = [m for m in members if self._is_read(m)]
         inside = set(members)
         leaves = dict.fromkeys(
@@ -281,7 +236,7 @@ class _Groups:
             inner[m] = Node.of(m.op, tuple(inner.get(a, a) for a in m.args))
         body = Graph(tuple(local.values()), tuple(inner[m] for m in results))
         args = tuple(new[leaf] for leaf in leaves)
-        return {m: Node.of(Fused(body, k), args) for k, m in enumerate(results)}
+        return {m: Node.of(Nest(body, k, results[0].shape, ()), args) for k, m in enumerate(results)}
 
 
 def _users(order: Sequence[Node]) -> dict[Node, list[Node]]:
@@ -298,22 +253,26 @@ def _is_plain(node: Node) -> bool:
     return isinstance(node.op, (Add, Mul)) and len(node.args) <= 2 and len(arrays) == len(node.args)
 
 
-Users = Mapping[Node, Sequence[Node]]
+def fuse_sums(outputs: Sequence[Node], single: bool = False, last_axes: bool = False) -> Nodes:
+    """Outputs with sums over chains that nothing else reads as one nest each; chains must be fused before.
 
+    Args:
+        outputs: the outputs of a graph.
+        single: whether sums of one elementwise node are fused as well.
+        last_axes: whether sums are fused only if they are over the last axes.
+    """
+    alone = read_once(outputs)
 
-def _reduced(node: Node, args: Nodes, users: Users, outputs: set[Node], last_axes: bool) -> Node:
-    """A sum over a chain that nothing else reads, as one kernel with map and reduction; else the node."""
-    made = node if args == node.args else Node.of(node.op, args)
-    if not isinstance(made.op, Einsum) or len(args) != 1 or not isinstance(args[0].op, Fused):
+    def joined(node: Node, args: Nodes) -> Node:
+        made = node if args == node.args else Node.of(node.op, args)
+        axes = summed_axes(made)
+        if not axes or node.args[0] not in alone or (last_axes and axes[0] + len(axes) < len(args[0].shape)):
+            return made
+        (inner,) = args
+        if is_chain(inner.op) and len(op_of(inner, Nest).body.output_nodes) == 1:
+            return Node.of(with_sum(op_of(inner, Nest).body, axes), inner.args)
+        if single and isinstance(inner.op, ElementwiseOp) and has_c_form(inner):
+            return Node.of(with_sum(body_of(inner), axes), tuple(dict.fromkeys(inner.args)))
         return made
-    (labels,), inner = made.op.inputs, node.args[0]
-    kept = tuple(label for label in labels if label in made.op.output)
-    plain = len(set(labels)) == len(labels) and kept == made.op.output and kept != labels
-    if not plain or len(users[inner]) != 1 or inner in outputs:
-        return made
-    if len(args[0].op.body.output_nodes) > 1:
-        return made
-    if last_axes and kept != labels[: len(kept)]:
-        return made
-    axes = tuple(k for k, label in enumerate(labels) if label not in made.op.output)
-    return Node.of(FusedSum(args[0].op.body, axes), args[0].args)
+
+    return rebuild(outputs, {}, joined)

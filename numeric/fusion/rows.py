@@ -16,11 +16,18 @@ from graphlib import TopologicalSorter
 
 from symad.core.dims import Shape, same_shape
 from symad.core.following import tell
-from symad.core.graph import Graph, Node, rebuild, shape, topological
+from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.passes.bodies import BodyOp, body_shape
+from symad.numeric.fusion.nest import (
+    Nest,
+    is_row,
+    is_row_dot,
+    is_row_sum,
+    repeats_columns,
+    repeats_rows,
+)
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape
@@ -31,61 +38,9 @@ MIN_ROW, MAX_ROW, MAX_MEMBERS, MAX_LEAVES, MAX_RESULTS = 8, 4096, 80, 12, 6
 """Limits of a kernel: elements of a row (two bounds), nodes, arrays read and arrays written."""
 
 
-@dataclass(frozen=True, eq=False)
-class RowGroup(BodyOp):
-    """Output ``index`` of a ``body`` over rows of the last axis of ``full``; inputs are `Local`."""
-
-    full: Shape
-
-
-shape(RowGroup)(body_shape)
-
-
-def is_row_sum(node: Node, full: Shape) -> bool:
-    """Whether a node is Σ over the last axis of an array of the full shape, or of a product of such."""
-    op = node.op
-    if not isinstance(op, Einsum) or not all(same_shape(a.shape, full) for a in node.args):
-        return False
-    labels = op.inputs[0]
-    distinct = len(set(labels)) == len(labels) and all(other == labels for other in op.inputs)
-    return distinct and tuple(op.output) == tuple(labels[:-1])
-
-
-def is_row_dot(node: Node, full: Shape) -> bool:
-    """Whether a node is Σ_j a_ij v_j: an array of the full shape times one vector for all rows."""
-    op = node.op
-    if not isinstance(op, Einsum) or len(node.args) != 2 or not same_shape(node.args[0].shape, full):
-        return False
-    labels, vector = op.inputs
-    distinct = len(set(labels)) == len(labels) and tuple(vector) == tuple(labels[-1:])
-    return distinct and len(full) > 1 and tuple(op.output) == tuple(labels[:-1])
-
-
 def _is_vector(node: Node, user: Node, full: Shape) -> bool:
     """Whether a sum times a vector reads the node as the vector, which it needs before the first row."""
     return is_row_dot(user, full) and user.args[1] is node
-
-
-def is_row(node_shape: Shape, full: Shape) -> bool:
-    """Whether a shape has one number per row, with or without the last axis."""
-    lead = full[:-1]
-    return same_shape(node_shape, lead) or same_shape(node_shape, (*lead, 1))
-
-
-def repeats_rows(node: Node, full: Shape) -> bool:
-    """Whether a node broadcasts one number per row to the elements of the row."""
-    op = node.op
-    return (
-        isinstance(op, Broadcast)
-        and same_shape(node.shape, full)
-        and op.axes == tuple(range(len(full) - 1))
-    )
-
-
-def repeats_columns(node: Node, full: Shape) -> bool:
-    """Whether a node broadcasts one row to all rows."""
-    op = node.op
-    return isinstance(op, Broadcast) and same_shape(node.shape, full) and op.axes == (len(full) - 1,)
 
 
 @dataclass(eq=False)
@@ -287,7 +242,7 @@ def fuse_rows(
     alone: Callable[[Node], bool] = lambda node: False,
     most: tuple[int, int] = (MAX_LEAVES, MAX_RESULTS),
 ) -> Nodes:
-    """The outputs with such regions as `RowGroup` nodes.
+    """The outputs with such regions as `Nest` nodes.
 
     Args:
         outputs: the outputs of a graph.
@@ -325,7 +280,7 @@ def fuse_rows(
         local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
         body = Graph(tuple(local.values()), rebuild(results, local))
         args = tuple(new[leaf] for leaf in leaves)
-        new |= {m: Node.of(RowGroup(body, k, full), args) for k, m in enumerate(results)}
+        new |= {m: Node.of(Nest(body, k, full, (len(full) - 1,)), args) for k, m in enumerate(results)}
         for m in members:
             if m in users and isinstance(m.op, Broadcast):
                 new[m] = Node.of(m.op, (new[m.args[0]],))

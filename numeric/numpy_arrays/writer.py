@@ -16,7 +16,7 @@ from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph
 from symad.higher_order.scan import Scan
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.passes.loop import Loop
@@ -304,7 +304,7 @@ class ArrayWriter(Writer):
         if isinstance(op, ArrayConstant):
             whole = op.array.dtype.kind in "iu" and op in self.plans.numbers
             return "bool" if op.array.dtype.kind == "b" else "int64" if whole else self.dtype
-        if isinstance(op, Fused):
+        if is_chain(op):
             op = op.body.output_nodes[op.index].op
             return "bool" if isinstance(op, (Condition, Logic)) else self.dtype
         if isinstance(op, (Condition, Logic)):

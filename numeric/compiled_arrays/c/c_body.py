@@ -76,10 +76,10 @@ class NativeBody(Body):
         self.near.append(self.declare(name, node, args))
         self.nearby = False
 
-    @property
-    def sines(self) -> bool:
-        """Whether a function is called whose variant in `near` differs, as it has no branches."""
-        return bool(self.called & {*SINES})
+    def taken(self) -> tuple[list[str], list[str]]:
+        """See `Body.taken`."""
+        near, self.near = self.near, []
+        return super().taken()[0], near
 
 
 PLAIN = ("floor", "ceil", "fabs", "sqrt")

@@ -13,7 +13,7 @@ from symad.numeric.compiled_arrays.c.loop_text import permutes
 from symad.numeric.compiled_arrays.c.small_systems import is_small_system
 from symad.numeric.compiled_arrays.strided_arrays import Ints
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
@@ -43,7 +43,7 @@ def _is_written(node: Node) -> bool:
         shapes: list[Ints] = [tuple(map(int, a.shape)) for a in node.args]
         product = matrix_product(op.inputs, op.output, shapes)
         return permutes(op) or product is not None or has_few_terms(op.inputs, shapes)
-    if isinstance(op, Fused) or (isinstance(op, ElementwiseOp) and has_c_form(node)):
+    if is_chain(op) or (isinstance(op, ElementwiseOp) and has_c_form(node)):
         return all(a.shape in ((), node.shape) for a in node.args)
     if isinstance(op, ArrayConstant):
         return (

@@ -1,8 +1,8 @@
 """C text that all kernels of a module share: from the arrays of a ufunc to contiguous pieces and rows.
 
-A kernel is one vector loop over contiguous arrays. What calls it is compiled once for all kernels of a
-module. The compiler must not make a copy for each of them: copies of this code and of the loop would take two
-thirds of the time of compilation.
+A kernel goes over rows of contiguous elements. What calls it is compiled once for all kernels of a module.
+The compiler must not make a copy for each of them: copies of this code and of the loop would take two thirds
+of the time of compilation.
 """
 
 from __future__ import annotations
@@ -35,24 +35,26 @@ SYMAD_ONCE void symad_copy(char *to, ptrdiff_t to_step, const char *from, ptrdif
   else if (size == 4) for (ptrdiff_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * step, 4);
   else for (ptrdiff_t i = 0; i < n; i++) to[i * to_step] = from[i * step];
 }
+// a kernel of rows; an operand of size 0 is a number for each row, the others are contiguous rows
+typedef void (*symad_kernel)(const ptrdiff_t rows, const ptrdiff_t columns, char *const *at,
+                             const ptrdiff_t *steps);
 """
 
 PIECES = f"""
-// a kernel of elements, on contiguous arrays
-typedef void (*symad_piece)(const ptrdiff_t n, char *const *at);
-SYMAD_ONCE void symad_pieces(symad_piece piece, int inputs, int count, const unsigned char *sizes,
-                             char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps) {{
+// a kernel on long rows, which are cut into pieces
+SYMAD_ONCE void symad_pieces(symad_kernel run, int inputs, int count, const unsigned char *sizes, char **args,
+                             const ptrdiff_t *dimensions, const ptrdiff_t *steps) {{
   const ptrdiff_t size = dimensions[0];
   bool near = true;
   for (int k = 0; k < count; k++) near &= steps[k] == sizes[k];
   if (near && size < {MIN_PARALLEL}) {{
-    piece(size, args);
+    run(1, size, args, steps);
   }} else if (near) {{
 #pragma omp parallel for schedule(static)
     for (ptrdiff_t at = 0; at < size; at += {PIECE_LENGTH}) {{
       char *there[count];
       for (int k = 0; k < count; k++) there[k] = args[k] + at * sizes[k];
-      piece(size - at < {PIECE_LENGTH} ? size - at : {PIECE_LENGTH}, there);
+      run(1, size - at < {PIECE_LENGTH} ? size - at : {PIECE_LENGTH}, there, steps);
     }}
   }} else {{
     const ptrdiff_t most = size < {PIECE_LENGTH} ? size + 1 : {PIECE_LENGTH};
@@ -66,7 +68,7 @@ SYMAD_ONCE void symad_pieces(symad_piece piece, int inputs, int count, const uns
         if (!direct && k < inputs && (at == 0 || steps[k]))  // no later piece is longer
           symad_copy(there[k], sizes[k], args[k] + at * steps[k], steps[k], n, sizes[k]);
       }}
-      piece(n, there);
+      run(1, n, there, steps);
       for (int k = inputs; k < count; k++)
         if (steps[k] != sizes[k])
           symad_copy(args[k] + at * steps[k], steps[k], there[k], sizes[k], n, sizes[k]);
@@ -76,16 +78,14 @@ SYMAD_ONCE void symad_pieces(symad_piece piece, int inputs, int count, const uns
 """
 
 ROWS = f"""
-// a kernel of rows; an operand of size 0 is a number for each row, the others are contiguous rows
-typedef void (*symad_row)(const ptrdiff_t rows, const ptrdiff_t columns, char *const *at,
-                          const ptrdiff_t *steps);
-SYMAD_ONCE void symad_rows(symad_row run, int inputs, int count, const unsigned char *sizes, char **args,
+SYMAD_ONCE void symad_rows(symad_kernel run, int inputs, int count, const unsigned char *sizes, char **args,
                            const ptrdiff_t *dimensions, const ptrdiff_t *steps) {{
   const ptrdiff_t rows = dimensions[0], columns = dimensions[1];
   ptrdiff_t core[count];
   bool near = true;
   for (int k = 0, next = count; k < count; k++) {{
     core[k] = sizes[k] ? steps[next++] : 0;
+    if (columns == 1) core[k] = sizes[k];  // NumPy gives axes of one element the step 0
     near &= core[k] == sizes[k];
   }}
   if (near && rows * columns < {MIN_PARALLEL}) {{
@@ -124,20 +124,20 @@ def drivers(text: str) -> str:
     return "".join([COMMON, *parts]) if parts else ""
 
 
-def driven(driver: str, name: str, kernel: str, inputs: int, sizes: list[str]) -> list[str]:
-    """The function that NumPy calls: it passes a kernel to its driver.
+def driven(name: str, by_rows: bool, inputs: int, sizes: list[str]) -> list[str]:
+    """The function that NumPy calls: it passes the kernel ``name_row`` to its driver.
 
     Args:
-        driver: "symad_pieces" or "symad_rows".
         name: the name of the function.
-        kernel: the name of the kernel.
+        by_rows: whether NumPy gives rows, not long arrays.
         inputs: the number of inputs; results follow.
         sizes: for each operand the size of its elements in C.
     """
+    driver = "symad_rows" if by_rows else "symad_pieces"
     return [
         f"void {name}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{",
         f"  static const unsigned char sizes[] = {{{', '.join(sizes)}}};",
         "  (void)data;",
-        f"  {driver}({kernel}, {inputs}, {len(sizes)}, sizes, args, dimensions, steps);",
+        f"  {driver}({name}_row, {inputs}, {len(sizes)}, sizes, args, dimensions, steps);",
         "}",
     ]

@@ -18,13 +18,13 @@ from symad.core.graph import Graph, Node
 from symad.higher_order.scan import Local
 from symad.numeric.compiled_arrays.c.blas_calls import contraction_lines
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
-from symad.numeric.compiled_arrays.c.chain_text import result_type
+from symad.numeric.compiled_arrays.c.nest_text import NativeNest, result_type, vector_loop
 from symad.numeric.compiled_arrays.c.scratch import Scratch
 from symad.numeric.compiled_arrays.c.small_systems import ELIMINATION, SINGULAR
 from symad.numeric.compiled_arrays.strided_arrays import Ints, View, contiguous, merged
 from symad.numeric.compiler.c_templates import filled
-from symad.numeric.fusion.c_expressions import statements
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import Nest, is_chain
+from symad.numeric.fusion.nest_loops import RowLoop
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -143,7 +143,7 @@ class LoopText:
             return
         made = assignments(statement)
         first, found = made[0], made[0].expression
-        if isinstance(found, Compute) and isinstance(found.op, Fused):
+        if isinstance(found, Compute) and is_chain(found.op):
             body = found.op.body
             numbers = {each.value: number_of(op_in(each.expression)) for each in made}
             made = tuple(sorted(made, key=lambda each: numbers[each.value]))
@@ -214,42 +214,24 @@ class LoopText:
 
     def _chain(self, body: Graph, args: Sequence[Expression], members: Sequence[Assign]) -> None:
         """Write loops over an elementwise body, one of whose results each member is."""
-        text = NativeBody(self.real)
         kinds = [result_type(o, self.dtype) for o in body.output_nodes]
         made = [self._place(each, kind) for each, kind in zip(members, kinds, strict=True)]
         shape = made[0].shape
         views = [self._of(a) for a in args]
         views = [v if v.shape == shape else v.repeated(shape, ()) for v in views]
         lengths, strides = merged(shape, [*views, *made])
-        names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
-        results = statements(body.output_nodes, names, text)
-        self.texts.append(text)
+        text = _Elements(body, self.real, [v.type for v in views], kinds, lengths, strides)
+        text.write()
+        assert isinstance(text.c, NativeBody)
+        self.texts.append(text.c)
         depth = max(len(lengths) - 1, 0)
-        indent = "  "
-        self.lines.append("{")
-        for k in range(depth):
-            self.lines.append(f"{indent}for (ptrdiff_t i{k} = 0; i{k} < {lengths[k]}; i{k}++) {{")
-            indent += "  "
+        heads = [f"for (ptrdiff_t i{k} = 0; i{k} < {lengths[k]}; i{k}++) {{" for k in range(depth)]
+        self.lines += ["{", *heads]
         for k, (v, s) in enumerate(zip([*views, *made], strides, strict=True)):
             const, name = ("const ", f"p{k}") if k < len(views) else ("", f"q{k - len(views)}")
             steps = [f"i{j} * {s[j]}" for j in range(depth) if s[j]]
-            self.lines.append(f"{indent}{const}{C_TYPE[v.type]} *{name} = {' + '.join([v.pointer, *steps])};")
-        last = [s[-1] if s else 0 for s in strides]
-        for k, v in enumerate(views):
-            if last[k] == 0:
-                self.lines.append(f"{indent}const {self._inside(v)} a{k} = p{k}[0];")
-        self.lines.append(f"{indent}#pragma omp simd")
-        self.lines.append(f"{indent}for (ptrdiff_t j = 0; j < {lengths[-1] if lengths else 1}; j++) {{")
-        for k, v in enumerate(views):
-            if last[k]:
-                self.lines.append(f"{indent}  const {self._inside(v)} a{k} = p{k}[{_at(last[k])}];")
-        self.lines += [f"{indent}  {line}" for line in text.lines]
-        for k, result in enumerate(results):
-            self.lines.append(f"{indent}  q{k}[{_at(last[len(views) + k])}] = {result};")
-        self.lines += ["  " * n + "}" for n in range(depth + 1, -1, -1)]
-
-    def _inside(self, view: View) -> str:
-        return "bool" if view.type == "bool" else self.real
+            self.lines.append(f"  {const}{C_TYPE[v.type]} *{name} = {' + '.join([v.pointer, *steps])};")
+        self.lines += [*text.repeated(), *text.lines, "}" * (depth + 1)]
 
     # ---- copies ----------------------------------------------------------------------------------
 
@@ -277,6 +259,39 @@ class LoopText:
         """Write loops that fill an array with a number."""
         lengths, (strides,) = merged(target.shape, [target])
         self.lines.append(f"{_loops(lengths)}{_element(target, strides)} = {number};")
+
+
+class _Elements(NativeNest):
+    """The inner loop over an elementwise body; arrays have steps that are known."""
+
+    def __init__(
+        self,
+        body: Graph,
+        real: str,
+        types: Sequence[str],
+        kinds: Sequence[str],
+        lengths: Ints,
+        strides: Sequence[Ints],
+    ) -> None:
+        """``lengths`` and ``strides`` are those of all loops; the last ones belong to this one."""
+        super().__init__(Nest(body, 0, (), ()), real, types, kinds)
+        self.length = lengths[-1] if lengths else 1
+        self.steps = [s[-1] if s else 0 for s in strides]
+
+    def repeated(self) -> list[str]:
+        """The statements that read operands which are the same in the whole loop."""
+        fixed = [k for k in range(len(self.types)) if not self.steps[k]]
+        return [f"  const {self.kind(k)} n{k} = p{k}[0];" for k in fixed]
+
+    def element(self, position: int) -> str:
+        """See `NestText`."""
+        step = self.steps[position]
+        return f"p{position}[{_at(step)}]" if step else f"n{position}"
+
+    def over_row(self, loop: RowLoop) -> list[str]:
+        """See `NestText`."""
+        steps = self.steps[len(self.types) :]
+        return vector_loop(loop, str(self.length), [f"q{k}[{_at(steps[k])}] = {v};" for k, v in loop.stores])
 
 
 def _loops(lengths: Ints) -> str:

@@ -14,7 +14,7 @@ import sympy
 
 from symad.core.dims import same_shape
 from symad.numeric.expressions.numbers import literal
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
@@ -90,7 +90,7 @@ def _as_they_are(
     op, rank = expression.op, len(expression.shape)
     arrays = [a for a in expression.args if a.shape]
     others = [a for a in arrays if a not in read]
-    if isinstance(op, Fused):
+    if is_chain(op):
         views = [a for a in arrays if a in read and isinstance(read[a].op, Broadcast)]
         if len(views) < len(arrays) or fill(rank, [read[a] for a in views]):
             return views

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 from symad.core.graph import Node, topological
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.numeric.passes.block_loop import COLUMNS, ROWS, RowBlocks
 from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
@@ -33,7 +33,7 @@ For arrays of 2**21 elements, 2**11 take 1.1 times as long, 2**14 1.0, 2**16 1.0
 (bench_thresholds.py, "block of a chain").
 """
 
-CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
+CHEAP = (ElementwiseOp, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
 
 
 def open_blocks(program: Program, body: MakesBody) -> Program:
@@ -128,6 +128,6 @@ def block_height(op: RowBlocks) -> int:
     ]
     widest = max(size for size in sizes if isinstance(size, int))
     # the arrays of a chain have equal sizes, and several of them are in the cache at a time
-    chain = all(isinstance(n.op, CHEAP) or len(n.shape) < 2 for n in order)
+    chain = all(isinstance(n.op, CHEAP) or is_chain(n.op) or len(n.shape) < 2 for n in order)
     rows = max((CHAIN_BLOCK_ELEMENTS if chain else BLOCK) // widest, 8)
     return min(rows // 8 * 8, op.length) if isinstance(op.length, int) else rows // 8 * 8

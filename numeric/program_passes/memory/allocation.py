@@ -10,8 +10,7 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.higher_order.scan import Scan
-from symad.numeric.fusion.chains import Fused
-from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
@@ -41,7 +40,7 @@ Computed: TypeAlias = "Node | Compute"
 
 FRESH = (
     Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, LogSoftmaxTangent,
-    LogSoftmaxCotangent, Scan, Loop, RowBlocks, RowGroup, Cleared, Overlay,
+    LogSoftmaxCotangent, Scan, Loop, RowBlocks, Cleared, Overlay,
 )  # fmt: skip
 """Ops whose result is a new array of floats; it may be overwritten."""
 
@@ -100,8 +99,9 @@ def is_fresh(array: Computed) -> bool:
         return op.head in (relu, sigmoid, silu, softplus, sympy.sech) or ufunc_name(op.head) is not None
     if isinstance(op, Select):
         return any(a.shape for a in array.args[1:])
-    if isinstance(op, Fused):
-        return not isinstance(op.body.output_nodes[op.index].op, (Condition, Logic))
+    if isinstance(op, Nest):
+        condition = isinstance(op.body.output_nodes[op.index].op, (Condition, Logic))
+        return not condition and not (op.axes and not array.shape)  # a sum may be a number
     return isinstance(op, FRESH) or (isinstance(op, Einsum) and not is_view(array))
 
 

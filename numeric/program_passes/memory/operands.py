@@ -9,7 +9,7 @@ import sympy
 from symad.core.graph import Op
 from symad.core.questions import question
 from symad.numeric.expressions.numbers import literal
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
@@ -74,9 +74,9 @@ def operands_of_mask(op: Select, expression: Compute, dtype: str) -> tuple[int, 
 
 
 @operands.dispatch
-def operands_of_kernel(op: Fused, expression: Compute, dtype: str) -> tuple[int, ...]:
-    """Any operand of a kernel of floats: it writes an element after reading all that this element needs."""
-    return tuple(range(len(expression.args))) if is_fresh(expression) else ()
+def operands_of_nest(op: Nest, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """Any operand of a chain of floats: it writes an element after reading all that this element needs."""
+    return tuple(range(len(expression.args))) if is_fresh(expression) and not op.axes else ()
 
 
 @operands.dispatch

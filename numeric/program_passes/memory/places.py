@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from symad.core.graph import Op
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together
@@ -115,7 +115,7 @@ def reads_while_writing(op: Op, count: int) -> bool:
 
     It is printed as several statements: 1/(a b) as 1/a, then divided by b; −a − b as −a, then minus b.
     """
-    if isinstance(op, Fused):
+    if is_chain(op):
         return True
     signs = op.powers if isinstance(op, Mul) else op.signs if isinstance(op, Add) else (1,)
     return count > 2 or 1 not in signs

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from symad.core.dims import Dim, Shape, plus
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.numeric.passes.memory_layout.box_sums import single_axes
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.numeric.program.expressions import (
@@ -76,7 +76,7 @@ def _is_computed_anywhere(expression: Expression) -> bool:
     if not isinstance(expression, Compute):
         return False
     product = isinstance(expression.op, Einsum) and len(expression.args) == 2 == len(expression.shape)
-    return product or isinstance(expression.op, (*IN_PLACE, Fused))
+    return product or isinstance(expression.op, IN_PLACE) or is_chain(expression.op)
 
 
 def parts_of(expression: Expression) -> list[tuple[Expression, tuple[Place, ...]]]:

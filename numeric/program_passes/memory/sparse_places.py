@@ -14,7 +14,7 @@ import numpy as np
 
 from symad.core.graph import Node
 from symad.core.questions import Array
-from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.nest import is_chain
 from symad.numeric.passes.memory_layout.box_sums import boxes_of
 from symad.numeric.program.expressions import (
     ZERO,
@@ -119,7 +119,9 @@ class _Work:
     def fits(self, expression: Expression) -> bool:
         """Whether an expression is an array of floats that can be computed in another array."""
         made = self.made.get(expression.value) if isinstance(expression, Read) else None
-        if not isinstance(made, Compute) or not made.shape or not isinstance(made.op, (*STEPS, Fused)):
+        if not isinstance(made, Compute) or not made.shape:
+            return False
+        if not isinstance(made.op, STEPS) and not is_chain(made.op):
             return False
         assert isinstance(expression, Read)
         settled = expression.value in self.over or self.owner(expression.value) in self.kept
@@ -223,7 +225,7 @@ class _Work:
         """The operand that a value can overwrite, if nothing else reads it and it fits; else None."""
         made = self.made[value]
         assert isinstance(made, Compute)
-        if isinstance(made.op, Fused):
+        if is_chain(made.op):
             return None
         operand = (made.args[k] for k in operands(made.op, made, self.dtype))
         near = (a for a in operand if a.shape == made.shape and self.count(a) == 1 and self.fits(a))

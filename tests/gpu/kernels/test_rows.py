@@ -9,7 +9,8 @@ import sympy as sp
 import symad
 from symad.core.graph import topological
 from symad.models.layers.normalization import layer_norm, rms_norm
-from symad.numeric.fusion.rows import RowGroup, fuse_rows
+from symad.numeric.fusion.nest import Nest
+from symad.numeric.fusion.rows import fuse_rows
 from tests.gpu.cupy_agreement import WHERE, agree
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -29,7 +30,7 @@ def launches(source):
 
 def groups(graph):
     made = fuse_rows(graph.output_nodes)
-    return {n.op.body for n in topological(made) if isinstance(n.op, RowGroup)}
+    return {n.op.body for n in topological(made) if isinstance(n.op, Nest)}
 
 
 @pytest.mark.thorough

@@ -6,7 +6,8 @@ import pytest
 import symad
 from symad.core.graph import Graph
 from symad.core.nodes import topological
-from symad.numeric.fusion.rows import RowGroup, _Regions, fuse_rows
+from symad.numeric.fusion.nest import Nest
+from symad.numeric.fusion.rows import _Regions, fuse_rows
 from tests.counting import calls
 
 ALL = (lambda node: False, (10**6, 10**6))
@@ -86,4 +87,4 @@ def test_regions_of_random_programs_do_not_wait_for_each_other(seed):
     point = [rng.normal(size=shape) for shape in shapes]
     for one, other in zip(graph(*point), whole(*point), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-    assert any(isinstance(node.op, RowGroup) for node in graph.nodes)
+    assert any(isinstance(node.op, Nest) for node in graph.nodes)

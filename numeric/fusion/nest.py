@@ -1,0 +1,125 @@
+"""Loop nests: the one op for what a generated kernel computes.
+
+A nest goes over the elements of the shape ``full``, row by row: the elements along ``axes`` are a row. The
+nodes of its body are arrays of that shape, or have one number per row: sums, and arithmetic on them. A nest
+without axes is an elementwise chain; a sum of a chain, layer norm and softmax have loops over a row
+(`symad.numeric.fusion.nest_loops`). `fuse_rows`, `fuse_chains` and `softmax_nest` make nests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symad.core.dims import Shape, same_shape
+from symad.core.graph import Graph, Node, Op, shape
+from symad.higher_order.scan import Local
+from symad.numeric.passes.bodies import BodyOp, body_shape
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast
+
+
+@dataclass(frozen=True, eq=False)
+class Nest(BodyOp):
+    """Output ``index`` of a ``body`` over the elements of ``full``; its inputs are `Local`."""
+
+    full: Shape
+    axes: tuple[int, ...]
+
+
+shape(Nest)(body_shape)
+
+
+def is_chain(op: Op) -> bool:
+    """Whether an op is a nest of elementwise nodes alone."""
+    return isinstance(op, Nest) and not op.axes
+
+
+def with_sum(chain: Graph, axes: Sequence[int]) -> Nest:
+    """The nest of the sum over some axes of the one output of an elementwise graph."""
+    (term,) = chain.output_nodes
+    return Nest(Graph(chain.input_nodes, (summed(term, axes),)), 0, term.shape, tuple(axes))
+
+
+def summed(term: Node, axes: Sequence[int]) -> Node:
+    """The sum over some axes as it stands: no factor is taken out of it."""
+    labels = tuple(range(len(term.shape)))
+    return Node.of(Einsum((labels,), tuple(k for k in labels if k not in axes)), (term,))
+
+
+def summed_axes(node: Node) -> tuple[int, ...]:
+    """The axes over which a node sums its one argument; none for other nodes, or if axes change places."""
+    op = node.op
+    if not isinstance(op, Einsum) or len(node.args) != 1:
+        return ()
+    (labels,) = op.inputs
+    kept = tuple(label for label in labels if label in op.output)
+    if len(set(labels)) < len(labels) or kept != tuple(op.output):
+        return ()
+    return tuple(k for k, label in enumerate(labels) if label not in op.output)
+
+
+def total_of(nest: Nest) -> Node | None:
+    """The only reduction of a nest, if its one result is a function of that sum alone; else None."""
+    outputs, inside = nest.body.output_nodes, [n for n in nest.body.nodes if is_reduction(n, nest)]
+    if len(inside) != 1 or len(outputs) > 1 or summed_axes(inside[0]) != nest.axes:
+        return None
+    (total,), todo = inside, [*outputs]
+    while todo:
+        node = todo.pop()
+        if isinstance(node.op, Local):
+            return None
+        todo += () if node is total else node.args
+    return total
+
+
+# ---- the nodes of a body -------------------------------------------------------------------------
+
+
+def is_reduction(node: Node, nest: Nest) -> bool:
+    """Whether a node of a body reduces the elements of a row to a number."""
+    if not nest.axes:
+        return False
+    if is_row_sum(node, nest.full, nest.axes) or is_row_dot(node, nest.full):
+        return True
+    return isinstance(node.op, Extreme) and node.op.axes == nest.axes
+
+
+def is_row_sum(node: Node, full: Shape, axes: Sequence[int] = ()) -> bool:
+    """Whether a node is Σ over the last axis (or others) of an array of the full shape, or of a product."""
+    op = node.op
+    if not isinstance(op, Einsum) or not all(same_shape(a.shape, full) for a in node.args):
+        return False
+    labels = tuple(op.inputs[0])
+    distinct = len(set(labels)) == len(labels) and all(tuple(other) == labels for other in op.inputs)
+    axes = axes or (len(labels) - 1,)
+    return distinct and tuple(op.output) == tuple(x for k, x in enumerate(labels) if k not in axes)
+
+
+def is_row_dot(node: Node, full: Shape) -> bool:
+    """Whether a node is Σ_j a_ij v_j: an array of the full shape times one vector for all rows."""
+    op = node.op
+    if not isinstance(op, Einsum) or len(node.args) != 2 or not same_shape(node.args[0].shape, full):
+        return False
+    labels, vector = op.inputs
+    distinct = len(set(labels)) == len(labels) and tuple(vector) == tuple(labels[-1:])
+    return distinct and len(full) > 1 and tuple(op.output) == tuple(labels[:-1])
+
+
+def is_row(node_shape: Shape, full: Shape) -> bool:
+    """Whether a shape has one number per row, with or without the last axis."""
+    lead = full[:-1]
+    return same_shape(node_shape, lead) or same_shape(node_shape, (*lead, 1))
+
+
+def repeats_rows(node: Node, full: Shape) -> bool:
+    """Whether a node broadcasts one number per row to the elements of the row."""
+    op, lead = node.op, tuple(range(len(full) - 1))
+    return isinstance(op, Broadcast) and op.axes == lead and same_shape(node.shape, full)
+
+
+def repeats_columns(node: Node, full: Shape) -> bool:
+    """Whether a node broadcasts one row to all rows."""
+    op = node.op
+    return isinstance(op, Broadcast) and op.axes == (len(full) - 1,) and same_shape(node.shape, full)
