@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, rebuild
 from symad.gpu.cupy_library import real_type
 from symad.gpu.passes.integers import permutes
+from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import Body, statements
 from symad.numeric.fusion.nest import Nest, is_chain
 from symad.ops.arrays.gathering import ScatterAdd
@@ -67,7 +68,8 @@ class Kernels:
         if last is not total:
             functions.append(f"static __device__ {text.real} finished({text.real} a) {{")
             ending = Body(text.real)
-            (end,) = statements((last,), {total: "a"}, ending)
+            number = Node.of(Local(0, ()))
+            (end,) = statements(rebuild((last,), {total: number}), {number: "a"}, ending)
             functions += [*indent([*ending.lines, f"return {end};"]), "}"]
             for name in ending.helpers:
                 text.helper(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from symad.core.dims import Shape, same_shape
 from symad.core.graph import Graph, Node, Op, shape
@@ -31,7 +32,7 @@ class Nest(BodyOp):
 shape(Nest)(body_shape)
 
 
-def is_chain(op: Op) -> bool:
+def is_chain(op: Op) -> TypeGuard[Nest]:
     """Whether an op is a nest of elementwise nodes alone."""
     return isinstance(op, Nest) and not op.axes
 

@@ -8,6 +8,7 @@ differences to the t of a p of almost 1, as 1 - p would lose digits.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import sympy
@@ -103,7 +104,7 @@ def _log_softmax_cotangent(rows: _Rows, p: Node, t: Node) -> Node:
     return select(likely, rows.along(neg(rest)), made)
 
 
-BODIES = {
+BODIES: dict[type[ExponentialOp], Callable[..., Node]] = {
     Softmax: _softmax,
     LogSoftmax: _log_softmax,
     LogSumExp: _log_sum_exp,

@@ -14,13 +14,13 @@ from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition, evaluate
 from symad.gpu.passes.joined_sums import Sums, joined_sums
 from symad.gpu.passes.known_rows import known_rows
-from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.passes.shared_products import Copied, shared_products
 from symad.gpu.printers.joined_sums import sums_source
 from symad.higher_order.scan import Local
 from symad.models.layers.parameters import trace_model
 from symad.numbers.values import unchecked
 from symad.numeric import lower
+from symad.numeric.fusion.nest import Nest, summed
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.sources import Input, constant
@@ -68,14 +68,15 @@ def test_what_the_passes_find():
 def test_ops_answer():
     x = Node.of(Input(sp.Symbol("x"), (3, 4, 2)))
     y = Node.of(Input(sp.Symbol("y"), (5, 2)))
-    local, total = Node.of(Local(0, (3, 4, 2))), Node.of(Local(0, ()))
-    halves = Graph((local,), (mul(local, local),)), Graph((total,), (power(total, constant(2)),))
+    local = Node.of(Local(0, (3, 4, 2)))
+    square = power(summed(mul(local, local), (0, 1, 2)), constant(2))
+    then = Nest(Graph((local,), (square,)), 0, (3, 4, 2), (0, 1, 2))
     given = {x: RNG.normal(size=(3, 4, 2)), y: RNG.normal(size=(5, 2))}
     nodes = {
         "sums": (Node.of(Sums(((2, 0), (1,)), 0), (x, y)), given[x].sum(axis=1).T),
         "other": (Node.of(Sums(((2, 0), (1,)), 1), (x, y)), given[y].sum(axis=0)),
         "copied": (Node.of(Copied(), (x,)), given[x]),
-        "then": (Node.of(SumThen(*halves), (x,)), (given[x] ** 2).sum() ** 2),
+        "then": (Node.of(then, (x,)), (given[x] ** 2).sum() ** 2),
     }
     for node, expected in nodes.values():
         assert node.shape == expected.shape
