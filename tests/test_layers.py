@@ -228,6 +228,87 @@ def test_only_audits_use_a_bridge():
     assert listed(i for i in used if i.at_import or not i.file.startswith("symad/audits/")) == []
 
 
+GUESTS = {
+    "symad.verification.coq": "certificate.to_coq('f.v')",
+    "symad.verification.mistakes": "",
+    "symad.audits": "run('audit', '--all')",
+    "symad.corpus": "run('corpus')",
+    "symad.torch": "symad.torch.as_function(f)",
+    "symad.jax": "symad.jax.as_function(f)",
+    "symad.splitting": "symad.splits(f, 'n')",
+    "symad.numeric.scale": "import symad.numeric.scale",
+    "symad.numeric.stability": "symad.error_bound(f, {x: (0, 1)})",
+}
+"""The guests, and what asks for each of them; to name mistakes nobody asks."""
+
+SMOKE = """
+import io, contextlib, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name == GUEST or name.startswith(GUEST + "."):
+            raise ImportError(f"{GUEST} is blocked")
+
+sys.meta_path.insert(0, Blocked())
+import numpy as np, sympy, symad
+from symad.cli import main
+from symad.numeric import lower
+
+x, y = sympy.symbols("x y", real=True)
+f = sympy.sin(x * y) + sympy.exp(x)
+certificate = symad.check(f)
+assert certificate.status == "proved"
+wrong = symad.verify(sympy.tanh(x), gradient=lambda x: 1 - np.tanh(x), hostile=False)
+assert wrong.status == "refuted" and (wrong.entries[0].blame is None) == (GUEST == "symad.verification.mistakes")
+assert certificate.recheck().status == "proved"
+assert lower(symad.hessian(f))(1.0, 2.0).shape == (2, 2)
+assert np.allclose(*(lower(symad.gradient(f), backend=b)(1.0, 2.0) for b in ("c", "numpy")), rtol=1e-14)
+assert symad.jacobian(lambda u: u**2, sparse=True, inputs=[(3,)])(np.ones(3)).nnz == 3
+loop = symad.trace(lambda u: symad.functions.fold(lambda s, t: np.tanh(s + t), 0.0, u), [(4,)])
+assert symad.gradient(loop)(np.ones(4)).shape == (4,)
+assert "__global__" in lower(symad.trace(lambda q: symad.functions.attention(q, q, q), [(8, 4)]), "cupy").source
+assert f.diff(x) == symad.to_sympy(symad.gradient(f, x))
+assert symad.trace(f).explain(x=1, y=2) and symad.trace(f).draw()
+
+def run(*words):
+    told = io.StringIO()
+    with contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
+        code = main(list(words))
+    assert code == 2, code
+    raise ImportError(told.getvalue())
+
+assert symad.cli.main(["ops"]) == 0
+try:
+    exec(ASK) if ASK else print("not installed")
+except (ImportError, symad.errors.SymadError) as error:
+    print(str(error))
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(GUESTS))
+def test_the_core_does_without_its_guests(name, tmp_path):
+    """All but the guest works without it, and what asks for the guest says that it is missing."""
+    code = f"GUEST, ASK = {name!r}, {GUESTS[name]!r}\n{SMOKE}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.strip().splitlines()[-1]
+    assert any(words in last for words in ("blocked", "not installed", "invalid choice")), last
+
+
+def test_nothing_outside_of_a_guest_imports_it():
+    """Neither when it is loaded nor later; the public names of the package's face are loaded on use."""
+    allowed = {("symad/audits/user_files.py", "symad.torch")}  # guests of each other, and rooms of theirs
+    rooms = {"symad.splitting": ("numeric/scale",)}
+    found = []
+    for entry in (i for package in ("symad", "numeric", "gpu") for i in imports_of(package)):
+        for name in GUESTS:
+            inside = (name.replace("symad.numeric", "numeric").replace(".", "/"), *rooms.get(name, ()))
+            if entry.under(name) and not entry.file.startswith(inside) and not is_for_types(entry):
+                found += [str(entry)] if (entry.file, name) not in allowed else []
+    assert found == []
+
+
 IMPORTED = ["symad", "symad.numeric", "symad.gpu", *BACKENDS_OF_THE_CPU]
 
 

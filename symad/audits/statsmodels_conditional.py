@@ -56,9 +56,7 @@ def conditional() -> Iterator[Claim]:
         counts += [int(NUMBERS[i]) * (terms[i] - total) for i in members]
         scores = {i: (sympy.Integer(0), _linear(DESIGN[i], a, c), _linear(DESIGN[i], b, d)) for i in members}
 
-        def chance(
-            labels: tuple[int, ...], scores: Any = scores, members: Array = members
-        ) -> sympy.Expr:
+        def chance(labels: tuple[int, ...], scores: Any = scores, members: Array = members) -> sympy.Expr:
             return sympy.Add(*[scores[i][label] for i, label in zip(members, labels, strict=True)])
 
         own = tuple(TWOS[members].tolist())

@@ -170,9 +170,7 @@ def least_squares() -> Iterator[Claim]:
     from statsmodels.regression.linear_model import OLS
 
     count = len(X)
-    ssr = sympy.Add(
-        *[(int(y) - a - b * sympy.Rational(x)) ** 2 for y, x in zip(COUNTS, X, strict=True)]
-    )
+    ssr = sympy.Add(*[(int(y) - a - b * sympy.Rational(x)) ** 2 for y, x in zip(COUNTS, X, strict=True)])
     formula = -sympy.Rational(count, 2) * (log(2 * sympy.pi * ssr / count) + 1)
     known = {"hessian": OLS_KNOWN}
     yield from _three("OLS", formula, OLS(COUNTS.astype(float), _design()), [a, b], known)

@@ -28,6 +28,7 @@ IN_SPECIAL = {
     "gammaln": "gammaln",
 }  # fmt: skip
 
+
 @group("torch")
 def elementwise() -> Iterator[Claim]:
     """torch, torch.nn.functional and torch.special, in double precision."""

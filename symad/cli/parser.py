@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import symad
-from symad.cli import audit_command, check_command, corpus_command, ops_table, write_commands
-from symad.cli.tour import command
+from symad.cli import check_command, ops_table, write_commands
+from symad.cli.tour import command as tour_command
+from symad.guests import commands as of_guests
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -83,14 +84,17 @@ def make_parser() -> ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"symad {symad.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_tour, _check, _recheck, _audit, _corpus, _lower, _explain, _draw, _ops):
+    for add in (_tour, _check, _recheck, _lower, _explain, _draw, _ops):
         add(commands)
+    for each in of_guests():
+        each.add_command(commands)
     return parser
 
 
-def _command(
+def command(
     commands: Commands, name: str, help_: str, text: str, run: Callable[[Namespace], int]
 ) -> ArgumentParser:
+    """A new command: its name, a line of help, a text with examples, and the function that runs it."""
     parser: ArgumentParser = commands.add_parser(
         name,
         help=help_,
@@ -135,8 +139,8 @@ examples:
 
 The exit code is 1 if anything failed.
 """
-    parser = _command(
-        commands, "tour", "trace, differentiate, check, lower and run every model", text, command.run
+    parser = command(
+        commands, "tour", "trace, differentiate, check, lower and run every model", text, tour_command.run
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="names of stages; all by default")
     parser.add_argument("--list", action="store_true", help="list the stages and stop")
@@ -167,7 +171,7 @@ examples:
   symad check model.py:valley --coq valley.v   a proof for Coq
 
 {EXIT_CODES}"""
-    parser = _command(commands, "check", "certify the derivatives of models", text, check_command.check)
+    parser = command(commands, "check", "certify the derivatives of models", text, check_command.check)
     _model(parser, one=False)
     _wrt(parser)
     parser.add_argument("--json", action="store_true", help="print certificates as JSON")
@@ -185,58 +189,8 @@ example:
   symad recheck cert.json
 
 {EXIT_CODES}"""
-    parser = _command(commands, "recheck", "check a saved certificate again", text, check_command.recheck)
+    parser = command(commands, "recheck", "check a saved certificate again", text, check_command.recheck)
     parser.add_argument("certificate", metavar="CERT", help="the output of 'symad check --json'")
-
-
-def _audit(commands: Commands) -> None:
-    text = f"""\
-The values and derivatives of libraries are compared with formulas: statsmodels, scikit-learn,
-torch, jax, scipy and autograd, if they are installed. A Python file may contain claims of its own, in
-groups or one by one, and autograd functions of PyTorch whose class has an attribute formula:
-
-    # claims.py
-    import sympy, symad.audits
-    from mylibrary import loss_slope
-
-    @symad.audits.group("mylibrary")
-    def losses():
-        x = sympy.Symbol("x", real=True)
-        formula = sympy.log(sympy.cosh(x))
-        yield symad.audits.Claim("slope", "gradient", formula, loss_slope)
-
-NAME is such a group, claim or class.
-
-examples:
-  symad audit statsmodels                 one package
-  symad audit --all --html audit.html     all of them, and a page
-  symad audit claims.py --json            a file of yours; it is run
-  symad audit claims.py:losses            one group, claim or class of it
-
-{EXIT_CODES}"""
-    parser = _command(commands, "audit", "compare what libraries ship with formulas", text, audit_command.run)
-    parser.add_argument("packages", nargs="*", metavar="PACKAGE|FILE[:NAME]", help="packages, or files")
-    parser.add_argument("--all", action="store_true", help="all packages for which symad has claims")
-    parser.add_argument("--verbose", action="store_true", help="show every claim, also those that hold")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--html", metavar="OUT.html", help="write a page")
-    parser.add_argument("--seconds", type=float, default=120.0, help="the time limit for one claim (120)")
-
-
-def _corpus(commands: Commands) -> None:
-    text = f"""\
-Correct and wrong derivatives from papers and libraries, with their sources: each verdict is
-established anew. The data are the files of symad/corpus.
-
-examples:
-  symad corpus                       all entries
-  symad corpus casadi --verbose      some of them, with source and witness
-
-{EXIT_CODES}"""
-    title = "right and wrong derivatives from papers and libraries"
-    parser = _command(commands, "corpus", title, text, corpus_command.run)
-    parser.add_argument("text", metavar="TEXT", nargs="?", default="", help="a part of a name or source")
-    parser.add_argument("--verbose", action="store_true", help="show source, claim and witness of each")
 
 
 LIMIT_HELP = "the maximum number of operations of C code without loops (100000)"
@@ -261,7 +215,7 @@ examples:
   symad lower model.py:loss --inputs W=4,3 X=8,4 --of gradient --wrt W
   symad lower model.py:loss --inputs W=4,3 X=n,4 --sizes n=8 --backend c
 """
-    parser = _command(
+    parser = command(
         commands, "lower", "print a model, or a derivative of it, as fast code", text, write_commands.lower
     )
     _model(parser)
@@ -290,7 +244,7 @@ examples:
       --at "X=[[3, 4]]" --format latex
 """
     shows = "show every step of every mode as tables"
-    parser = _command(commands, "explain", shows, text, write_commands.explain)
+    parser = command(commands, "explain", shows, text, write_commands.explain)
     _model(parser)
     told = "values of inputs, separated by spaces or commas"
     parser.add_argument("--at", metavar="X=VALUE", nargs="+", action="extend", default=[], help=told)
@@ -305,7 +259,7 @@ examples:
   symad draw model.py:valley -o valley.svg
   symad draw model.py:valley --of gradient -o gradient.dot     for Graphviz
 """
-    parser = _command(commands, "draw", "draw the graph of a model", text, write_commands.draw)
+    parser = command(commands, "draw", "draw the graph of a model", text, write_commands.draw)
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to draw")
     _wrt(parser)
@@ -323,5 +277,5 @@ Every operation of a graph answers every question, or there is a reason why not.
   no arguments   inputs and constants
   refused        by a backend, for a reason that --json prints
 """
-    parser = _command(commands, "ops", "show which operation answers which question", text, ops_table.run)
+    parser = command(commands, "ops", "show which operation answers which question", text, ops_table.run)
     parser.add_argument("--json", action="store_true", help="print the table as JSON")

@@ -15,7 +15,6 @@ for every node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce, update_wrapper
 from inspect import signature
 from operator import or_
@@ -113,11 +112,6 @@ def _named(words: Sequence[str], known: Mapping[str, Any]) -> Any:
     return reduce(lambda found, word: getattr(found, word, None), words[1:], known.get(words[0]))
 
 
-@dataclass(frozen=True)
-class State:
-    """The rule that computes a value from values on parts of the data; see `symad.splitting.states`."""
-
-
 Nodes: TypeAlias = "tuple[Node, ...]"
 Tangents: TypeAlias = "tuple[Tangent, ...]"
 Flags: TypeAlias = "tuple[bool, ...]"
@@ -127,9 +121,6 @@ Coefficient: TypeAlias = "Callable[[Node, int], Tangent]"
 Count: TypeAlias = "Dim"
 Forms: TypeAlias = "tuple[Form, ...]"
 Shapes: TypeAlias = "tuple[Shape, ...]"
-States: TypeAlias = "tuple[State, ...]"
-Split: TypeAlias = "State | None"
-Length: TypeAlias = "sympy.Symbol"
 
 
 @question
@@ -214,15 +205,6 @@ def sparsity(op: Op, y: Node, patterns: Tangents) -> Any:
     """The boolean dependency pattern (size of y, inputs) of a linear op's value.
 
     ``patterns[i]`` is the CSR pattern of argument i, or None if it does not depend on the seeds.
-    """
-
-
-@question
-def splitting(op: Op, y: Node, states: States, n: Length) -> Split:
-    """The rule that computes y on all data from its values on parts of the data: a state, or None.
-
-    ``states[k]`` is the same for argument k; see `symad.splitting.states`. The length n is split. None means
-    that no rule says more than that y is a function of its arguments.
     """
 
 

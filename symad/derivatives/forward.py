@@ -30,9 +30,7 @@ def pushforward(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = No
     nodes = selection.nodes
     dots = tangent_inputs(nodes, "dot", input_names(graph))
     y_dots = push(graph.output_nodes, dict(zip(nodes, dots, strict=True)))
-    outputs = graph.output_nodes + tuple(
-        dense(t, y) for t, y in zip(y_dots, graph.output_nodes, strict=True)
-    )
+    outputs = graph.output_nodes + tuple(dense(t, y) for t, y in zip(y_dots, graph.output_nodes, strict=True))
     values = value_labels(graph)
     origin = Origin((*values, *(f"{name}_dot" for name in values)))
     structure, name = TupleOf((None,) * len(outputs)), f"{graph.name}_pushforward"

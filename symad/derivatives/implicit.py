@@ -68,9 +68,7 @@ def implicit(
     missing = [_name(node) for node in unknowns if node not in used]
     if missing:
         raise DerivativeError(f"{', '.join(missing)} does not occur in the equations, which cannot define it")
-    residual = Graph(
-        (flat, *chosen), rebuild(graph, dict(zip(unknowns, _cut(flat, unknowns), strict=True)))
-    )
+    residual = Graph((flat, *chosen), rebuild(graph, dict(zip(unknowns, _cut(flat, unknowns), strict=True))))
     solution = _cut(root(residual, flat_guess, chosen, solver), unknowns)
     outputs, structures = selection.packed(solution)
     before = Graph(chosen, ()).grouped(grouping_of(entries))

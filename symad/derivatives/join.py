@@ -36,9 +36,7 @@ def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:
         for node in graph.input_nodes:
             symbol = symbol_of(node)
             if known.setdefault(symbol, node) is not node:
-                raise TraceError(
-                    f"join: {symbol} has shape {known[symbol].shape} and {node.shape}"
-                )
+                raise TraceError(f"join: {symbol} has shape {known[symbol].shape} and {node.shape}")
     nodes = tuple(known.values())
     structures: tuple[Structure, ...] = tuple(graph.structure for graph in graphs)
     outputs = tuple(output for graph in graphs for output in graph.output_nodes)

@@ -10,7 +10,7 @@ import sympy
 
 from symad.core.dims import Dim, dim_symbols
 from symad.core.graph import DIM_FIELDS, Node, topological
-from symad.core.questions import definition, splitting
+from symad.core.questions import definition
 from symad.errors import SymadError
 from symad.ops.basic.sources import Constant, Input
 from symad.splitting.states import (
@@ -25,6 +25,7 @@ from symad.splitting.states import (
     Whole,
     is_multiple,
     split_axes,
+    splitting,
 )
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import sympy
 
 from symad.core.dims import Dim, same_dim, size, times
 from symad.core.graph import Node
-from symad.core.questions import Length, Split, States, splitting
 from symad.derivatives.root import Root
 from symad.higher_order.affine_scan import AffineScan
 from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent, Kept, arguments, plain
@@ -29,14 +28,18 @@ from symad.splitting.rules import added, is_zero, multiplied
 from symad.splitting.states import (
     SAME,
     WEIGHTED,
+    Length,
     Positions,
     Rows,
     Same,
+    Split,
     State,
+    States,
     Total,
     axis_after_reshape,
     has,
     split_axes,
+    splitting,
 )
 from symad.transforms.tangents import push
 

@@ -9,7 +9,6 @@ import sympy
 
 from symad.core.dims import Dim, as_dim
 from symad.core.graph import Node, Op
-from symad.core.questions import Length, Split, States, splitting
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.softmax import LogSumExp, Softmax, TangentOp
 from symad.ops.arrays.softmax import logsumexp as logsumexp_of
@@ -24,14 +23,18 @@ from symad.splitting.states import (
     SAME,
     SUM,
     WEIGHTED,
+    Length,
     Positions,
     Rows,
     Same,
+    Split,
     State,
+    States,
     Total,
     Weight,
     has,
     is_multiple,
+    splitting,
 )
 
 

@@ -18,12 +18,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import sympy
 
 from symad.core.dims import Dim, Shape, dim_symbols, same_dim, size
-from symad.core.graph import Node
-from symad.core.questions import State as State
+from symad.core.graph import Node, Op
+from symad.core.questions import question
+
+States: TypeAlias = "tuple[State, ...]"
+Split: TypeAlias = "State | None"
+Length: TypeAlias = "sympy.Symbol"
+
+
+@dataclass(frozen=True)
+class State:
+    """The rule that computes a value from values on parts of the data."""
+
+
+@question
+def splitting(op: Op, y: Node, states: States, n: Length) -> Split:
+    """The rule that computes y on all data from its values on parts of the data: a state, or None.
+
+    ``states[k]`` is the same for argument k. The length n is split. None means that no rule says more than
+    that y is a function of its arguments.
+    """
+
 
 KINDS = ("sum", "maximum", "minimum", "logsumexp", "product")
 

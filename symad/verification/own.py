@@ -26,7 +26,7 @@ from symad.tracing.wrt import input_names, select_wrt
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.coq.model import Model
+from symad.verification.certificate.model import Model
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import (
     bilinear_forward,

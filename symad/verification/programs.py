@@ -16,13 +16,13 @@ from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
+from symad.verification.after_refutation import named_program
 from symad.verification.budget import Meter
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import with_values_of
 from symad.verification.decide import versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
 from symad.verification.measuring.measure import measure
-from symad.verification.mistakes.asking import named_program
 from symad.verification.points import PointSet
 from symad.verification.values.instance_sizes import sizes_of, sizes_of_programs
 from symad.verification.without_values import claimed_of, measured_with_values

@@ -23,6 +23,7 @@ from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
+from symad.verification.after_refutation import named_formula
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
@@ -31,7 +32,6 @@ from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide, guarded, pairs_of, versions
 from symad.verification.goals import certain
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
-from symad.verification.mistakes.asking import named_formula
 from symad.verification.proof.checksum import is_damaged
 from symad.verification.proof.with_proofs import (
     claims_of,

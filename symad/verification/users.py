@@ -19,6 +19,7 @@ from symad.derivatives.jacobian import gradient as own_gradient
 from symad.derivatives.jacobian import jacobian as own_jacobian
 from symad.derivatives.reverse import pullback as own_pullback
 from symad.tracing.wrt import select
+from symad.verification.after_refutation import named_formula
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
@@ -29,7 +30,6 @@ from symad.verification.decide import decide, seed_of
 from symad.verification.equality import value_names
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
-from symad.verification.mistakes.asking import named_formula
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
 from symad.verification.programs import Program, as_called, as_one_matrix, measured
 from symad.verification.proof.with_proofs import OWN

@@ -277,16 +277,12 @@ def softmax_tangent_transpose(op: SoftmaxTangent, y: Node, y_bar: Node, linear: 
 
 
 @transpose.dispatch
-def log_softmax_tangent_transpose(
-    op: LogSoftmaxTangent, y: Node, y_bar: Node, linear: Flags
-) -> Tangents:
+def log_softmax_tangent_transpose(op: LogSoftmaxTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     return ZERO, log_softmax_cotangent(y.args[0], y_bar, op.axes)
 
 
 @transpose.dispatch
-def log_softmax_cotangent_transpose(
-    op: LogSoftmaxCotangent, y: Node, y_bar: Node, linear: Flags
-) -> Tangents:
+def log_softmax_cotangent_transpose(op: LogSoftmaxCotangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     return ZERO, log_softmax_tangent(y.args[0], y_bar, op.axes)
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from symad.core.claims import Derivative, Proof
 from symad.core.graph import Graph, Node, TupleOf
 from symad.errors import SymadError
+from symad.guests import asked
 from symad.verification.certificate.blame import Blame
+from symad.verification.certificate.model import Model
 from symad.verification.certificate.witness import Witness, place_of
-from symad.verification.coq.model import Model
 
 if TYPE_CHECKING:
     from symad.verification.values.points import Nested
@@ -269,13 +270,13 @@ class Certificate:
             CoqError: the certificate is not one of `check`, or is refuted, or something in the model has no
                 form in Coq; the message names it.
         """
-        from symad.verification.coq import CoqError, write_coq
-
+        coq = asked("coq", "to_coq")
         if self.model is None:
-            raise CoqError("to_coq: this certificate holds no model; symad.check(f) makes one that does")
+            raise coq.CoqError("to_coq: this certificate holds no model; symad.check(f) makes one that does")
         if self.status == "refuted":
-            raise CoqError("to_coq: this certificate is refuted, there is nothing to prove")
-        return write_coq(self.model, path, hessian)
+            raise coq.CoqError("to_coq: this certificate is refuted, there is nothing to prove")
+        written: Path = coq.write_coq(self.model, path, hessian)
+        return written
 
     def recheck(self, seed: int | None = None) -> Certificate:
         """The same comparisons again: proofs are replayed by the checker alone, the rest is decided anew.

@@ -23,8 +23,8 @@ from symad.verification.certificate.certificate import (
     Entry,
     Loss,
 )
+from symad.verification.certificate.model import Model
 from symad.verification.certificate.witness import Witness
-from symad.verification.coq.model import Model
 
 FORMAT, VERSION = "symad certificate", 1
 

@@ -6,7 +6,7 @@ checker with their lemmas, `heads` the functions, `branches` selections. The the
 ``Symad*.v`` of this folder.
 """
 
-from symad.verification.coq.model import Model
+from symad.verification.certificate.model import Model
 from symad.verification.coq.terms import CoqError
 from symad.verification.coq.write import as_coq, write_coq
 

@@ -20,8 +20,8 @@ from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import element
 from symad.ops.basic.sources import Input, constant, symbol_of
 from symad.tracing.wrt import select_wrt
+from symad.verification.certificate.model import Model
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
-from symad.verification.coq.model import Model
 from symad.verification.coq.programs import Program
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
 from symad.verification.coq.terms import CoqError, Term, Terms

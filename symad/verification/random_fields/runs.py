@@ -261,10 +261,7 @@ class Sampler:
         if sampling.coins and lane < -8:
             lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)
         lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MAX_LANES + 1
-        if (
-            sampling.lanes < lanes <= MAX_LANES
-            and (lane < -6 or sampling.coins)
-        ):
+        if sampling.lanes < lanes <= MAX_LANES and (lane < -6 or sampling.coins):
             return replace(sampling, lanes=lanes)
         few = sampling.lanes if growths.root_bits else 3
         needed = bits_for(deg, bits, growths, few, slack)

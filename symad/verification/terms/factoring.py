@@ -16,9 +16,7 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.verification.terms.linear_terms import MAX_TERMS_APART, Terms, merged, multiple, number
 
 
-def power_factors(
-    node: Node, sign: Callable[[Node], int], absolutes: bool = False
-) -> Terms:
+def power_factors(node: Node, sign: Callable[[Node], int], absolutes: bool = False) -> Terms:
     """node = Π b^e over rational e, where node is positive: all b are positive there.
 
     A product is split only if at most one factor may be negative; b^e for even e becomes |b|^e, where

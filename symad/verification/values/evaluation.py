@@ -29,6 +29,7 @@ from symad.verification.values.fifty_digits import anchor, as_numbers
 
 UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError)
 
+
 @dataclass(frozen=True)
 class Way:
     """One way to evaluate: the point in numbers of some kind, and what stands for no number of this kind."""

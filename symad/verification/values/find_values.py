@@ -59,6 +59,7 @@ AGREED, ROUGHLY = 1e-25, 0.1
 BITS, DIGITS = 128, (50, 100)
 """Precision of balls, and the two decimal precisions compared."""
 
+
 class TooLarge(SymadError):
     """A graph is too large to be evaluated."""
 

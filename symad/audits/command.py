@@ -16,6 +16,7 @@ from symad.audits.claims import Row
 from symad.audits.running import MODULES, audit, check_name, summary, version_of
 from symad.cli.console import Output, Plain
 from symad.cli.exit_codes import OK, REFUTED, UNDECIDED
+from symad.cli.parser import EXIT_CODES, Commands, command
 from symad.cli.tour.page import STYLE
 from symad.load_models import ModelError
 from symad.saving.atomic_files import write_text
@@ -26,6 +27,41 @@ STYLES = {
 }  # fmt: skip
 
 PLAIN: Plain = {"markup": False, "highlight": False}
+
+
+def add_command(commands: Commands) -> None:
+    """Adds the command, with its help."""
+    text = f"""\
+The values and derivatives of libraries are compared with formulas: statsmodels, scikit-learn,
+torch, jax, scipy and autograd, if they are installed. A Python file may contain claims of its own, in
+groups or one by one, and autograd functions of PyTorch whose class has an attribute formula:
+
+    # claims.py
+    import sympy, symad.audits
+    from mylibrary import loss_slope
+
+    @symad.audits.group("mylibrary")
+    def losses():
+        x = sympy.Symbol("x", real=True)
+        formula = sympy.log(sympy.cosh(x))
+        yield symad.audits.Claim("slope", "gradient", formula, loss_slope)
+
+NAME is such a group, claim or class.
+
+examples:
+  symad audit statsmodels                 one package
+  symad audit --all --html audit.html     all of them, and a page
+  symad audit claims.py --json            a file of yours; it is run
+  symad audit claims.py:losses            one group, claim or class of it
+
+{EXIT_CODES}"""
+    parser = command(commands, "audit", "compare what libraries ship with formulas", text, run)
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE|FILE[:NAME]", help="packages, or files")
+    parser.add_argument("--all", action="store_true", help="all packages for which symad has claims")
+    parser.add_argument("--verbose", action="store_true", help="show every claim, also those that hold")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--html", metavar="OUT.html", help="write a page")
+    parser.add_argument("--seconds", type=float, default=120.0, help="the time limit for one claim (120)")
 
 
 def run(options: Namespace) -> int:

@@ -9,10 +9,28 @@ from rich.table import Table
 
 from symad.cli.console import Output, Plain
 from symad.cli.exit_codes import OK, REFUTED
+from symad.cli.parser import EXIT_CODES, Commands, command
 from symad.corpus import load
 from symad.errors import SymadError
 
 PLAIN: Plain = {"markup": False, "highlight": False}
+
+
+def add_command(commands: Commands) -> None:
+    """Adds the command, with its help."""
+    text = f"""\
+Correct and wrong derivatives from papers and libraries, with their sources: each verdict is
+established anew. The data are the files of symad/corpus.
+
+examples:
+  symad corpus                       all entries
+  symad corpus casadi --verbose      some of them, with source and witness
+
+{EXIT_CODES}"""
+    title = "right and wrong derivatives from papers and libraries"
+    parser = command(commands, "corpus", title, text, run)
+    parser.add_argument("text", metavar="TEXT", nargs="?", default="", help="a part of a name or source")
+    parser.add_argument("--verbose", action="store_true", help="show source, claim and witness of each")
 
 
 def run(options: Namespace) -> int:
