@@ -28,52 +28,15 @@ A call that releases it takes 2.3 times as long at 64 operations, 1.18 at 1,280,
 (bench_scalar_thresholds.py, "lock"); but where another thread runs Python, it waits for up to 5 ms.
 """
 
-SOURCE = """\
-/* For %s. A frame holds the address of a function, and behind it the function's own frame. */
-#include <Python.h>
-#include <stdint.h>
+SOURCES = Path(__file__).parent / "sources"
 
-typedef void (*compiled)(const int64_t *);
 
-static PyObject *call(PyObject *self, PyObject *unused)
-{
-    const int64_t *frame = PyCapsule_GetPointer(self, NULL);
-    (void)unused;
-    if (frame == NULL) return NULL;
-    ((compiled)(intptr_t)frame[0])(frame + 1);
-    Py_RETURN_NONE;
-}
+def c_text(interpreter: str, *names: str) -> str:
+    """The files of numeric/compiler/sources with these names, concatenated, for one version of Python.
 
-static PyObject *call_unlocked(PyObject *self, PyObject *unused)
-{
-    const int64_t *frame = PyCapsule_GetPointer(self, NULL);
-    (void)unused;
-    if (frame == NULL) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    ((compiled)(intptr_t)frame[0])(frame + 1);
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
-}
-
-static PyMethodDef methods[2] = {
-    {"compiled", call, METH_NOARGS, "Execute a compiled function on the arrays it is bound to."},
-    {"compiled", call_unlocked, METH_NOARGS, "Execute a compiled function on the arrays it is bound to."},
-};
-
-static void release(PyObject *capsule) { Py_XDECREF((PyObject *)PyCapsule_GetContext(capsule)); }
-
-/* A function without arguments, which keeps the owner of the frame alive. */
-PyObject *symad_bind(int64_t frame, PyObject *owner, int64_t unlocked)
-{
-    PyObject *capsule = PyCapsule_New((void *)(intptr_t)frame, NULL, release), *made;
-    if (capsule == NULL) return NULL;
-    Py_INCREF(owner);
-    PyCapsule_SetContext(capsule, owner);
-    made = PyCFunction_New(&methods[unlocked != 0], capsule);
-    Py_DECREF(capsule);
-    return made;
-}
-"""
+    A comment names the version, so that each has a library of its own.
+    """
+    return "\n".join([f"/* For {interpreter}. */", *((SOURCES / name).read_text("utf-8") for name in names)])
 
 
 @cache
@@ -84,9 +47,8 @@ def _binder() -> Any:
         return None
     late = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
     try:
-        library = compile_c(
-            SOURCE % sysconfig.get_config_var("EXT_SUFFIX"), ["-std=c11", f"-I{include}", *late]
-        )
+        source = c_text(sysconfig.get_config_var("EXT_SUFFIX"), "bound_calls.c")
+        library = compile_c(source, ["-std=c11", f"-I{include}", *late])
     except LoweringError:
         return None
     if library is None:

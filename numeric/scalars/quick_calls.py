@@ -21,12 +21,10 @@ import numpy as np
 
 from symad.core.graph import TupleOf
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_calls import MAX_LOCKED, CFunction
+from symad.numeric.compiler.c_calls import MAX_LOCKED, CFunction, c_text
 from symad.numeric.compiler.c_compiler import compile_c, warn_once
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.scalars.flat_results import FlatResults
-from symad.numeric.scalars.quick_calls_source import SOURCE
-from symad.numeric.scalars.vector_arguments_source import BY_BUFFERS, BY_NUMPY
 
 MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 257, 2000, 2**62
 """Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations, by
@@ -47,6 +45,9 @@ FLOAT, FLOATS, ARRAY = 0, 1, 2
 """The result of a call at one point: a float, a tuple of floats, or the result of `finish` on a vector."""
 
 
+READERS = "read_by_numpy.h", "read_by_buffers.h"
+"""Two readers of arrays, the faster one first."""
+
 NO_QUICK_CALLS = "each call of a compiled scalar function takes some 10 µs more, for arguments read in Python"
 
 
@@ -61,7 +62,7 @@ def _maker() -> Any:
         warn_once(NO_QUICK_CALLS, f"{missing} is missing; Debian has it in python3-dev")
         return None
     library = None
-    for reader in (BY_NUMPY, BY_BUFFERS):
+    for reader in READERS:
         try:
             library = _library(reader)
             break
@@ -78,7 +79,7 @@ def _maker() -> Any:
 
 
 def _library(reader: str) -> ctypes.CDLL | None:
-    """The library of calls with one of the two readers of arrays; None if nothing can be compiled.
+    """The library of calls with a reader of arrays, a file; None if nothing can be compiled.
 
     Raises:
         LoweringError: the compiler refuses the reader, as it does where NumPy's headers are missing.
@@ -86,10 +87,10 @@ def _library(reader: str) -> ctypes.CDLL | None:
     options = ["-std=c11", f"-I{sysconfig.get_paths()['include']}"]
     options += ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
     interpreter = sysconfig.get_config_var("EXT_SUFFIX")
-    if reader is BY_NUMPY:
+    if reader != READERS[-1]:
         options += [f"-I{np.get_include()}", "-Werror=implicit-function-declaration"]
         interpreter += f" and NumPy {np.__version__}"
-    return compile_c(SOURCE % (interpreter, MAX_LOCKED, reader), options)
+    return compile_c(c_text(interpreter, reader, "quick_calls.c"), [*options, f"-DSHORT={MAX_LOCKED}"])
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ import sympy as sp
 
 import symad
 from symad.numeric import lower
-from symad.numeric.compiler import c_compiler
+from symad.numeric.compiler import c_calls, c_compiler
 from symad.numeric.compiler.c_compiler import compiler
 from symad.numeric.scalars import quick_calls
-from symad.numeric.scalars.vector_arguments_source import BY_NUMPY
 
 pytestmark = pytest.mark.skipif(
     compiler() is None or quick_calls._maker() is None, reason="needs a compiler and Python's headers"
@@ -268,22 +267,29 @@ def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_this_numpys_headers_serve(afresh: None, recwarn: pytest.WarningsRecorder) -> None:
     """No function of NumPy's is missing when the library is loaded, whatever the version."""
-    assert quick_calls._library(BY_NUMPY) is not None
+    assert quick_calls._library(quick_calls.READERS[0]) is not None
     assert lower(x * y, "c")(2.0, 3.0) == 6.0
     assert not recwarn.list
 
 
 BROKEN = {
-    "a function of another header": BY_NUMPY.replace("PyArray_TYPE", "PyArray_TYPE_OF_ANOTHER_HEADER"),
-    "a field that is gone": BY_NUMPY.replace("byteorder", "order_of_bytes"),
+    "a function of another header": ("PyArray_TYPE", "PyArray_TYPE_OF_ANOTHER_HEADER"),
+    "a field that is gone": ("byteorder", "order_of_bytes"),
 }
 
 
-@pytest.mark.parametrize("reader", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
 def test_where_numpys_headers_are_of_no_use_buffers_serve_without_a_word(
-    reader: str, afresh: None, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+    change: tuple[str, str],
+    afresh: None,
+    monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(quick_calls, "BY_NUMPY", reader)
+    by_numpy, by_buffers = quick_calls.READERS
+    broken = tmp_path / by_numpy
+    broken.write_text((c_calls.SOURCES / by_numpy).read_text("utf-8").replace(*change), "utf-8")
+    monkeypatch.setattr(quick_calls, "READERS", (str(broken), by_buffers))
     found = lower(FORMS["a gradient"], "c")
     assert quick_calls._maker() is not None
     for arguments in ARGUMENTS.values():

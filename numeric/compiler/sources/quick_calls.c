@@ -1,7 +1,4 @@
-"""The C source of calls whose arguments are read in C; see `symad.numeric.scalars.quick_calls`."""
-
-SOURCE = """\
-/* For %s. */
+/* Calls whose arguments are read in C; see symad.numeric.scalars.quick_calls. A reader stands before it. */
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,10 +20,9 @@ typedef struct {
         *new_block;
 } Quick;
 
-enum { SMALL = 24, SHORT = %d, BLOCK = 512 };
+enum { SMALL = 24, BLOCK = 512 };
 enum { ROWS, POINTS, SEPARATE };
 
-%s
 static PyObject *otherwise(const Quick *q, PyObject *const *args, Py_ssize_t count)
 {
     return PyObject_Vectorcall(q->fallback, args, (size_t)count, NULL);
@@ -421,4 +417,3 @@ PyObject *symad_quick(const int64_t *numbers, PyObject *given)
     Py_DECREF(capsule);
     return made;
 }
-"""
