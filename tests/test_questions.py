@@ -19,7 +19,6 @@ from symad.op_examples import EXAMPLES
 from symad.ops.basic.sources import Input
 from symad.ops.elementwise.selection import Condition
 from symad.saving.saved_ops import load_all_ops
-from symad.stable import rules as stable_rules
 
 load_all_ops()
 
@@ -84,7 +83,7 @@ def test_signatures_are_faithful_so_that_plum_caches_lookups(question):
     assert unfaithful == []
 
 
-@over("question", [*QUESTIONS, stable_rules.stable, roles.stem, write, lines], ids=lambda q: q.__name__)
+@over("question", [*QUESTIONS, roles.stem, write, lines], ids=lambda q: q.__name__)
 def test_answers_are_chosen_by_two_arguments_at_most(question):
     """A kept answer is found again by the classes of the first two."""
     methods = question.generic.methods
@@ -181,9 +180,7 @@ def test_exact_evaluation_agrees_with_floats(name):
     np.testing.assert_allclose(numbers, graph(*values), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "asked", [questions.jvp, questions.transpose, stable_rules.stable, roles.stem], ids=lambda q: q.__name__
-)
+@pytest.mark.parametrize("asked", [questions.jvp, questions.transpose, roles.stem], ids=lambda q: q.__name__)
 def test_answers_that_are_asked_for_every_node_are_not_converted(asked):
     """plum converts an answer to the class it is annotated with, which costs more than most answers."""
     assert asked.generic.methods
@@ -223,8 +220,8 @@ def test_an_answer_registered_after_the_question_was_asked_is_given():
 
 
 def test_a_question_without_an_answer_names_the_question():
-    with pytest.raises(NotFoundLookupError, match="stable"):
-        stable_rules.stable(3, ())
+    with pytest.raises(NotFoundLookupError, match="stem"):
+        roles.stem(3, ())
 
 
 def test_a_rule_whose_class_is_not_known_is_refused():

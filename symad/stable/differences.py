@@ -27,6 +27,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import Select, compare, logic, select
+from symad.stable.clues import Clues
 from symad.stable.formulas import Formula, formulas
 from symad.stable.normal_forms import (
     MAX_TERMS,
@@ -34,7 +35,6 @@ from symad.stable.normal_forms import (
     Forms,
     Monomial,
     Number,
-    Term,
     Terms,
     collected,
     common,
@@ -57,7 +57,7 @@ from symad.stable.secants import (
 )
 from symad.sympy_functions.scalar_functions import sigmoid
 
-Step = tuple[list[Term], Node]
+Step = tuple[Terms, Node]
 """Some terms of a sum, and what they are replaced by."""
 
 Named = tuple[Monomial, Node, int]
@@ -78,15 +78,15 @@ class Differences:
         """Nothing is known."""
         self.last, self.in_layers = last, in_layers
         self.known: dict[tuple[Node, Node], Node | None] = {}
-        self.forms = Forms()
+        self.forms, self.clues = Forms(), Clues(POWERS)
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""
         if not MAX_TERMS >= len(args) > 1:
             return None
-        listed = [
-            [(sign * c, m) for c, m in self.forms.terms(a)] for sign, a in zip(op.signs, args, strict=True)
-        ]
+        if not self.clues.may_change(args, self.last):
+            return None
+        listed = [(sign, self.forms.terms(a)) for sign, a in zip(op.signs, args, strict=True)]
         terms, met = collected(*listed)
         if not 0 < len(terms) <= MAX_TERMS or not (met or _may_cancel(terms)):
             return None
@@ -94,7 +94,7 @@ class Differences:
         if not changed and not met:
             return None
         shape = next((a.shape for a in args if a.shape), ())
-        return broadcast_to(_joined(made, list(zip(op.signs, args, listed, strict=True))), shape)
+        return broadcast_to(_joined(made, list(zip(args, listed, strict=True))), shape)
 
     def logarithm(self, inside: Node) -> Node | None:
         """log(a/b) by the difference d of a and b: 2 atanh(d/(a + b)) if a + b is a number, or log1p(d/b)."""
@@ -105,7 +105,7 @@ class Differences:
         d = self.difference(a, b)
         if d is None:
             return None
-        whole, _ = collected(self.forms.terms(a), self.forms.terms(b))
+        whole, _ = collected((1, self.forms.terms(a)), (1, self.forms.terms(b)))
         if set(whole) == {ONE}:
             return mul(constant(2), apply(sympy.atanh, div(d, total(whole))))
         return select(_less(d, b, 2), apply(log1p, div(d, b)), apply(sympy.log, inside))
@@ -118,7 +118,9 @@ class Differences:
 
     def _difference(self, u: Node, v: Node, depth: int) -> Node | None:
         mine, other = self.forms.terms(u), self.forms.terms(v)
-        terms, met = collected(mine, [(-c, m) for c, m in other])
+        if len(mine) + len(other) > 2 and mine.keys().isdisjoint(other):
+            return None
+        terms, met = collected((1, mine), (-1, other))
         if not terms or (len(terms) > 2 and not (met and len(terms) < max(len(mine), len(other)))):
             return None  # what is not shorter would be computed twice
         made, changed = self._combined(terms, depth - 1) if depth else (terms, False)
@@ -134,8 +136,7 @@ class Differences:
             if step is None:
                 break
             removed, made = step
-            left = [(c, m) for m, c in terms.items()]
-            terms, _ = collected(left, [(-c, m) for c, m in removed], self.forms.terms(made, 1))
+            terms, _ = collected((1, terms), (-1, removed), (1, self.forms.terms(made, 1)))
             changed = True
         return terms, changed
 
@@ -153,12 +154,12 @@ class Differences:
             r, s = times(m, inverse(shared)), times(n, inverse(shared))
             made = self._of_monomials(r, s, depth)
             if made is not None:
-                yield [(c, m), (-c, n)], mul(product(c, shared), made)
+                yield {m: c, n: -c}, mul(product(c, shared), made)
         yield from self._conjugates(terms)
 
     def _complements(self, terms: Terms, named: list[Named]) -> Iterator[Step]:
         """c ± c f(u) for a number c by its row, if c is all of that number."""
-        found: dict[tuple[Monomial, Number], list[tuple[Number, Term, Node]]] = {}
+        found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
         for m, base, k in named:
             rest: Monomial = frozenset([pair for pair in m if pair[0] is not base])
             if rest not in terms:
@@ -169,10 +170,10 @@ class Differences:
                     continue
                 if row.in_layers or self.in_layers or not of_layer(u):
                     made = mul(product(terms[m] * row.sign, rest), row.form(Formula(u)).node)
-                    found.setdefault((rest, row.number), []).append((needed, (terms[m], m), made))
+                    found.setdefault((rest, row.number), []).append((needed, m, made))
         for (rest, _), parts in found.items():
             if sum(part[0] for part in parts) == terms[rest]:
-                yield [*(part[1] for part in parts), (terms[rest], rest)], add(*(part[2] for part in parts))
+                yield {m: terms[m] for m in (*(m for _, m, _ in parts), rest)}, add(*(f for *_, f in parts))
 
     def _conjugates(self, terms: Terms) -> Iterator[Step]:
         """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
@@ -185,15 +186,15 @@ class Differences:
             if k != 1 or not _is_root(root):
                 continue
             others = {n: x for n, x in terms.items() if n != m}
-            square = [(a * b, times(x, y)) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
-            inside = [(-(c**2) * x, n) for x, n in self.forms.terms(root.args[0])]
-            rest, met = collected(square, inside)
+            square = [(1, {times(x, y): a * b}) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
+            inside = {n: -(c**2) * x for n, x in self.forms.terms(root.args[0]).items()}
+            rest, met = collected(*square, (1, inside))
             if not met or len(rest) >= max(len(inside), 2) or not rest:
                 continue
             p, scaled = total(others), product(c, m)
             same = compare(">=" if c > 0 else "<=", p, constant(0))
             conjugate = div(total(rest), sub(p, scaled))
-            yield [(x, n) for n, x in terms.items()], select(same, add(p, scaled), conjugate)
+            yield dict(terms), select(same, add(p, scaled), conjugate)
 
     # ---- differences of monomials and their factors ----------------------------------------------
 
@@ -238,8 +239,8 @@ class Differences:
         f, g = spelled(a) or (None, a), spelled(b) or (None, b)
         if f[0] != g[0]:
             return MAX_TERMS
-        terms = collected(self.forms.terms(f[1]), [(-c, m) for c, m in self.forms.terms(g[1])])[0]
-        return len(terms)
+        u, v = self.forms.terms(f[1]), self.forms.terms(g[1])
+        return len(u) + len(v) - sum([1 + (u[m] == v[m]) for m in u.keys() & v.keys()])
 
     def _of_powers(self, a: Node, b: Node, k: int, depth: int) -> Node | None:
         """a^k − b^k."""
@@ -358,14 +359,14 @@ def _may_cancel(terms: Terms) -> bool:
 
 
 BY_SUMS: set[Any] = {*COMPLEMENTS, *REFLECTIONS}
+POWERS = {head: frozenset([row.power for row in rows]) for head, rows in COMPLEMENTS.items()}
 
 
-def _joined(terms: Terms, parts: list[tuple[int, Node, list[tuple[Number, Monomial]]]]) -> Node:
+def _joined(terms: Terms, parts: list[tuple[Node, tuple[int, Terms]]]) -> Node:
     """The sum of the terms; parts of the written sum stay together if all of their terms are left."""
     left, kept = dict(terms), []
-    for sign, node, held in parts:
-        own, _ = collected(held)  # one monomial may be in it several times
-        if own and all([left.get(m) == c for m, c in own.items()]):
+    for node, (sign, own) in parts:
+        if own and all([left.get(m) == sign * c for m, c in own.items()]):
             kept.append((sign, node))
             for m in own:
                 del left[m]
@@ -429,7 +430,7 @@ def _reflections(terms: Terms, named: list[Named]) -> Iterator[Step]:
         for row in REFLECTIONS.get(head, ()):
             c = terms.get(positive, 0)
             if c and terms[m] == c * row.sign:
-                yield [(c, positive), (terms[m], m)], mul(product(c, rest), row.form(Formula(u)).node)
+                yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(Formula(u)).node)
 
 
 def complement(node: Node) -> Node | None:

@@ -75,7 +75,7 @@ class Forms:
     def __init__(self) -> None:
         """Nothing is known."""
         self.products: dict[Node, Term] = {}
-        self.sums: dict[Node, tuple[Term, ...]] = {}
+        self.sums: dict[Node, Terms] = {}
         self.large: set[Node] = set()
         self.skeletons: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = {}
 
@@ -127,39 +127,36 @@ class Forms:
             return 1, frozenset([(node, 1)])
         return PARITY[head], frozenset([(apply(head, u.args[0]), 1)])
 
-    def terms(self, node: Node, depth: int = 3) -> tuple[Term, ...]:
+    def terms(self, node: Node, depth: int = 3) -> Terms:
         """The terms of a sum, of sums in it, and of multiples of sums."""
         found = self.sums.get(node)
         if found is None:
-            found = tuple(self._terms(plain(node), depth))
-            if (
-                len(found) > MAX_TERMS
-            ):  # terms of terms are kept: chains of sums would be listed again and again
-                found = (self.monomial(node),)
+            found = self._terms(plain(node), depth)
+            if len(found) > MAX_TERMS:  # chains of sums would be listed again and again
+                c, m = self.monomial(node)
+                found = {m: c}
             self.sums[node] = found
         return found
 
-    def _terms(self, node: Node, depth: int) -> Iterable[Term]:
+    def _terms(self, node: Node, depth: int) -> Terms:
         if type(node.op) is Add and depth and len(node.args) <= MAX_TERMS:
-            return [
-                (c if sign > 0 else -c, m)
-                for sign, part in zip(node.op.signs, node.args, strict=True)
-                for c, m in self.terms(part, depth - 1)
-            ]
+            parts = [self.terms(part, depth - 1) for part in node.args]
+            return collected(*zip(node.op.signs, parts, strict=True))[0]
         coefficient, factors = self.monomial(node)
         if depth and len(factors) == 1:
             ((base, k),) = factors
             if k == 1 and base is not node and type(base.op) is Add:
-                return [(coefficient * c, m) for c, m in self.terms(base, depth - 1)]
-        return [(coefficient, factors)]
+                return {m: coefficient * c for m, c in self.terms(base, depth - 1).items()}
+        return {factors: coefficient}
 
 
-def collected(*parts: Iterable[Term]) -> tuple[Terms, bool]:
-    """The sum of some terms, and whether terms of opposite signs met."""
+def collected(*parts: tuple[int, Terms]) -> tuple[Terms, bool]:
+    """The sum of terms with signs, and whether terms of opposite signs met."""
     found: Terms = {}
     met = False
-    for part in parts:
-        for c, m in part:
+    for sign, terms in parts:
+        for m, c in terms.items():
+            c = c if sign > 0 else -c
             before = found.get(m)
             if before is None:
                 found[m] = c

@@ -20,6 +20,7 @@ from symad.ops.basic.arithmetic import Add, add, div, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
+from symad.stable.clues import Factors
 from symad.stable.formulas import Formula, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational, times
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
@@ -102,6 +103,21 @@ SQUARES = (sympy.sin, sympy.sinh, sympy.tan)
 """Functions whose squares are made by rows of sums."""
 
 
+def may_simplify(factors: Factors) -> bool:
+    """Whether a row may apply: quickly, since it is asked for each product."""
+    given = [(base.op.head, k) for base, k in factors if type(base.op) is Apply]
+    for f, k in given:
+        for row in PRODUCTS.get(f, ()):
+            if row.other is Add:
+                if any([type(base.op) is Add for base, _ in factors]):
+                    return True
+            elif any([g is row.other and j * k * row.power > 0 for g, j in given]):
+                return True
+        if f in SQUARES and k > 0 and any([j < 0 for _, j in factors]):
+            return True
+    return [f for f, _ in given].count(expm1) > 2
+
+
 def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
     """The product with two factors replaced, or more; None if no row applies."""
     coefficient, factors = forms.monomial(node)
@@ -143,7 +159,7 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
     given = [forms.monomial(f.args[0]) for f in (*under, *over)]
     shared = given[0][1] & given[1][1] & given[2][1]
     u, v, w = (forms.terms(product(c, m - shared)) for c, m in given)
-    if collected(u, v, [(-c, m) for c, m in w])[0]:
+    if collected((1, u), (1, v), (-1, w))[0]:
         return None
     coth = function(sympy.coth)
     made = (coth(Formula(under[0].args[0]) / 2) + coth(Formula(under[1].args[0]) / 2)) / 2

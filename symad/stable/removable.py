@@ -102,7 +102,7 @@ def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
     left: list[tuple[int, Node]] = []
     for sign, arg in zip(op_of(total, Add).signs, total.args, strict=True):
         terms = forms.terms(arg)
-        left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for c, m in terms]
+        left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for m, c in terms.items()]
     made: list[tuple[int, Node]] = []
     for t, guard in arguments:
         if not _may_share(left, t, forms):
@@ -136,7 +136,7 @@ def _may_share(terms: list[tuple[int, Node]], t: Node, forms: Forms) -> bool:
         for b, k in forms.monomial(arg)[1]:
             of_t = b is t or b in inside or _is_of(b, t)
             few = not of_t and type(b.op) is Add and 1 < len(forms.terms(b)) <= MAX_DEPENDENT
-            if few and any(f is t or f in inside or _is_of(f, t) for _, m in forms.terms(b) for f, _ in m):
+            if few and any(f is t or f in inside or _is_of(f, t) for m in forms.terms(b) for f, _ in m):
                 return True
             key += 0 if of_t else hash((b, k))
         if key in seen:
@@ -171,14 +171,14 @@ def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
     found: dict[Node, Node] = {}
     for arg in total.args:
         for base, k in forms.monomial(arg)[1]:
-            inside = forms.terms(base) if type(base.op) is Add else ()
-            for b in (base, *(b for _, m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
+            inside = forms.terms(base) if type(base.op) is Add else {}
+            for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
                 if head_of(b) in SERIES:
                     found.setdefault(b.args[0], constant(True))
                 elif type(b.op) is Pow and constant_value(b.args[1]) is None:
                     found[exponent_of(b)] = compare("<", constant(0), b.args[0])
-            if k < 0 and len(inside) == 2 and ONE in (inside[0][1], inside[1][1]):
-                m = inside[0][1] or inside[1][1]
+            if k < 0 and len(inside) == 2 and ONE in inside:
+                (m,) = inside.keys() - {ONE}
                 if not any(type(b.op) in (Apply, Pow) for b, _ in m):
                     found.setdefault(product(1, m), constant(True))
     return {t: guard for t, guard in found.items() if all(forms.monomial(t))}  # numbers are no arguments
@@ -216,10 +216,10 @@ def _of_argument(base: Node, t: Node, forms: Forms, depth: int) -> tuple[Monomia
     one: Monomial = frozenset([(base, 1)])
     if _is_of(base, t):
         return ONE, _of_head(head_of(base) if head_of(base) in SERIES else sympy.exp)
-    terms = forms.terms(base) if type(base.op) is Add and base is not t and depth else ()
+    terms = forms.terms(base) if type(base.op) is Add and base is not t and depth else {}
     if not 1 < len(terms) <= MAX_DEPENDENT:
         return one, None
-    parts = [_split(term, t, forms, depth - 1) for term in terms]
+    parts = [_split((c, m), t, forms, depth - 1) for m, c in terms.items()]
     whole = _sum((1,) * len(parts), [part for _, part in parts]) if len({r for r, _ in parts}) == 1 else None
     return (one, None) if whole is None else (parts[0][0], whole)
 

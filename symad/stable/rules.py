@@ -6,16 +6,17 @@ Higham, Higham, "Accurately computing the log-sum-exp and softmax functions" (20
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.contents import fields_of, inner_graphs
-from symad.core.graph import Graph, Node, Op, rebuild, topological
-from symad.core.questions import Nodes, question
-from symad.ops.arrays.softmax import ExponentialOp
+from symad.core.graph import Graph, Node, Op, op_of, rebuild, topological
+from symad.core.questions import Nodes
+from symad.ops.arrays.softmax import ExponentialOp, LogSoftmax, Softmax
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Source, constant_value
@@ -26,7 +27,7 @@ from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, is_huge, within_range
-from symad.stable.products import PRODUCTS, SQUARES, better_product
+from symad.stable.products import better_product, may_simplify
 from symad.stable.removable import without_cancellation
 from symad.stable.selections import Selections
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
@@ -36,7 +37,7 @@ from symad.sympy_functions.scalar_functions import softplus
 def stabilize(graph: Graph) -> Graph:
     """The graph with every rule applied, arguments first."""
     bodies: dict[Graph, Graph] = {}
-    rows = Rows(last=True)
+    rows = Rows(last=True, huge=any(map(is_huge, graph.nodes)))
 
     def better_node(node: Node, args: Nodes) -> Node:
         inner = () if isinstance(node.op, (ElementwiseOp, Source)) else inner_graphs(node.op)
@@ -83,18 +84,23 @@ def _may_change(node: Node) -> bool:
 class Rows:
     """All rules for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
 
-    def __init__(self, last: bool) -> None:
-        """Nothing is known."""
-        self.last, self.differences = last, Differences(last)
-        self.selections, self.held = Selections(), dict[Node, bool]()
+    def __init__(self, last: bool, huge: bool = False) -> None:
+        """Nothing is known; ``huge``: whether there are exact numbers that are no floats."""
+        self.last, self.huge, self.differences = last, huge, Differences(last)
+        self.selections = Selections()
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""
-        made = stable(node.op, args, self.last)
+        rule = RULES.get(type(node.op))
+        if rule is None:
+            made = node if args == node.args else Node.of(node.op, args)
+            if self.selections.inside:
+                self.selections.conditions(made)
+            return made
+        made = rule(self, node.op, args)
         if made is None:
             made = node if args == node.args else Node.of(node.op, args)
-        kind = type(made.op)
-        tabled = self._by_tables(made) if kind is Add or kind is Mul or kind is Apply else made
+        tabled = self._by_tables(made)
         if not self.last:
             return tabled
         if self.selections.inside:
@@ -118,83 +124,64 @@ class Rows:
     def _by_tables(self, node: Node) -> Node:
         """A sum, product or logarithm by the rows of the tables; other nodes unchanged."""
         made, op = None, node.op
-        if type(op) is Add and len(node.args) == 1:
+        kind = type(op)
+        if kind is Add and len(node.args) == 1:
             inside = self._by_tables(node.args[0])
-            made = None if inside is node.args[0] else signed_sum([(op.signs[0], inside)])
-        elif type(op) is Add:
-            made = self.differences.better_sum(op, node.args)
+            made = None if inside is node.args[0] else signed_sum([(op_of(node, Add).signs[0], inside)])
+        elif kind is Add:
+            made = self.differences.better_sum(op_of(node, Add), node.args)
             if made is None and self.last:
-                made = difference_of_squares(op, node.args)
+                made = difference_of_squares(op_of(node, Add), node.args)
+        elif kind is Mul:
+            if may_simplify(self.differences.clues.sketch(node)[1]):
+                made = better_product(node, self.differences.forms, self.last)
         elif self.last and head_of(node) is sympy.log:
             made = self.differences.logarithm(node.args[0])
-        elif type(op) is Mul and self._holds(node):
-            made = better_product(node, self.differences.forms, self.last)
         return node if made is None else made
 
-    def _holds(self, node: Node) -> bool:
-        """Whether a function that has rows is a factor; listing the factors costs more."""
-        found = self.held.get(node)
-        if found is None:
-            op = node.op
-            if type(op) is Apply:
-                found = op.head in PRODUCTS
-            else:
-                square = type(op) is Pow and head_of(node.args[0]) in SQUARES
-                inside = type(op) in (Mul, Pow) or (type(op) is Add and len(node.args) == 1)
-                found = square or (inside and any([self._holds(a) for a in node.args]))
-            self.held[node] = found
-        return found
+    # ---- logarithms, exponentials, numbers -------------------------------------------------------------
+
+    def of_function(self, op: Apply, args: Nodes) -> Node | None:
+        """Logarithms of exponentials, and log(1 + x)."""
+        made = of_logarithm(op, args, self.last) if op.head in LOGARITHMS else None
+        if made is not None or not self.last or op.head is not sympy.log:
+            return made
+        terms = terms_of(args[0])
+        for k, (sign, term) in enumerate(terms):
+            if len(terms) > 1 and sign == 1 and constant_value(term) == 1:
+                return apply(log1p, signed_sum(terms[:k] + terms[k + 1 :]))
+        return None
+
+    def of_sum(self, op: Add, args: Nodes) -> Node | None:
+        """Differences of logarithms; numbers beyond the floats."""
+        made = without_logarithm(op, args)
+        if made is not None or not self.huge or not self.last:
+            return made
+        return beyond_the_floats(list(zip(op.signs, args, strict=True)))
+
+    def of_product(self, op: Mul, args: Nodes) -> Node | None:
+        """Quotients of exponentials; numbers beyond the floats."""
+        if not self.huge and -1 not in op.powers:
+            return None
+        factors = list(zip(op.powers, args, strict=True))
+        nested = [part for _, f in factors if type(f.op) is Mul for part in f.args] if self.last else []
+        if self.huge and any(map(is_huge, nested)):
+            return signed_product(_flat(factors, 1))
+        return quotient(factors) if -1 in op.powers else None
+
+    def of_softmax(self, op: ExponentialOp, args: Nodes) -> Node | None:
+        """Softmax and log-softmax without a shift."""
+        return without_shift(op, args)
 
 
-# ---- logarithms, exponentials, numbers -------------------------------------------------------------
-
-
-@question
-def stable(op: Op, args: Nodes, last: bool) -> Node | None:
-    """A numerically better node for ``op(*args)``, or None; ``last``: it is not differentiated."""
-
-
-@stable.dispatch
-def stable_op(op: Op, args: Nodes, last: bool) -> Node | None:
-    """None: an op without a rule is not changed."""
-    return None
-
-
-@stable.dispatch
-def stable_apply(op: Apply, args: Nodes, last: bool) -> Node | None:
-    """Logarithms of exponentials, and log(1 + x)."""
-    made = of_logarithm(op, args, last) if op.head in LOGARITHMS else None
-    if made is not None or not last or op.head is not sympy.log:
-        return made
-    terms = terms_of(args[0])
-    for k, (sign, term) in enumerate(terms):
-        if len(terms) > 1 and sign == 1 and constant_value(term) == 1:
-            return apply(log1p, signed_sum(terms[:k] + terms[k + 1 :]))
-    return None
-
-
-@stable.dispatch
-def stable_add(op: Add, args: Nodes, last: bool) -> Node | None:
-    """Differences of logarithms; numbers beyond the floats."""
-    made = without_logarithm(op, args)
-    if made is not None or not last:
-        return made
-    return beyond_the_floats(list(zip(op.signs, args, strict=True)))
-
-
-@stable.dispatch
-def stable_mul(op: Mul, args: Nodes, last: bool) -> Node | None:
-    """Quotients of exponentials; numbers beyond the floats."""
-    factors = list(zip(op.powers, args, strict=True))
-    if last and any([is_huge(part) for f in args if type(f.op) is Mul for part in f.args]):
-        return signed_product(_flat(factors, 1))
-    return quotient(factors) if -1 in op.powers else None
-
-
-@stable.dispatch
-def stable_softmax(op: ExponentialOp, args: Nodes, last: bool) -> Node | None:
-    """Softmax and log-softmax without a shift."""
-    return without_shift(op, args)
+RULES: dict[type[Op], Callable[[Rows, Any, Nodes], Node | None]] = {
+    Add: Rows.of_sum,
+    Mul: Rows.of_product,
+    Apply: Rows.of_function,
+    Softmax: Rows.of_softmax,
+    LogSoftmax: Rows.of_softmax,
+}
+"""The first rules, by ops: a numerically better node for ``op(*args)``, or None."""
 
 
 def _flat(factors: list[tuple[int, Node]], depth: int) -> list[tuple[int, Node]]:

@@ -15,6 +15,7 @@ MAX_CONDITIONS = 6
 DEPTH = 6
 """The depth of sums, products and selections in which a condition is looked for."""
 
+SUMS = frozenset((Add, Mul))
 Case = tuple[Node, bool]
 NONE: dict[Node, int] = {}
 NEVER: frozenset[Case] = frozenset()
@@ -35,18 +36,18 @@ class Selections:
 
     def conditions(self, node: Node) -> dict[Node, int]:
         """The conditions in a node with their depths: those of its arguments have been asked for before."""
-        found = self.inside.get(node)
-        if found is None:
-            found, kind = NONE, type(node.op)
-            if kind is Select or kind is Add or kind is Mul:
-                below = [c for a in node.args if (c := self.inside.get(a))]
-                if below or kind is Select:
-                    found = {c: d + 1 for part in below for c, d in part.items() if d < DEPTH}
-                    found = found if len(found) < MAX_CONDITIONS else {}
-                    if kind is Select:
-                        found[node.args[0]] = 0
-                    self.zeros[node] = self._zeros(node)
-            self.inside[node] = found
+        found, kind = self.inside.get(node), type(node.op)
+        if found is not None:
+            return found
+        if kind is not Select and (kind not in SUMS or self.inside.keys().isdisjoint(node.args)):
+            return NONE
+        below = [c for a in node.args if (c := self.inside.get(a))]
+        found = {c: d + 1 for part in below for c, d in part.items() if d < DEPTH}
+        found = found if len(found) < MAX_CONDITIONS else {}
+        if kind is Select:
+            found[node.args[0]] = 0
+        self.zeros[node] = self._zeros(node)
+        self.inside[node] = found
         return found
 
     def _zeros(self, node: Node) -> frozenset[Case]:

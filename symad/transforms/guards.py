@@ -82,6 +82,8 @@ class Guards:
     """Nodes with slopes that may be infinite."""
     grown: Set[Node] = frozenset()
     """Nodes with values that may overflow although the inputs are finite."""
+    slopes: dict[tuple[Node, tuple[Tangent, ...]], Tangent] = field(default_factory=dict)
+    """The slopes of functions of a radius, by those of their arguments: they serve all directions."""
 
     @staticmethod
     def of(order: Sequence[Node], outputs: Sequence[Node]) -> Guards:
@@ -100,7 +102,8 @@ class Guards:
         alive = _alive(order, roots, self.steep)
         found = {}
         for node in order:
-            if node in alive and node not in roots:
+            masked = node in self.uses or node in self.infinite or node.op.branches
+            if masked and node in alive and node not in roots:
                 guard = self._guard(node, alive)
                 if any(guard.entering) or any(guard.leaving):
                     found[node] = guard
@@ -188,6 +191,7 @@ def _alive(
 ) -> dict[Node, Node | None]:
     """For each node with a tangent the condition on its elements outside of which it is 0; None: nowhere."""
     alive: dict[Node, Node | None] = {}
+    sizes = any(_size_of(node) is not None for node in order)
     for node in order:
         if node in roots:
             alive[node] = None
@@ -201,7 +205,9 @@ def _alive(
         if active and node.op.branches:
             active = [k for k in active if not _never(node, k)]
         if active:
-            alive[node] = _alive_node(node, active, alive) if node in wanted else None
+            args = node.args
+            may = node in wanted and (sizes or node.op.branches or any([alive[args[k]] for k in active]))
+            alive[node] = _alive_node(node, active, alive) if may else None
     return alive
 
 

@@ -39,6 +39,8 @@ class Radial:
     """Tangents by other ways than a radius."""
     uses: Mapping[Node, Node]
     """The conditions under which nodes are used."""
+    slopes: dict[tuple[Node, tuple[Tangent, ...]], Tangent] = field(default_factory=dict)
+    """Multiples of nodes without masks, by those of their arguments: other sweeps have them, too."""
     multiples: dict[Node, tuple[Node, Node]] = field(default_factory=dict)
     """For y = F(r) the radius r and F'(r)."""
     _inner: dict[Node, Sequence[Tangent]] = field(default_factory=dict)
@@ -50,7 +52,7 @@ class Radial:
         self.multiples[radius] = radius, broadcast_to(constant(1), radius.shape)
         self._inner[radius] = inner
 
-    def push(self, node: Node, rule: Rule) -> bool:
+    def push(self, node: Node, rule: Rule, masked: bool = True) -> bool:
         """Whether a node is a function of one radius, whose multiple is then made by its rule."""
         radii = {self.multiples[a][0] for a in node.args if a in self.multiples} if self.multiples else ()
         if len(radii) != 1 or not isinstance(node.op, ElementwiseOp):
@@ -58,8 +60,12 @@ class Radial:
         (radius,) = radii
         if node.shape != radius.shape:
             return False
-        slopes = [self.multiples[a][1] if a in self.multiples else ZERO for a in node.args]
-        multiple = rule(tuple(slopes))
+        slopes = tuple([self.multiples[a][1] if a in self.multiples else ZERO for a in node.args])
+        multiple = None if masked else self.slopes.get((node, slopes))
+        if multiple is None:
+            multiple = rule(slopes)
+            if not masked:
+                self.slopes[node, slopes] = multiple
         if isinstance(multiple, Node):
             self.multiples[node] = radius, multiple
         return True

@@ -16,6 +16,7 @@ from symad.ops.arrays.stacking import Stack, concatenate, pack_scalars, take
 from symad.ops.basic.contraction import permute
 from symad.ops.basic.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
 from symad.ops.basic.sources import constant, eye
+from symad.ops.elementwise.selection import Condition
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import fresh_seed, pull
 from symad.transforms.guards import Guards
@@ -111,9 +112,12 @@ class Descent:
         self.outputs, self.order = prepared(outputs, dict.fromkeys(wrt, ZERO))
         self.rank = {node: k for k, node in enumerate(self.order)}
         self.users: dict[Node, list[Node]] = {node: [] for node in self.order}
-        for node in self.order:
-            for arg in node.args:
-                self.users[arg].append(node)
+        wanted = set(self.outputs)
+        for node in reversed(self.order):  # what only comparisons use has no derivative that counts
+            if node in wanted and not isinstance(node.op, Condition):
+                wanted.update(node.args)
+                for arg in node.args:
+                    self.users[arg].append(node)
         self.wrt = wrt
 
     def pairs(self, limit: int) -> int:

@@ -53,7 +53,8 @@ def push_along(
 ) -> list[Tangent]:
     """The tangents of the outputs, through those nodes of an order (arguments first) that depend on them."""
     dots: dict[Node, Tangent] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
-    known, found, radial = dots.keys(), guards.along(order, dict(dots)), Radial(dots, guards.uses)
+    radial = Radial(dots, guards.uses, guards.slopes)
+    known, found = dots.keys(), guards.along(order, dict(dots))
     for node in order:
         if node in tangents or (
             known.isdisjoint(node.args) and radial.multiples.keys().isdisjoint(node.args)
@@ -73,7 +74,7 @@ def push_along(
                 dots[node] = y_dot
             continue
         rule = partial(jvp, node.op, node) if guard is None else partial(guard.push, node)
-        if radial.push(node, rule):  # what remains are tangents by other ways
+        if radial.push(node, rule, guard is not None):  # what remains are tangents by other ways
             entering = [dots.get(a, ZERO) for a in node.args]
         else:
             entering = [radial.whole(a) for a in node.args]

@@ -23,14 +23,15 @@ def inside(node: Node) -> Nodes:
     For hypot(u, v) both, or what is inside of these; hypot(1, v) is never 0, and no radius.
     """
     op, args = node.op, node.args
-    if isinstance(op, Apply):
+    kind = type(op)
+    if kind is Apply:
         if op.head is hypot and all(constant_value(a) is None for a in args):
             parts = [inside(a) if isinstance(a.op, Apply) else () for a in args]
             return tuple([n for a, part in zip(args, parts, strict=True) for n in part or (a,)])
         return args if op.head is sympy.Abs else ()
-    if isinstance(op, Pow):
+    if kind is Pow:
         return args[:1] if constant_value(args[1]) == HALF and is_sum_of_squares(args[0]) else ()
-    if isinstance(op, Select) and isinstance(args[2].op, Pow) and constant_value(args[1]) == 0:
+    if kind is Select and isinstance(args[2].op, Pow) and constant_value(args[1]) == 0:
         below = inside(args[2])
         return below if below and args[0] is equal(below[0], constant(0)) else ()
     return ()
