@@ -29,7 +29,7 @@ Sketch = tuple[int, Factors]
 
 NUMBER: Sketch = (0, ())
 SUM = "sum"
-MAX_PARTNERS = 30
+MAX_PARTNERS = 12
 """Of more functions with a common term, each is compared with the last ones."""
 
 
@@ -58,7 +58,7 @@ class Clues:
     def _sketch(self, node: Node) -> Sketch:
         op = node.op
         kind = type(op)
-        if kind is Mul:
+        if isinstance(op, Mul):
             return self._of_product(op.powers, node)
         if kind is Constant:
             return NUMBER if rational(node) is not None else self._base(node)
@@ -70,20 +70,21 @@ class Clues:
             exponent = rational(node.args[1])
             if type(exponent) is int and 2 <= exponent <= MAX_POWER:
                 value, factors = self.sketch(node.args[0])
-                if len(factors) == 1:
+                if len(factors) == 1 and factors[0][0] not in self.factors:
                     self._be_factor(factors[0][0])
                 return exponent * value, tuple([(b, k * exponent) for b, k in factors])
-        if kind is Apply and op.head in PARITY:
+        if kind is Apply and head_of(node) in PARITY:
             u = node.args[0]
-            if type(u.op) is Add and u.op.signs == (-1,):
+            if isinstance(u.op, Add) and u.op.signs == (-1,):
                 return self.sketch(Node.of(op, u.args))
         return self._base(node)
 
     def _of_product(self, powers: tuple[int, ...], node: Node) -> Sketch:
-        value, factors = 0, ()
+        value, known = 0, self.sketches
+        factors: Factors = ()
         for p, factor in zip(powers, node.args, strict=True):
-            inner, below = self.sketch(factor)
-            if len(below) == 1:
+            inner, below = known.get(factor) or self.sketch(factor)
+            if len(below) == 1 and below[0][0] not in self.factors:
                 self._be_factor(below[0][0])
             value += p * inner
             factors += below if p == 1 else tuple([(b, -k) for b, k in below])
@@ -96,8 +97,9 @@ class Clues:
         op, args = node.op, node.args
         kind = type(op)
         if kind is Apply:
-            family = sympy.log if op.head is log1p else op.head
-            self._relate(node, (Pow, Fraction(1, 3)) if op.head is Cbrt else (family, *args[:-1]), args[-1])
+            head = head_of(node)
+            family = sympy.log if head is log1p else head
+            self._relate(node, (Pow, Fraction(1, 3)) if head is Cbrt else (family, *args[:-1]), args[-1])
         elif kind is Pow:
             exponent = rational(args[1])
             self._relate(node, (Pow, args[1] if exponent is None else exponent), args[0])
@@ -107,11 +109,10 @@ class Clues:
 
     def _be_factor(self, node: Node) -> None:
         """A factor other than a sum is a partner of sums with this term."""
-        if node not in self.factors:
-            self.factors.add(node)
-            if type(node.op) is not Add and type(node.op) is not Constant:
-                others = self._enter(node, (SUM, hash((node, 1))))
-                self.paired.update((node, *others) if others else ())
+        self.factors.add(node)
+        if type(node.op) is not Add and type(node.op) is not Constant:
+            others = self._enter(node, (SUM, hash((node, 1))))
+            self.paired.update((node, *others) if others else ())
 
     def _relate(self, node: Node, family: Any, inside: Node) -> None:
         """Functions of one kind are partners if the difference of their arguments may be shorter than these.
@@ -135,7 +136,9 @@ class Clues:
                 self.paired.update((node, other))
         if size == 1 and type(node.op) is not Add:
             factors = terms[0][1]
-            others = self._enter(node, (family, frozenset([(head_of(b), type(b.op) is Pow, k) for b, k in factors])))
+            others = self._enter(
+                node, (family, frozenset([(head_of(b), type(b.op) is Pow, k) for b, k in factors]))
+            )
             if others and any([b in self.paired for b, _ in factors]):
                 self.paired.update((node, *others))
 
@@ -179,12 +182,12 @@ class Clues:
             for base, k in factors:
                 if base in paired:
                     return True
-                op = base.op
-                kind = type(op)
+                kind = type(base.op)
                 if kind is Apply:
-                    if op.head in by_sums:
+                    head = head_of(base)
+                    if head in by_sums:
                         one = self.sketch(base)[0]
-                        if any([value - power * one in prints for power in by_sums[op.head]]):
+                        if any([value - power * one in prints for power in by_sums[head]]):
                             return True
                 elif kind is Pow and abs(k) == 1 and value - k * self.sketch(base)[0] in prints:
                     return True

@@ -118,11 +118,10 @@ class Differences:
 
     def _difference(self, u: Node, v: Node, depth: int) -> Node | None:
         mine, other = self.forms.terms(u), self.forms.terms(v)
-        if len(mine) + len(other) > 2 and mine.keys().isdisjoint(other):
-            return None
-        terms, met = collected((1, mine), (-1, other))
-        if not terms or (len(terms) > 2 and not (met and len(terms) < max(len(mine), len(other)))):
+        size = _size_of_difference(mine, other)
+        if not size or 2 < size >= max(len(mine), len(other)):
             return None  # what is not shorter would be computed twice
+        terms, met = collected((1, mine), (-1, other))
         made, changed = self._combined(terms, depth - 1) if depth else (terms, False)
         return total(made) if (met or changed or len(made) == 1) and made else None
 
@@ -186,7 +185,9 @@ class Differences:
             if k != 1 or not _is_root(root):
                 continue
             others = {n: x for n, x in terms.items() if n != m}
-            square = [(1, {times(x, y): a * b}) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
+            square = [
+                (1, {times(x, y): a * b}) for (x, a), (y, b) in pairs_of(others.items(), others.items())
+            ]
             inside = {n: -(c**2) * x for n, x in self.forms.terms(root.args[0]).items()}
             rest, met = collected(*square, (1, inside))
             if not met or len(rest) >= max(len(inside), 2) or not rest:
@@ -226,6 +227,7 @@ class Differences:
         left, other, found = dict(r), dict(s), []
         pairs = [(a, b) for a, k in r for b, j in s if j == k and (_kind(a) == _kind(b) or _is_open(a, b))]
         if len(pairs) > len(r):
+            pairs = [(a, b) for a, b in pairs if self._may_differ(a, b, depth)]
             pairs.sort(key=lambda pair: self._distance(*pair))
         for a, b in pairs:
             d = self._of_powers(a, b, left[a], depth) if a in left and b in other else None
@@ -234,13 +236,18 @@ class Differences:
                 found.append((_power(a, k), _power(b, other.pop(b)), d))
         return None if left else found
 
+    def _may_differ(self, a: Node, b: Node, depth: int) -> bool:
+        f, g = spelled(a), spelled(b)
+        if f is None or g is None or f[0] != g[0] or not depth:
+            return True
+        return self.difference(f[1], g[1], depth - 1) is not None
+
     def _distance(self, a: Node, b: Node) -> int:
         """The number of terms of the difference of the arguments of one function, or of sums."""
         f, g = spelled(a) or (None, a), spelled(b) or (None, b)
         if f[0] != g[0]:
             return MAX_TERMS
-        u, v = self.forms.terms(f[1]), self.forms.terms(g[1])
-        return len(u) + len(v) - sum([1 + (u[m] == v[m]) for m in u.keys() & v.keys()])
+        return _size_of_difference(self.forms.terms(f[1]), self.forms.terms(g[1]))
 
     def _of_powers(self, a: Node, b: Node, k: int, depth: int) -> Node | None:
         """a^k − b^k."""
@@ -308,6 +315,11 @@ class Differences:
             return None
         p = exponent if k > 0 else neg(exponent)
         return guarded(power_secant(p), base, one, sub(base, one), sub(_power(a, k), one))
+
+
+def _size_of_difference(u: Terms, v: Terms) -> int:
+    """The number of terms that are left."""
+    return len(u) + len(v) - sum([1 + (u[m] == v[m]) for m in u.keys() & v.keys()])
 
 
 def folded(m: Monomial) -> tuple[Monomial, int]:

@@ -8,7 +8,6 @@ where √x has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 
 import sympy

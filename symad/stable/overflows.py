@@ -83,7 +83,8 @@ def within_range(graph: Graph) -> Graph:
 
 def _overflows(node: Node) -> bool:
     """True for a number that is no float, or that is made of such numbers, and for gamma functions."""
-    return _is_gamma(node) or _is_no_float(node) or (type(node.op) is Constant and _is_large(node))
+    kind = type(node.op)
+    return (kind is Constant or kind is Apply) and (_is_gamma(node) or _is_no_float(node) or _is_large(node))
 
 
 def _is_large(node: Node) -> bool:

@@ -29,7 +29,7 @@ from symad.ops.basic.sources import Constant, Input, constant, constant_value, i
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
-from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, times
+from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational, times
 from symad.sympy_functions.scalar_functions import sigmoid
 
 ORDER, FEW, MAX_DEGREE, MAX_NODES = 48, 6, 24, 40
@@ -50,6 +50,12 @@ class Laurent:
 
     order: int
     series: fmpq_series
+
+
+def may_have_series(node: Node) -> bool:
+    """Whether a node is a quotient or a power that sums of series may hold."""
+    op = node.op
+    return -1 in op.powers if type(op) is Mul else type(op) is Pow and rational(node.args[1]) not in (2, 3, 4)
 
 
 def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | None:

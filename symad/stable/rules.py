@@ -28,7 +28,7 @@ from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, is_huge, within_range
 from symad.stable.products import better_product, may_simplify
-from symad.stable.removable import without_cancellation
+from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.selections import Selections
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
@@ -37,7 +37,7 @@ from symad.sympy_functions.scalar_functions import softplus
 def stabilize(graph: Graph) -> Graph:
     """The graph with every rule applied, arguments first."""
     bodies: dict[Graph, Graph] = {}
-    rows = Rows(last=True, huge=any(map(is_huge, graph.nodes)))
+    rows = Rows(graph.nodes, last=True)
 
     def better_node(node: Node, args: Nodes) -> Node:
         inner = () if isinstance(node.op, (ElementwiseOp, Source)) else inner_graphs(node.op)
@@ -66,7 +66,7 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[
     order = topological(outputs)
     if not any(map(_may_change, order)):
         return tuple(outputs), order
-    rows = Rows(last=False)
+    rows = Rows(order, last=False)
     made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, rows.better)
     return made, order if made == tuple(outputs) else topological(made)
 
@@ -84,10 +84,11 @@ def _may_change(node: Node) -> bool:
 class Rows:
     """All rules for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
 
-    def __init__(self, last: bool, huge: bool = False) -> None:
-        """Nothing is known; ``huge``: whether there are exact numbers that are no floats."""
-        self.last, self.huge, self.differences = last, huge, Differences(last)
-        self.selections = Selections()
+    def __init__(self, order: Sequence[Node], last: bool) -> None:
+        """Which rules may apply to the nodes of a graph; no rule has been tried."""
+        self.last, self.differences, self.selections = last, Differences(last), Selections()
+        self.huge = last and any(map(is_huge, order))
+        self.functions = any([type(n.op) is Apply or may_have_series(n) for n in order])
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""
@@ -97,15 +98,13 @@ class Rows:
             if self.selections.inside:
                 self.selections.conditions(made)
             return made
-        made = rule(self, node.op, args)
-        if made is None:
-            made = node if args == node.args else Node.of(node.op, args)
+        made = rule(self, node.op, args) or (node if args == node.args else Node.of(node.op, args))
         tabled = self._by_tables(made)
         if not self.last:
             return tabled
         if self.selections.inside:
             self.selections.conditions(tabled)
-        if type(node.op) is not Add:
+        if type(node.op) is not Add or not self.functions:
             return tabled
         better = without_cancellation(node, tabled, self.differences.forms)
         if better is None and tabled is made and node not in self.differences.forms.large:
@@ -133,7 +132,7 @@ class Rows:
             if made is None and self.last:
                 made = difference_of_squares(op_of(node, Add), node.args)
         elif kind is Mul:
-            if may_simplify(self.differences.clues.sketch(node)[1]):
+            if self.functions and may_simplify(self.differences.clues.sketch(node)[1]):
                 made = better_product(node, self.differences.forms, self.last)
         elif self.last and head_of(node) is sympy.log:
             made = self.differences.logarithm(node.args[0])
@@ -155,7 +154,7 @@ class Rows:
     def of_sum(self, op: Add, args: Nodes) -> Node | None:
         """Differences of logarithms; numbers beyond the floats."""
         made = without_logarithm(op, args)
-        if made is not None or not self.huge or not self.last:
+        if made is not None or not self.huge:
             return made
         return beyond_the_floats(list(zip(op.signs, args, strict=True)))
 
@@ -164,7 +163,7 @@ class Rows:
         if not self.huge and -1 not in op.powers:
             return None
         factors = list(zip(op.powers, args, strict=True))
-        nested = [part for _, f in factors if type(f.op) is Mul for part in f.args] if self.last else []
+        nested = [part for _, f in factors if type(f.op) is Mul for part in f.args]
         if self.huge and any(map(is_huge, nested)):
             return signed_product(_flat(factors, 1))
         return quotient(factors) if -1 in op.powers else None

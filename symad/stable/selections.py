@@ -67,10 +67,24 @@ class Selections:
 
     def outside(self, graph: Graph) -> Graph:
         """The graph with each selection as far outside as possible; its branches do not repeat it."""
-        if not any(type(node.op) is Select for node in graph.nodes):
+        if not any([self._may_move(node) for node in graph.nodes]):
             return graph
         made = rebuild(graph, {n: n for n in graph.input_nodes}, self._outside)
         return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+    def _may_move(self, node: Node) -> bool:
+        """Whether a selection is in another one by the same condition, or in all terms of a sum."""
+        found = self.conditions(node)
+        if not found or node.shape:
+            return False
+        if type(node.op) is Select:
+            return any([node.args[0] in self.inside.get(b, NONE) for b in node.args[1:]])
+        return type(node.op) is Add and len(node.args) > 1 and bool(self._shared(node))
+
+    def _shared(self, total: Node) -> frozenset[Case]:
+        """The conditions, and whether they hold, for which all terms but numbers are 0."""
+        parts = [self.zeros.get(a, NEVER) for a in total.args if type(a.op) is not Constant]
+        return parts[0].intersection(*parts[1:])
 
     def _outside(self, node: Node, args: Nodes) -> Node:
         made = node if args == node.args else Node.of(node.op, args)
@@ -84,8 +98,7 @@ class Selections:
             ]
             return made if left == branches else self._selected(condition, left, made)
         if type(made.op) is Add and len(made.args) > 1:
-            parts = [self.zeros.get(a, NEVER) for a in made.args if type(a.op) is not Constant]
-            for condition, _ in parts[0].intersection(*parts[1:]):
+            for condition, _ in self._shared(made):
                 return self._selected(
                     condition, [self.assumed(made, condition, t) for t in (True, False)], made
                 )

@@ -24,7 +24,7 @@ def inside(node: Node) -> Nodes:
     """
     op, args = node.op, node.args
     kind = type(op)
-    if kind is Apply:
+    if isinstance(op, Apply):
         if op.head is hypot and all(constant_value(a) is None for a in args):
             parts = [inside(a) if isinstance(a.op, Apply) else () for a in args]
             return tuple([n for a, part in zip(args, parts, strict=True) for n in part or (a,)])
