@@ -68,7 +68,9 @@ def given(
     relative to |XᵀX||w|, not to the gradient itself; `lower` keeps the order of the model.
 
     >>> import symad
-    >>> loss = symad.trace(lambda w, X, y: ((X @ w - y) ** 2).sum(), [(2,), (3, 2), (3,)])
+    >>> def squares(w, X, y):
+    ...     return ((X @ w - y) ** 2).sum()
+    >>> loss = symad.trace(squares, [(2,), (3, 2), (3,)])
     >>> step = symad.gradient(loss, wrt=[0])
     >>> fast = given(step, {1: [[1, 0], [0, 2], [1, 1]], 2: [1, 2, 3]})
     >>> [g.tolist() for g in fast([1, 1])]

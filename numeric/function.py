@@ -30,6 +30,14 @@ def function(f: Any = None, *, inputs: Inputs | None = None) -> Any:
 
     Raises:
         TraceError: ``f`` cannot be traced.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> @symad.function(inputs=[(3,)])
+        ... def energy(u):
+        ...     return np.sum(u**2) / 2
+        >>> energy.gradient()(np.array([1.0, 2.0, 3.0]))
+        array([1., 2., 3.])
     """
     if f is None:
         return lambda given: function(given, inputs=inputs)

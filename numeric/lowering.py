@@ -89,6 +89,16 @@ def lower(
     Raises:
         LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed,
             log for another backend, a name that is none in Python, or another level of optimize.
+
+    Example:
+        >>> import sympy
+        >>> from symad.numeric import lower
+        >>> x = sympy.Symbol("x", real=True)
+        >>> softplus = lower(sympy.log(1 + sympy.exp(x)))
+        >>> softplus(800.0)
+        800.0
+        >>> "softplus" in softplus.source
+        True
     """
     if not isinstance(backend, str):
         raise LoweringError(

@@ -84,6 +84,13 @@ def c_file(
         LoweringError: the name is not one for a function in C and C++; a size is not known; C lacks
             a function; an op cannot be written in scalars (eigenvalues, an implicit equation, random
             numbers); there are more operations than the limit.
+
+    Example:
+        >>> import sympy
+        >>> from symad.numeric import c_file
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> "double" in c_file(sympy.sqrt(x**2 + y**2)).source
+        True
     """
     whole = as_graph(f, None, inputs)
     check_closed(whole, "c_file")

@@ -31,11 +31,10 @@ def flops(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     An add, a multiply or a function counts 1 for each element, a product of (m, k) and (k, n) 2mnk;
     moving elements costs nothing. A common subexpression is counted once.
 
+    >>> import sympy, symad
     >>> n, d = sympy.symbols("n d", integer=True, positive=True)
-    >>> from symad.ops.basic.contraction import matmul
-    >>> from symad.ops.basic.sources import input_node
-    >>> a, b = (input_node(sympy.MatrixSymbol(*s), s[1:]) for s in (("A", n, d), ("B", d, n)))
-    >>> flops(Graph((a, b), (matmul(a, b),)))
+    >>> product = symad.trace(lambda A, B: A @ B, [(n, d), (d, n)])
+    >>> symad.flops(product)
     2*d*n**2
     """
     return add_up(flops_of(node.op, node) for node in topological(as_graph(f, inputs=inputs).output_nodes))
@@ -50,7 +49,13 @@ def add_up(terms: Iterable[Dim]) -> sympy.Expr:
 
 
 def memory(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
-    """The peak of `live_memory`, in bytes; for symbolic dimensions an expression in them."""
+    """The peak of `live_memory`, in bytes; for symbolic dimensions an expression in them.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> symad.memory(symad.trace(lambda a: np.sum(np.exp(a)), [(1000,)]))
+        16000
+    """
     return _maximum(live_memory(f, inputs))
 
 
@@ -59,6 +64,11 @@ def live_memory(f: Traceable, inputs: Inputs | None = None) -> list[Dim]:
 
     Forward mode keeps a few values at any time; in reverse mode the curve rises while values are
     stored and falls as adjoints use them up.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> symad.live_memory(symad.trace(lambda a: np.sum(np.exp(a)), [(1000,)]))
+        [8000, 16000, 8008]
     """
     graph = as_graph(f, inputs=inputs)
     return live_curve(graph, schedule(graph))

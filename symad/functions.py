@@ -120,6 +120,12 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
 
     Raises:
         ShapeError: there is no such axis.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> share = symad.trace(lambda z: symad.functions.softmax(z), [(2,)])
+        >>> share(np.array([0.0, 0.0]))
+        array([0.5, 0.5])
     """
     if isinstance(x, Proxy):
         return Proxy(fused.softmax(number(x), _axes(axis)))
@@ -157,6 +163,12 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """log Σ exp(x) over ``axis`` (all elements by default).
 
     Of a matrix expression: a scalar, or with ``axis`` a row (axis 0) or column (axis 1) matrix.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> total = symad.trace(lambda z: symad.functions.logsumexp(z), [(2,)])
+        >>> float(total(np.array([1000.0, -1000.0])))
+        1000.0
     """
     if isinstance(x, Proxy):
         node = number(x)

@@ -73,6 +73,11 @@ def assert_derivative(
         ValueError: ``level`` is not one of these.
         AssertionError: it is refuted or undecided, or not proved if a proof is demanded; the message is
             the certificate.
+
+    Example:
+        >>> import numpy as np, sympy, symad
+        >>> x = sympy.Symbol("x", real=True)
+        >>> _ = symad.testing.assert_derivative(sympy.sin(x), gradient=np.cos)
     """
     levels = ("measured", "tested", "proved")
     if level not in levels:
@@ -100,6 +105,12 @@ def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certif
 
     Raises:
         AssertionError: two of them disagree, or could not be decided; the message says which.
+
+    Example:
+        >>> import symad
+        >>> from symad.ops.basic.shaping import Reshape
+        >>> symad.testing.check_rule(Reshape).status
+        'proved'
     """
     nodes = [op] if isinstance(op, Node) else EXAMPLES[op if isinstance(op, type) else type(op)]()
     comparisons: list[Comparison] = []
@@ -177,6 +188,11 @@ def assert_dot_product(f: Graph, wrt: Sequence[Node] | None = None, points: int 
 
     Raises:
         AssertionError: the two numbers differ; the message has both.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.testing.assert_dot_product(symad.trace(x**2 * y))
     """
     nodes = tuple(f.input_nodes if wrt is None else wrt)
     directions = tangent_inputs(nodes, "v", {str(s) for s in f.inputs})
@@ -232,6 +248,11 @@ def assert_dual(f: Graph, points: int = 1, seed: int = 0) -> None:
 
     Raises:
         AssertionError: a tangent differs.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.testing.assert_dual(symad.trace(x**2 * y))
     """
     nodes = f.input_nodes
     directions = tangent_inputs(nodes, "v", {str(s) for s in f.inputs})

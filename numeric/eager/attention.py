@@ -96,6 +96,13 @@ def attention(
         ShapeError: the shapes do not fit.
         TraceError: score or mask use unknown symbols or arrays.
         IndexError: a pair that the mask does not hide reads outside of an array.
+
+    Example:
+        >>> import numpy as np
+        >>> from symad.numeric import attention
+        >>> q, k, v = (np.ones((1, 1, 2, 4)) for _ in range(3))
+        >>> attention(q, k, v, causal=True).shape
+        (1, 1, 2, 4)
     """
     return attended(NUMPY, q, k, v, Rules(score, mask, params, scale, causal, lengths), return_lse)
 

@@ -74,6 +74,13 @@ def pairwise(
         ShapeError: the shapes do not fit.
         TypeError: an argument is not a NumPy array, or the dtypes differ.
         TraceError: f uses unknown symbols.
+
+    Example:
+        >>> import numpy as np, sympy
+        >>> from symad.numeric import pairwise
+        >>> points = np.array([[0.0], [1.0]])
+        >>> pairwise(lambda x, y: (x[0] - y[0]) ** 2, points, points)
+        array([1., 1.])
     """
     return reduced(NUMPY, f, x, y, b, reduce, params, return_lse)
 

@@ -122,6 +122,14 @@ def least_squares(
 
     Raises:
         EvaluationError: names or bounds do not fit, or the residuals are not finite at the start.
+
+    Example:
+        >>> import sympy
+        >>> from symad.numeric import least_squares
+        >>> a, b = sympy.symbols("a b", real=True)
+        >>> fit = least_squares([a + b - 3, a - b - 1, a - 2], [0.0, 0.0])
+        >>> [round(float(v), 6) for v in fit.x]
+        [2.0, 1.0]
     """
     if solver not in LINEAR:
         raise EvaluationError(not_one_of("solver", solver, LINEAR))

@@ -69,6 +69,14 @@ def minimize(
     Raises:
         EvaluationError: f is not a scalar, names, bounds or constraints do not fit, the method takes none, f
             is not finite at the start, or a dense Hessian would fill the memory.
+
+    Example:
+        >>> import sympy
+        >>> from symad.numeric import minimize
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> found = minimize((1 - x) ** 2 + 100 * (y - x**2) ** 2, [-1.2, 1.0])
+        >>> [round(float(v), 6) for v in found.x]
+        [1.0, 1.0]
     """
     method = method if method is None else OF_SCIPY.get(str(method).lower(), method)
     if method is not None and method not in METHODS:

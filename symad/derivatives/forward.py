@@ -24,6 +24,12 @@ def pushforward(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = No
 
     y_dot = Σ_k (∂f/∂x_k) x_k_dot over the entries of ``wrt`` (all inputs by default), in the shapes of
     the outputs. Cost: at most about three evaluations of ``f``, in constant memory. ``inputs`` as in `trace`.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.pushforward([x * y, x + y])(3, 2, 1, 0)
+        (6, 5, 2, 1)
     """
     graph = as_graph(f, wrt, inputs)
     selection = select_inputs(graph, wrt)

@@ -77,6 +77,13 @@ def hessian(
 
     Raises:
         DerivativeError: ``f`` is not scalar, the mode is unknown, or ``chunk`` is given for a dense Hessian.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.hessian(x**2 * y)(3.0, 2.0)
+        array([[4., 6.],
+               [6., 0.]])
     """
     graph = as_graph(f, wrt, inputs)
     check_mode(mode, MODES)
@@ -175,6 +182,12 @@ def hvp(
     Raises:
         DerivativeError: ``f`` is not scalar, or the mode gives no product: forward-over-forward gives
             only numbers uᵀHv.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.hvp(x**2 * y)(3, 2, 1, 0)
+        (4, 6)
     """
     graph = as_graph(f, wrt, inputs)
     selection = select(graph, wrt)

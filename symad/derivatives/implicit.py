@@ -51,6 +51,13 @@ def implicit(
     Raises:
         ShapeError: the number of equations is not the number of unknowns.
         DerivativeError: there is no unknown, or one does not occur in the equations.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, a = sympy.symbols("x a", positive=True)
+        >>> root = symad.implicit(x**2 - a, x)
+        >>> float(symad.gradient(root, a)(4.0, 1.0))
+        0.25
     """
     graph = as_graph(F, unknown, inputs)
     selection = select(graph, unknown)

@@ -36,6 +36,12 @@ def gradient(
 
     Raises:
         DerivativeError: ``f`` is not scalar, or the mode is unknown.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.gradient(x**2 * y)(3, 2)
+        (12, 9)
     """
     graph = as_graph(f, wrt, inputs)
     selection = select(graph, wrt)
@@ -76,6 +82,13 @@ def jacobian(
 
     Raises:
         DerivativeError: the mode is unknown, or ``chunk`` is given for a dense Jacobian.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.jacobian([x * y, x + y])(3.0, 2.0)
+        array([[2., 3.],
+               [1., 1.]])
     """
     graph = as_graph(f, wrt, inputs)
     check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))

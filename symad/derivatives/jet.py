@@ -49,6 +49,12 @@ def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None 
 
     Raises:
         DerivativeError: the order is not an integer, is negative, or is larger than `MAX_ORDER`.
+
+    Example:
+        >>> import sympy, symad
+        >>> x = sympy.Symbol("x", real=True)
+        >>> symad.jet(x**3, 2)(2, 1)
+        (8, 12, 12)
     """
     if not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= MAX_ORDER:
         raise DerivativeError(f"jet: the order {brief(order)} is not an integer from 0 to {MAX_ORDER:,}")

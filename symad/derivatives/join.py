@@ -27,6 +27,12 @@ def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:
 
     Raises:
         TraceError: nothing was given, one symbol has two shapes, or inputs are grouped in two ways.
+
+    Example:
+        >>> import sympy, symad
+        >>> x = sympy.Symbol("x", real=True)
+        >>> symad.join(symad.trace(x**2), symad.gradient(x**2))(3)
+        (9, 6)
     """
     if not functions:
         raise TraceError("join needs at least one function")

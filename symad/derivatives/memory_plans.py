@@ -182,6 +182,12 @@ def memory_plan(length: int, memory: Memory = "sqrt") -> Plan:
 
     Raises:
         DerivativeError: there is no such policy, or ``length`` is not a number of steps.
+
+    Example:
+        >>> import symad
+        >>> plan = symad.memory_plan(100, memory="sqrt")
+        >>> plan.peak < 100, plan.recomputations > 0
+        (True, True)
     """
     if not isinstance(length, int) or length < 0:
         raise DerivativeError(f"memory_plan takes a number of steps, not {length!r}")
@@ -207,6 +213,14 @@ def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> lis
 
     Raises:
         DerivativeError: a number of steps is still a symbol.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> def loop(u):
+        ...     return symad.functions.fold(lambda s, t: np.sin(s + t), 0.0, u, "sqrt")
+        >>> slope = symad.gradient(symad.trace(loop, [(100,)]))
+        >>> len(symad.memory_plans(slope))
+        1
     """
     graph = as_graph(f, None, inputs)
     graph = graph.at({s: dims[str(s)] for s in graph.dims if str(s) in dims})

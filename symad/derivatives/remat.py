@@ -33,6 +33,13 @@ def remat(f: Traceable, inputs: Inputs | None = None) -> Graph | Callable[..., o
 
     Returns:
         A function with the arguments of ``f``, or a Graph.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> layer = symad.remat(lambda u: np.tanh(np.sin(u)))
+        >>> loss = symad.trace(lambda u: np.sum(layer(layer(u))), [(3,)])
+        >>> symad.gradient(loss)(np.zeros(3))
+        array([1., 1., 1.])
     """
     if inputs is not None or not callable(f) or isinstance(f, Graph):
         return _graph(as_graph(f, None, inputs))

@@ -28,6 +28,12 @@ def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
     x_k_bar = Σ_outputs (∂y/∂x_k)ᵀ y_bar in the shape of x_k. Cost: at most about four evaluations of
     ``f``, for any number of inputs; every intermediate value that a derivative needs is kept.
     ``inputs`` as in `trace`.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.pullback([x * y, x + y])(3, 2, 1, 0)
+        (6, 5, 2, 3)
     """
     graph = as_graph(f, wrt, inputs)
     selection = select(graph, wrt)
@@ -48,6 +54,12 @@ def value_and_gradient(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | No
 
     The gradient by an argument that is a dict, list or dataclass of arrays has this structure. ``inputs`` as
     in `trace`.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.value_and_gradient(x**2 * y)(3, 2)
+        (18, 12, 9)
     """
     graph = as_graph(f, wrt, inputs)
     selection = select(graph, wrt)

@@ -40,6 +40,12 @@ def vmap(f: Traceable, in_axes: Axes = 0, inputs: Inputs | None = None) -> Graph
 
     Returns:
         A graph whose batched inputs have one more axis; the arrays of a call determine its length.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> norms = symad.vmap(symad.trace(lambda u: u @ u, [(2,)]))
+        >>> norms(np.array([[3.0, 4.0], [1.0, 0.0]]))
+        array([25.,  1.])
     """
     graph = with_arrays(as_graph(f, inputs=inputs))
     arguments = graph.arguments

@@ -59,6 +59,15 @@ def attention(
     Raises:
         ShapeError: the shapes do not fit.
         TraceError: score or mask use unknown symbols or arrays.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> def heads(q, k, v):
+        ...     return symad.functions.attention(q, k, v)
+        >>> heads = symad.trace(heads, [(2, 4)] * 3)
+        >>> heads(np.zeros((2, 4)), np.zeros((2, 4)), np.eye(2, 4))
+        array([[0.5, 0.5, 0. , 0. ],
+               [0.5, 0.5, 0. , 0. ]])
     """
     values = {"q": q, "k": k, "v": v, **(params or {})}
     traced = any(isinstance(x, Proxy) for x in values.values())

@@ -45,6 +45,13 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
         DerivativeError: there is no such policy.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> def sums(u):
+        ...     return symad.functions.scan(lambda s, t: s + t, 0.0, u)
+        >>> symad.trace(sums, [(4,)])(np.ones(4))
+        array([1., 2., 3., 4.])
     """
     return _run(step, initial, inputs, memory, True)
 
@@ -66,6 +73,14 @@ def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory =
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
         DerivativeError: there is no such policy.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> def horner(x, a):
+        ...     return symad.functions.fold(lambda s, c: s * x + c, 0.0, a)
+        >>> slope = symad.gradient(symad.trace(horner, [(), (3,)]), "x")
+        >>> float(slope(2.0, np.array([1.0, 0.0, 5.0])))
+        4.0
     """
     return _run(step, initial, inputs, memory, False)
 

@@ -56,6 +56,13 @@ def register_function(
 
     Raises:
         TraceError: the head is not a function class, or an argument is not callable.
+
+    Example:
+        >>> import numpy as np, sympy, symad
+        >>> x = sympy.Symbol("x", real=True)
+        >>> cube = symad.register_function("cube", lambda u: u**3, [lambda u: 3 * u**2])
+        >>> float(symad.gradient(cube(x))(2.0))
+        12.0
     """
     rules = tuple(derivatives)
     slopes = {"fdiff": _fdiff(rules)} if rules else {}

@@ -62,6 +62,14 @@ def save(f: Traceable, path: Path | str, inputs: Inputs | None = None) -> Path:
     Raises:
         SavingError: a function is not registered, or an input is of an unknown kind.
         TypeError: the path is neither a str nor a Path.
+
+    Example:
+        >>> import sympy, symad, tempfile, pathlib
+        >>> x = sympy.Symbol("x", real=True)
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cube.json"
+        >>> _ = symad.save(symad.trace(x**3), path)
+        >>> symad.load(path)(2)
+        8
     """
     return write_text(_path("save", path), dumps(as_graph(f, None, inputs)))
 
@@ -88,6 +96,13 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
         SavingError: the file is not a saved graph, is damaged, or uses ops, functions or classes unknown
             here.
         TypeError: the path is neither a str nor a Path.
+
+    Example:
+        >>> import sympy, symad, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "cube.json"
+        >>> cube = symad.trace(sympy.Symbol("x") ** 3)
+        >>> symad.load(symad.save(cube, path)) is cube
+        True
     """
     source = _path("load", path)
     about = source.stat()

@@ -69,6 +69,13 @@ def splits(f: Traceable, over: Over, inputs: Inputs | None = None) -> Splitting:
     Raises:
         ShapeError: ``over`` names an unknown input or axis, an axis of fixed length, or axes of different
             lengths; or it omits an axis of the same length.
+
+    Example:
+        >>> import numpy as np, sympy, symad
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> loss = symad.trace(lambda X, w: np.sum((X @ w) ** 2), [(n, 3), (3,)])
+        >>> symad.splits(loss, over={"X": 0}).status
+        'proved'
     """
     began = time.perf_counter()
     graph = as_graph(f, inputs=inputs)

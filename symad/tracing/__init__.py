@@ -84,6 +84,12 @@ def trace(f: Traceable, inputs: Inputs | None = None) -> Graph:
     Raises:
         TraceError: a part of ``f`` has no real value or no derivative, or inputs are missing.
         ShapeError: shapes do not fit.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> layer = symad.trace(lambda W, x: np.tanh(W @ x), [(2, 3), (3,)])
+        >>> layer(np.zeros((2, 3)), np.ones(3))
+        array([0., 0.])
     """
     f = made_of(f)
     if isinstance(f, Graph):

@@ -44,6 +44,12 @@ def equal(
 
     Raises:
         ShapeError: the shapes differ.
+
+    Example:
+        >>> import sympy, symad
+        >>> x = sympy.Symbol("x", real=True)
+        >>> symad.equal(sympy.cos(2 * x), 1 - 2 * sympy.sin(x) ** 2).status
+        'proved'
     """
     left, right = as_decidable(a, inputs=inputs), as_decidable(b, inputs=inputs)
     if len(left.output_nodes) != len(right.output_nodes):

@@ -93,6 +93,12 @@ def check(
 
     Raises:
         DerivativeError: a function in ``f`` has no known derivative, or ``f`` has no inputs.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.check(sympy.sin(x * y)).status
+        'proved'
     """
     graph = as_decidable(f, wrt, inputs)
     refuse_free_sizes("check", graph)

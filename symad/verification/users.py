@@ -104,6 +104,14 @@ def verify(
         TraceError: ``where`` is not a condition on the inputs, or false.
         ShapeError: a formula has another shape than the derivative.
         DerivativeError: a function in ``f`` has no known derivative.
+
+    Example:
+        >>> import sympy, symad
+        >>> x = sympy.Symbol("x", real=True)
+        >>> symad.verify(sympy.tanh(x), gradient=1 - sympy.tanh(x) ** 2).status
+        'proved'
+        >>> symad.verify(sympy.tanh(x), gradient=1 - sympy.tanh(x)).status
+        'refuted'
     """
     if constants not in ("exact", "rounded"):
         raise ValueError(f'verify: constants is "exact" or "rounded", not {constants!r}')

@@ -55,6 +55,11 @@ def color(
         PatternError: not a pattern, or not a symmetric one for "star" and "acyclic".
         ColoringError: unknown kind or order; ``colors`` violates the condition of its kind; the message
             names a conflicting pair.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> symad.color(np.tri(4) - np.tri(4, k=-2), kind="column").num_colors
+        2
     """
     if kind not in KINDS:
         raise ColoringError(not_one_of("kind", kind, KINDS))

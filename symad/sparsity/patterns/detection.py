@@ -56,6 +56,13 @@ def jacobian_sparsity(
 
     Raises:
         ShapeError: a dimension is still a symbol.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> symad.jacobian_sparsity([x, x * y], None).toarray().astype(int)
+        array([[1, 0],
+               [1, 1]])
     """
     graph = as_graph(f, wrt, inputs)
     nodes, _ = select_wrt(graph, wrt)
@@ -73,6 +80,14 @@ def hessian_sparsity(
     Raises:
         DerivativeError: ``f`` is not scalar.
         ShapeError: a dimension is still a symbol.
+
+    Example:
+        >>> import sympy, symad
+        >>> x, y, z = sympy.symbols("x y z", real=True)
+        >>> symad.hessian_sparsity(x**2 * y + z, None).toarray().astype(int)
+        array([[1, 1, 0],
+               [1, 0, 0],
+               [0, 0, 0]])
     """
     graph = as_graph(f, wrt, inputs)
     nodes, _ = select_wrt(graph, wrt)

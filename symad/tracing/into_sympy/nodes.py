@@ -36,6 +36,12 @@ def to_sympy(graph: Graph) -> Any:
 
     Raises:
         TraceError: ``graph`` is no graph, or uses values of a function that is being traced.
+
+    Example:
+        >>> import sympy, symad
+        >>> x = sympy.Symbol("x", real=True)
+        >>> symad.to_sympy(symad.gradient(x**3))
+        3*x**2
     """
     if not isinstance(graph, Graph):
         raise TraceError(
