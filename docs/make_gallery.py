@@ -13,6 +13,20 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 EXAMPLES = DOCS.parent / "examples"
+TITLES = {
+    "02": "Sunspots, fitted twice", "04": "Ten-link pendulum falls", "05": "CO₂ with errors",
+    "06": "Soap film, sparsely", "07": "Stiff chemical waves", "08": "Pendulum swings up",
+    "09": "Why matrices are colored", "10": "Recurrent networks forecast", "11": "Letters by transformer",
+    "12": "Gradients, little memory", "13": "Sequences and images", "14": "Words, then preferences",
+    "15": "Climate, one month", "16": "Tokens from pairs", "17": "Gradients through time",
+    "18": "Where attention looks", "19": "Low-rank adaptation", "20": "Digits, variational codes",
+    "21": "Noise to moons", "22": "Four ways to sample", "23": "Optimizers, one valley",
+    "24": "Adversarial games compared", "25": "Digits on demand", "26": "Autoencoders beyond PCA",
+    "27": "Kernels of digits", "28": "Tokens as particles", "29": "Numbers into words",
+    "32": "Convolutions write digits", "40": "Attention, any score",
+}  # fmt: skip
+"""Three words under each thumbnail, by the number of the example."""
+
 WIDTH = 1400
 """Pixels; wider pictures are made smaller: the page shows them at half of that."""
 
@@ -25,7 +39,8 @@ def drawing_examples():
 
 def run(example, folder):
     """Run one example and return the pictures that it drew."""
-    env = os.environ | {"PYTHONPATH": str(DOCS.parent), "MPLBACKEND": "agg"}
+    style = {"MPLBACKEND": "agg", "MATPLOTLIBRC": str(DOCS / "matplotlibrc")}
+    env = os.environ | {"PYTHONPATH": str(DOCS.parent)} | style
     subprocess.run(
         [sys.executable, str(example), "--out", str(folder)], env=env, check=True, stdout=subprocess.DEVNULL
     )
@@ -59,7 +74,34 @@ def section(example):
     images = "\n\n".join(f"![{path.stem[3:].replace('_', ' ')}](pictures/{path.name})" for path in shown)
     name = f"examples/{example.relative_to(EXAMPLES).as_posix()}"
     code = f":::{{dropdown}} {name}\n```{{literalinclude}} ../{name}\n```\n:::"
-    return f"## {title.rstrip('.')}\n\n{text}\n\n{images}\n\n{code}\n"
+    return f"(gallery-{example.stem[:2]})=\n## {title.rstrip('.')}\n\n{text}\n\n{images}\n\n{code}\n"
+
+
+def thumbnails(examples):
+    """A card for each example: its first picture and three words, linked to its section."""
+    cards = []
+    for example in examples:
+        number = example.stem[:2]
+        first = sorted((DOCS / "pictures").glob(f"{number}_*.png"))[0].name
+        cards.append(
+            f":::{{grid-item-card}} {TITLES[number]}\n:img-top: pictures/{first}\n"
+            f":link: gallery-{number}\n:link-type: ref\n:text-align: center\n"
+            ":class-img-top: thumbnail\n:::\n"
+        )
+    return "::::{grid} 2 3 4 4\n:gutter: 2\n\n" + "\n".join(cards) + "::::\n"
+
+
+def lecture():
+    """The pictures of docs/start/lecture.md: the graph with its values, and the page of its steps."""
+    sys.path.insert(0, str(DOCS.parent))
+    import sympy
+
+    import symad
+
+    x, y = sympy.symbols("x y", real=True)
+    steps = symad.trace(sympy.sin(x * y) + x**2).explain(x=2.0, y=0.5)
+    steps.draw(DOCS / "pictures" / "lecture.svg")
+    steps.play(DOCS / "_static" / "steps.html")
 
 
 def main():
@@ -68,6 +110,7 @@ def main():
     parser.add_argument("numbers", nargs="*", help="two-digit numbers of examples; all by default")
     numbers = parser.parse_args().numbers
     examples = drawing_examples()
+    lecture()
     for example in examples:
         if numbers and example.stem[:2] not in numbers:
             continue
@@ -79,7 +122,8 @@ def main():
         "# Gallery\n\nEvery picture is drawn by the example under it, on real data where it learns. "
         "`python docs/make_gallery.py` draws them again.\n"
     )
-    (DOCS / "gallery.md").write_text("\n".join([head, *map(section, examples)]), encoding="utf-8")
+    parts = [head, thumbnails(examples), *map(section, examples)]
+    (DOCS / "gallery.md").write_text("\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

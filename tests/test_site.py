@@ -143,3 +143,29 @@ def test_the_workflow_on_the_page_is_the_file():
     yaml = pytest.importorskip("yaml")
     steps = yaml.safe_load(file)["jobs"]["certificates"]["steps"]
     assert steps[-1]["run"].startswith("pytest ")
+
+
+@pytest.fixture
+def gallery(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    return importlib.import_module("make_gallery")
+
+
+def test_every_picture_of_an_example_has_a_thumbnail_with_three_words(gallery):
+    examples = gallery.drawing_examples()
+    assert {e.stem[:2] for e in examples} == set(gallery.TITLES)
+    assert all(2 <= len(title.split()) <= 4 for title in gallery.TITLES.values())
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    for number, title in gallery.TITLES.items():
+        assert f"{{grid-item-card}} {title}\n" in page and f"(gallery-{number})=" in page
+
+
+@pytest.mark.thorough
+def test_the_steps_of_the_lecture_are_current(gallery, monkeypatch, tmp_path):
+    """docs/make_gallery.py wrote the files that symad writes now."""
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "_static").mkdir()
+    monkeypatch.setattr(gallery, "DOCS", tmp_path)
+    gallery.lecture()
+    for name in ("pictures/lecture.svg", "_static/steps.html"):
+        assert (tmp_path / name).read_text("utf-8") == (DOCS / name).read_text("utf-8"), name

@@ -120,21 +120,20 @@ def picture(folder: Path, history: np.ndarray, times: np.ndarray) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(8.6, 7), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(9, 7.4), layout="constrained")
     axes = axes.ravel()
     for name, field in zip("uv", history, strict=True):
         axes[0].plot(times, field.mean(axis=(0, 1)), label=f"mean of {name}")
     axes[0].axvline(1.1, color="gray", lw=1, ls=":", label="source on")
-    axes[0].set_xlabel("t")
-    spacing = {"ncols": 3, "frameon": False, "columnspacing": 1.0, "handlelength": 1.2}
-    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), **spacing)
+    axes[0].set(xlabel="t", title="means over the square", ylim=(0, 7))
+    axes[0].legend(frameon=False, loc="upper left")
     for axis, t in zip(axes[1:], (0.05, 1.5, END), strict=True):
         moment = history[0, :, :, np.searchsorted(times, t)]
         deviation = moment - moment.mean()
         top = np.abs(deviation).max()
         colors = {"cmap": "RdBu_r", "vmin": -top, "vmax": top}  # white is the mean
         shown = axis.imshow(deviation, origin="lower", extent=(0, 1, 0, 1), **colors)
-        axis.set_title(f"u minus its mean, t = {t:g}")
+        axis.set(title=f"u minus its mean, t = {t:g}", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
         figure.colorbar(shown, ax=axis, shrink=0.9)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "brusselator.png", dpi=150)

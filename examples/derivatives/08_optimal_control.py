@@ -107,14 +107,17 @@ def picture(folder: Path, times, angle, speed, torque, jacobian, hessian) -> Non
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained", width_ratios=[1.4, 1, 1])
+    rows = {"figsize": (9, 7.6), "height_ratios": [1, 1.3], "layout": "constrained"}
+    figure, places = plt.subplot_mosaic("AA;BC", **rows)
+    axes = [places[name] for name in "ABC"]
     for name, values in (("angle", angle), ("speed", speed), ("torque", torque)):
         axes[0].plot(times, values, label=name)
-    axes[0].set_xlabel("time")
-    axes[0].legend()
+    axes[0].set(xlabel="time", title="the motion")
+    axes[0].legend(frameon=False)
     for axis, name, matrix in zip(axes[1:], ("Jacobian", "Hessian"), (jacobian, hessian), strict=True):
-        axis.spy(matrix, markersize=1)
-        axis.set_title(f"{name} of the constraints, {matrix.nnz} entries", fontsize=10)
+        axis.spy(matrix, markersize=1.5)
+        axis.set(title=f"{name}, {matrix.nnz} entries", xticks=(0, 300, 600))
+        axis.tick_params(top=False, labeltop=False, bottom=True, labelbottom=True)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "pendulum_swing_up.png", dpi=150)
 

@@ -19,6 +19,9 @@ import symad
 from symad.numeric import lower
 from symad.sparsity import ORDERS, color
 
+CROSS = [(0, 1), (1, 0)]
+"""The steps to the right and down."""
+
 
 def by_hand() -> None:
     """The 4x5 example: seeds, products, and the places of the entries in them."""
@@ -51,7 +54,7 @@ def kinds() -> dict[str, object]:
     """The number of products that each kind needs for a few matrices."""
     border = np.eye(12, dtype=bool)
     border[0] = border[:, 0] = True
-    five, nine = grid(8, [(0, 1), (1, 0)]), grid(8, [(0, 1), (1, 0), (1, 1), (1, -1)])
+    five, nine = grid(8, CROSS), grid(8, [*CROSS, (1, 1), (1, -1)])
     matrices = {"arrow 12": border, "5-point 8x8": five, "9-point 8x8": nine}
     print(f"\n{'products':<12} column  row  both sides  star  acyclic")
     made: dict[str, object] = {}
@@ -120,11 +123,14 @@ def draw(folder: Path, made: dict[str, object]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     sparsity_pictures.four_by_five(folder / "four_by_five.png")
     sparsity_pictures.compression(color(sparsity_pictures.FOUR_BY_FIVE), path=folder / "compression.png")
-    places = [(column, -row) for row, column in product(range(8), repeat=2)]
-    sparsity_pictures.intersection_graph(made["5-point 8x8 column"], folder / "five_point_graph.png", places)
+    places = [(column, -row) for row, column in product(range(6), repeat=2)]
+    both = (CROSS, [*CROSS, (1, 1), (1, -1)])
+    five, nine = (nx.to_numpy_array(grid(6, steps)) + np.eye(36) for steps in both)
+    sparsity_pictures.intersection_graph(color(five), folder / "five_point_graph.png", places)
     sparsity_pictures.spy(made["arrow 12 bidirectional"], folder / "arrow.png")
-    sparsity_pictures.intersection_graph(made["9-point 8x8 star"], folder / "nine_point_star.png", places)
-    sparsity_pictures.compression(made["arrow 12 bidirectional"], path=folder / "arrow_compression.png")
+    sparsity_pictures.intersection_graph(color(nine, "star"), folder / "nine_point_star.png", places)
+    small = color(made["arrow 12 bidirectional"].pattern.to_scipy().toarray()[:7, :7], "bidirectional")
+    sparsity_pictures.compression(small, path=folder / "arrow_compression.png")
 
 
 def main() -> None:

@@ -74,11 +74,11 @@ def pictures(folder: Path, model: VAE, p: dict, x: np.ndarray, c: np.ndarray) ->
     codes = (1 - weights) * ends[0] + weights * ends[1]
     mixed = (1 - weights) * c[first] + weights * c[last]
     walk = model.decode(p, codes, mixed)
-    figure, axes = plt.subplots(11, 12, figsize=(6.2, 6), layout="constrained")
+    figure, axes = plt.subplots(11, 12, figsize=(8, 7.6), layout="constrained")
     for axis, image in zip(axes.ravel(), [*samples, *walk], strict=True):
         axis.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
         axis.axis("off")
-    figure.suptitle("samples by class; last row: a walk between two digits", fontsize=9)
+    figure.suptitle("each row a class; the last row a walk between two digits")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "vae_digits.png", dpi=140)
 

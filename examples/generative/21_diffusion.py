@@ -65,21 +65,22 @@ def picture(folder: Path, made: dict, model: Diffusion, p: dict, alpha_bar: np.n
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 5, figsize=(15, 3.2), layout="constrained")
+    figure, places = plt.subplot_mosaic("AABBCC;DDDEEE", figsize=(10, 7), layout="constrained")
+    axes = [places[name] for name in "ABCDE"]
     for axis, name in zip(axes, ["real points", "DDPM, 40 steps", "DDIM, 20 steps"], strict=False):
         axis.plot(*made[name].T, ".", ms=2, alpha=0.6)
-        axis.set_title(name, fontsize=10)
+        axis.set_title(name)
     grid = np.stack(np.meshgrid(np.linspace(-2.4, 2.4, 22), np.linspace(-1.8, 1.8, 16)), -1).reshape(-1, 2)
     level = 12
     score = model.score(p, grid, level, alpha_bar)
     axes[3].quiver(*grid.T, *score.T, np.linalg.norm(score, axis=1), cmap="viridis", angles="xy", width=0.004)
-    axes[3].set_title(f"learned score at step {level}", fontsize=10)
+    axes[3].set_title(f"the learned score at step {level}")
     for axis in axes[:4]:
         axis.set(xlim=(-2.4, 2.4), ylim=(-1.8, 1.8))
     axes[4].plot(losses, lw=0.3, color="tab:gray")
     axes[4].plot(np.convolve(losses, np.ones(100) / 100, mode="valid"))
     axes[4].set(xlabel="step", ylim=(0, 1))
-    axes[4].set_title("error of the noise, mean of 100", fontsize=10)
+    axes[4].set_title("error of the predicted noise")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "diffusion.png", dpi=140)
 

@@ -88,7 +88,7 @@ def picture(folder, paths, pull, widths, found) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure = plt.figure(figsize=(11, 7), layout="constrained")
+    figure = plt.figure(figsize=(11, 8), layout="constrained")
     for number, (beta, path) in enumerate(paths.items()):
         axes = figure.add_subplot(2, 3, number + 1, projection="3d", computed_zorder=False)
         u, v = np.mgrid[0 : 2 * np.pi : 25j, 0 : np.pi : 13j]
@@ -100,19 +100,19 @@ def picture(folder, paths, pull, widths, found) -> None:
         for token, color in enumerate(colors):
             axes.plot(*shown[:, token].T, color=color, lw=0.7, zorder=1)
         axes.scatter(*shown[-1].T, color="k", s=14, zorder=2)
-        axes.set_title(f"β = {beta:g}: paths to t = 8")
+        axes.set_title(f"paths, β = {beta:g}")
         axes.set_axis_off()
-        axes.set_box_aspect((1, 1, 1), zoom=1.35)
+        axes.set_box_aspect((1, 1, 1), zoom=1.2)
     axes = figure.add_subplot(2, 3, 3)
     times = np.linspace(0, TIME, STEPS + 1)[::10]
     for (beta, path), color in zip(paths.items(), ["tab:blue", "tab:red"], strict=True):
         axes.step(times, [clusters(x, 0.1) for x in path[::10]], color=color, label=f"β = {beta:g}")
-    axes.set(yscale="log", xlabel="t", title="groups of tokens")
+    axes.set(yscale="log", xlabel="t", title="number of groups")
     axes.legend(frameon=False)
     axes = figure.add_subplot(2, 3, 4)
     distance = np.degrees(np.arccos(np.clip(start() @ start()[0], -1, 1)))
     axes.plot(distance, pull, ".", color="tab:red")
-    axes.set(xlabel="degrees from token 0", title="β = 9: pull on token 0 until t = 4")
+    axes.set(xlabel="degrees from token 0", title="pull on token 0, β = 9")
     axes = figure.add_subplot(2, 3, 5)
     x, rng = np.linspace(-1, 1, 201), np.random.default_rng(2)
     for width, color in ((16, "0.75"), (256, "tab:orange"), (4096, "tab:red")):
@@ -120,12 +120,14 @@ def picture(folder, paths, pull, widths, found) -> None:
             x, TwoLayer(1, width).apply(sample(curvature, width, rng), x[:, None]), color=color, label=width
         )
     axes.plot(x, target(x), "k--", lw=0.8, label="target")
-    axes.set(xlabel="x", title="means of n random neurons")
+    axes.set(xlabel="x", title="n random neurons")
     axes.legend(frameon=False)
     axes = figure.add_subplot(2, 3, 6)
     axes.loglog(widths, found, "o-", color="tab:red", label="error")
     axes.loglog(widths, found[0] * np.sqrt(widths[0] / widths), "k--", lw=0.8, label="1/√n")
     axes.set(xlabel="neurons n", title="error against width")
+    axes.minorticks_off()
+    axes.set_yticks([0.2, 0.5, 1, 2, 4], ["0.2", "0.5", "1", "2", "4"])
     axes.legend(frameon=False)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "particles.png", dpi=150)

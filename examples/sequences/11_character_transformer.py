@@ -115,16 +115,16 @@ def picture(folder, losses, found, counted) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     smooth = np.convolve(losses, np.ones(20) / 20, "valid")
     left.plot(losses, color="0.8", lw=0.6)
     left.plot(np.arange(len(smooth)) + 19, smooth, color="tab:red")
     left.set(xlabel="step", ylabel="nats a letter", title="training loss")
     names = [f"{n - 1}" for n in counted]
-    right.bar(names, counted.values(), color="0.7", label="n-grams, by letters of context")
+    right.bar(names, counted.values(), color="0.7", label="n-grams")
     right.axhline(found, color="tab:red", label=f"transformer, {CONTEXT} letters")
-    right.set(xlabel="letters of context", title="held-out perplexity")
-    right.legend(frameon=False)
+    right.set(xlabel="letters of context", title="held-out perplexity", ylim=(0, 1.3 * max(counted.values())))
+    right.legend(frameon=False, loc="upper right")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "character_transformer.png", dpi=150)
 

@@ -120,18 +120,19 @@ def picture(folder, results) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, rows = plt.subplots(2, 2, figsize=(10, 5.5), width_ratios=(3, 1), layout="constrained")
+    figure, rows = plt.subplots(2, 2, figsize=(10, 6.4), width_ratios=(2.4, 1), layout="constrained")
     for (left, right), (name, (years, actual, predicted, errors, unit)) in zip(
         rows, results.items(), strict=True
     ):
-        left.plot(years[-60:], actual[-60:], color="0.6", lw=3, label=name)
+        left.plot(years[-60:], actual[-60:], color="0.6", lw=3, label="measured")
         left.plot(years[-60:], predicted["LSTM"][-60:], color="tab:red", lw=1.2, label="LSTM, a month ahead")
         left.legend(frameon=False, loc="upper left", ncols=2)
         left.margins(y=0.25)
-        left.set(ylabel=unit)
+        left.set(title=f"{name} in {unit}, the last five years")
         colors = ["0.7", "tab:green", "tab:blue", "tab:red"]
         right.bar(list(errors), list(errors.values()), color=colors)
-        right.set(title="held-out RMS error", ylabel=unit)
+        right.set(title=f"error in {unit}, ten years held out")
+        right.tick_params(axis="x", labelrotation=30)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "climate_series.png", dpi=150)
 

@@ -97,12 +97,13 @@ def picture(folder, lengths, losses, found, counted) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained")
+    figure, axes = plt.subplot_mosaic("AB;CC", figsize=(9, 7), layout="constrained")
+    left, middle, right = (axes[name] for name in "ABC")
     left.plot(np.arange(len(lengths)) + SIZE - len(lengths) + 1, lengths, color="tab:green")
-    left.set(xlabel="tokens in the vocabulary", title="letters a token")
+    left.set(xlabel="tokens in the vocabulary", title="letters in a token, on average")
     middle.plot(losses, color="0.8", lw=0.6)
     middle.plot(np.arange(49, len(losses)), np.convolve(losses, np.ones(50) / 50, "valid"), color="tab:red")
-    middle.set(xlabel="step", title="training loss, nats a token")
+    middle.set(xlabel="step", title="training loss (nats a token)")
     right.bar([f"{n - 1}" for n in counted], counted.values(), color="0.7", label="n-grams")
     right.axhline(found, color="tab:red", label=f"neural, {CONTEXT} tokens of context")
     right.set(xlabel="tokens of context", title="held-out bits a letter")

@@ -112,21 +112,21 @@ def picture(folder, seen, weights, labels) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplot_mosaic(
-        "AABBCC;DDDEEE", figsize=(9, 8), height_ratios=(2, 3), layout="constrained"
+        "AABBCC;DDDEEE", figsize=(9, 8.6), height_ratios=(2, 3), layout="constrained"
     )
     for spot, (name, pattern) in zip("ABC", seen.items(), strict=True):
         axes[spot].imshow(np.where(pattern, 0.35, 1.0), cmap="gray", vmin=0, vmax=1)
-        axes[spot].set(title=name, xlabel="input", ylabel="output", xticks=[], yticks=[])
+        axes[spot].set(title=name, xlabel="input", xticks=[], yticks=[])
+    axes["A"].set(ylabel="output (gray: sees the input)")
     for spot, head in zip("DE", weights, strict=True):
         axes[spot].imshow(head, cmap="Blues", vmin=0, vmax=1)
         axes[spot].axhline(LENGTH - 0.5, color="tab:red", lw=0.8)
         axes[spot].set(xticks=range(len(labels)), yticks=range(len(labels)), xlabel="looks at")
         axes[spot].set_xticklabels(labels)
         axes[spot].set_yticklabels(labels)
-    axes["D"].set(title="head 1 after training (weights 0 to 1)")
-    axes["D"].set(ylabel="letter read; below the line, written")
-    axes["E"].set(title="head 2")
-    figure.suptitle("Which positions can be seen, and which are looked at")
+    axes["D"].set(title="what head 1 looks at")
+    axes["D"].set(ylabel="read above the line, written below")
+    axes["E"].set(title="what head 2 looks at")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "attention_maps.png", dpi=150)
 

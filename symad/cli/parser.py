@@ -242,6 +242,7 @@ examples:
   symad explain model.py:valley --at x=3 --at y=1/3   fractions stay exact
   symad explain model.py:loss --inputs W=2,1 X=1,2 --at "W=[[1], [2]]" \\
       --at "X=[[3, 4]]" --format latex
+  symad explain model.py:valley --at x=3 y=1 --play steps.html    step by step
 """
     shows = "show every step of every mode as tables"
     parser = command(commands, "explain", shows, text, write_commands.explain)
@@ -250,6 +251,7 @@ examples:
     parser.add_argument("--at", metavar="X=VALUE", nargs="+", action="extend", default=[], help=told)
     forms = ("text", "markdown", "latex")
     parser.add_argument("--format", choices=forms, default="text", help="table format (default: text)")
+    parser.add_argument("--play", metavar="STEPS.html", help="a page; or .svg, .png, .pdf, .tex")
 
 
 def _draw(commands: Commands) -> None:
@@ -263,7 +265,8 @@ examples:
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to draw")
     _wrt(parser)
-    parser.add_argument("-o", "--output", metavar="OUT.svg", required=True, help=".svg or .dot")
+    kinds = ".svg, .png, .pdf, .tex or .dot"
+    parser.add_argument("-o", "--output", metavar="OUT.svg", required=True, help=kinds)
 
 
 def _ops(commands: Commands) -> None:

@@ -105,11 +105,14 @@ def _to_stderr(line: str) -> None:
 
 
 def explain(options: Namespace) -> int:
-    """Print tables."""
+    """Print tables, or write a page that steps through them."""
     _, graph = load_model(options.model, options.inputs)
     texts = [text for given in options.at for text in re.split(r",(?=\s*\w+\s*=)", given)]
     tables = graph.explain(**dict(map(_assignment, texts)))
-    print(getattr(tables, f"to_{options.format}")())
+    if options.play:
+        print(*tables.play(options.play), sep="\n")
+    else:
+        print(getattr(tables, f"to_{options.format}")())
     return OK
 
 

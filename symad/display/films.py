@@ -6,7 +6,7 @@ the derivatives of each operation, `typesetting` writes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from typing import Any, TypeAlias
@@ -19,9 +19,6 @@ from symad.display.recurrences import Values
 from symad.display.tables import ENTRIES, Math, cell_latex, text
 from symad.display.typesetting.pieces import write
 from symad.display.writer import FOF, FOR, J_T, R_J, ROF, ROR, Direction, Writer
-
-Lines: TypeAlias = "Callable[[Node], Sequence[Math]]"
-Formulas: TypeAlias = "Callable[[Node], Sequence[str]]"
 
 MAX_VALUE = 22
 """Characters of a value in a box."""
@@ -46,24 +43,23 @@ class Film:
     frames: list[Frame] = field(default_factory=list)
     lines: dict[Node, list[tuple[int, Math]]] = field(default_factory=dict)
 
-    def add(self, frame: Frame, lines: Mapping[Node, Sequence[Math]]) -> None:
-        """A frame, and the lines that it adds to boxes."""
-        for node, found in lines.items():
-            self.lines.setdefault(node, []).extend((len(self.frames), line) for line in found)
-        self.frames.append(frame)
 
-    def sweep(
-        self,
-        caption: str,
-        order: Iterable[Node],
-        lines: Lines,
-        formulas: Formulas,
-        up: bool = False,
-    ) -> None:
-        """A frame for each node in order."""
-        for node in order:
-            made = tuple(map(read, formulas(node)))
-            self.add(Frame(caption, node, made, up), {node: lines(node)})
+@dataclass(frozen=True)
+class Quantity:
+    """What a sweep computes at each node: its letter and values, and the program that they are outputs of.
+
+    ``groups`` are the inputs of the program of `local_derivatives`, ``half`` is the number of its output.
+    """
+
+    letter: str
+    values: Values
+    kind: str = ""
+    groups: Groups = ()
+    half: int = 0
+
+
+Quantities: TypeAlias = "Sequence[Sequence[Quantity]]"
+"""The quantities of each line in a box: one, or the two of a dual number."""
 
 
 def short(value: Any) -> Math:
@@ -84,8 +80,8 @@ class Director:
 
     def __init__(self, writer: Writer) -> None:
         self.writer, self.runs, self.names = writer, writer.runs, writer.names
-        self.forwards = [n for n in self.names.rows if n in self.runs.real or n not in self.runs.varying]
-        self.steps = [n for n in self.forwards if n in self.runs.real]
+        self.nodes = [n for n in self.names.rows if n in self.runs.real or n not in self.runs.varying]
+        self.state = Quantity("s", self.runs.states)
 
     def films(self) -> list[Film]:
         """Forward mode for each direction; then, of a scalar, reverse mode and the four Hessian modes."""
@@ -98,166 +94,126 @@ class Director:
                 made += [mode(direction) for direction in self.writer.directions]
         return made
 
-    # ---- lines and formulas ------------------------------------------------------------------------
+    # ---- frames ------------------------------------------------------------------------------------
 
-    def _line(self, letter: str, node: Node, *values: Values) -> Math:
-        """``s_2 = 0.5``, or ``s_2 = (0.5, 1)``."""
-        found = [short(v.get(node, 0)) for v in values]
-        name = self.names.math(letter, node)
-        inner, tex = ", ".join(f.text for f in found), r",\ ".join(f.latex for f in found)
-        if len(found) > 1:
-            inner, tex = f"({inner})", f"({tex})"
-        return Math(f"{name.text} = {inner}", f"{name.latex} = {tex}")
-
-    def _equal(self, letter: str, node: Node, formula: str, values: Values) -> str:
-        """``t_2 = t_1 y = 0.5``."""
-        value = short(values.get(node, 0)).latex if node in values or node in self.runs.real else ""
-        return " = ".join(dict.fromkeys(p for p in (self.names.latex(letter, node), formula, value) if p))
-
-    def _state(self, node: Node) -> str:
-        return self._equal("s", node, self.names.state(node), self.runs.states)
-
-    def _sum(self, letter: str, node: Node, kind: str, groups: Groups, half: int = 0) -> str:
-        return write(self.names.over_uses(letter, node, kind, groups, half))
-
-    def _known(self, film: Film, caption: str, lines: Lines) -> None:
+    def _known(self, film: Film, caption: str, lines: Quantities) -> None:
         """One frame with what an earlier sweep computed."""
-        film.add(Frame(caption, None, ()), {n: lines(n) for n in self.forwards})
+        for node in self.nodes:
+            self._show(film, node, lines)
+        film.frames.append(Frame(caption, None, ()))
+
+    def _sweep(self, film: Film, caption: str, lines: Quantities, up: bool = False) -> None:
+        """A frame for each node, forwards or backwards."""
+        for node in reversed(self.nodes) if up else self.nodes:
+            every = [q for line in self._show(film, node, lines) for q in line]
+            if every:
+                formulas = tuple(read(self._formula(q, node, up)) for q in every)
+                film.frames.append(Frame(caption, node, formulas, up))
+
+    def _show(self, film: Film, node: Node, lines: Quantities) -> Quantities:
+        """Add lines to a box; conditions and constants have values alone. Returns what was shown."""
+        real = node in self.runs.real
+        shown = [[q for q in line if real or q is self.state] for line in lines]
+        shown = [line for line in shown if line]
+        for line in shown:
+            found = [short(q.values.get(node, 0)) for q in line]
+            name = self.names.math(line[0].letter, node)
+            inner, tex = ", ".join(f.text for f in found), r",\ ".join(f.latex for f in found)
+            pair = ("(", ")") if len(found) > 1 else ("", "")
+            math = Math(f"{name.text} = {inner.join(pair)}", f"{name.latex} = {tex.join(pair)}")
+            film.lines.setdefault(node, []).append((len(film.frames), math))
+        return shown
+
+    def _formula(self, q: Quantity, node: Node, up: bool) -> str:
+        """``t_2 = t_1 y = 0.5``."""
+        if not q.kind:
+            formula = self.names.state(node)
+        elif up:
+            formula = write(self.names.over_uses(node, q.kind, q.groups, q.half))
+        else:
+            formula = write(self.names.outputs(q.kind, node, q.groups)[q.half]) if node.args else ""
+        parts = (self.names.latex(q.letter, node), formula, short(q.values.get(node, 0)).latex)
+        return " = ".join(dict.fromkeys(p for p in parts if p))
 
     # ---- modes -------------------------------------------------------------------------------------
 
-    def forward(self, direction: Direction) -> Film:
-        """Values and tangents together."""
-        film = Film(f"forward mode, {_direction(direction)}", J_T)
-        t = self.runs.forward(direction.seeds)
-        film.sweep(
-            "The value of a step, and its tangent from the tangents of its arguments.",
-            self.forwards,
-            lambda n: [*self._value(n), *self._real("t", n, t)],
-            lambda n: [self._state(n), *self._tangent("t", n, "tangent", [("t", t)], t)],
-        )  # fmt: skip
+    def values(self) -> Film:
+        """The states alone."""
+        film = Film("values", Math("", ""))
+        self._known(film, "All values.", [[self.state]])
         return film
 
-    def _tangent(
-        self, letter: str, node: Node, kind: str, groups: Groups, values: Values, at: int = 0
-    ) -> list[str]:
-        if node not in self.runs.real:
-            return []
-        pieces = self.names.outputs(kind, node, groups) if node.args else []
-        return [self._equal(letter, node, write(pieces[at]) if pieces else "", values)]
+    def forward(self, direction: Direction) -> Film:
+        """Values and tangents together."""
+        film = Film(f"forward mode, direction {_words(direction)}", J_T)
+        t = self.runs.forward(direction.seeds)
+        told = "The value of a step, and its tangent from the tangents of its arguments."
+        self._sweep(film, told, [[self.state], [Quantity("t", t, "tangent", [("t", t)])]])
+        return film
 
     def reverse(self) -> Film:
         """The states, then the adjoints from the last to the first."""
         film = Film("reverse mode", R_J)
         r = self.runs.reverse(self.writer.one)
-        self._known(film, "The forward sweep computes and keeps all values.", self._value)
-        self._backwards(
-            film, "The adjoint of a step is a sum over its uses.",
-            lambda n: [self._line("r", n, r)],
-            lambda n: [self._equal("r", n, self._sum("r", n, "bars", [("r", r)]), r)],
-        )  # fmt: skip
+        self._known(film, "The forward sweep computes and keeps all values.", [[self.state]])
+        told = "The adjoint of a step is a sum over its uses."
+        self._sweep(film, told, [[Quantity("r", r, "bars", [("r", r)])]], up=True)
         return film
-
-    def _value(self, node: Node) -> Sequence[Math]:
-        return [self._line("s", node, self.runs.states)]
-
-    def _real(self, letter: str, node: Node, values: Values) -> Sequence[Math]:
-        """A tangent or an adjoint of what depends on inputs; conditions and constants have none."""
-        return [self._line(letter, node, values)] if node in self.runs.real else []
-
-    def _backwards(self, film: Film, caption: str, lines: Lines, formulas: Formulas) -> None:
-        film.sweep(caption, reversed(self.steps), lines, formulas, up=True)
 
     def forward_over_forward(self, first: Direction, second: Direction) -> Film:
         """Dual numbers through forward mode."""
-        i, j = first.name, second.name
-        film = Film(f"forward over forward, {_pair(i, j)}", FOF)
+        i, j = _words(first), _words(second)
+        where = f"direction {i}" if i == j else f"directions {i} and {j}"
+        film = Film(f"forward over forward, {where}", FOF)
         t_i = self.runs.forward(first.seeds)
         t_j, t_ij = self.runs.forward_over_forward(t_i, second.seeds)
         groups = [("t", t_i), ("s'", t_j), ("t'", t_ij)]
-        film.sweep(
-            f"A prime is a derivative in direction {_words(j)}: s = (s, s'), and the tangent t = (t, t').",
-            self.steps,
-            lambda n: [self._line("s", n, self.runs.states, t_j), self._line("t", n, t_i, t_ij)],
-            lambda n: [
-                self._state(n), *self._tangent("s'", n, "second", groups, t_j),
-                *self._tangent("t", n, "tangent", [("t", t_i)], t_i),
-                *self._tangent("t'", n, "second", groups, t_ij, 1),
-            ],
-        )  # fmt: skip
+        told = f"A prime is a derivative in direction {j}: s = (s, s'), and the tangent t = (t, t')."
+        tangents = [Quantity("t", t_i, "tangent", [("t", t_i)]), Quantity("t'", t_ij, "second", groups, 1)]
+        self._sweep(film, told, [[self.state, Quantity("s'", t_j, "second", groups)], tangents])
         return film
 
     def forward_over_reverse(self, direction: Direction) -> Film:
         """Dual numbers through reverse mode."""
-        film = Film(f"forward over reverse, {_direction(direction)}", FOR)
+        film = Film(f"forward over reverse, direction {_words(direction)}", FOR)
         t = self.runs.forward(direction.seeds)
         r1, r2 = self.runs.forward_over_reverse(self.writer.one, t)
         groups = [("s'", t), ("r", r1), ("r'", r2)]
-        self._known(
-            film, f"The states are dual numbers (s, s'), with s' in direction {_words(direction.name)}.",
-            lambda n: [self._line("s", n, self.runs.states, t)],
-        )  # fmt: skip
-        self._backwards(
-            film, "The adjoints are dual numbers (r, r'): r' is the derivative of r.",
-            lambda n: [self._line("r", n, r1, r2)],
-            lambda n: [
-                self._equal("r", n, self._sum("r", n, "dual_bars", groups), r1),
-                self._equal("r'", n, self._sum("r'", n, "dual_bars", groups, 1), r2),
-            ],
-        )  # fmt: skip
+        told = f"The states are dual numbers (s, s'), with s' in direction {_words(direction)}."
+        self._known(film, told, [[self.state, Quantity("s'", t)]])
+        told = "The adjoints are dual numbers (r, r'): r' is the derivative of r."
+        adjoints = [Quantity("r", r1, "dual_bars", groups), Quantity("r'", r2, "dual_bars", groups, 1)]
+        self._sweep(film, told, [adjoints], up=True)
         return film
 
     def reverse_over_forward(self, direction: Direction) -> Film:
         """Reverse mode through the program of dual numbers."""
-        film = Film(f"reverse over forward, {_direction(direction)}", ROF)
+        film = Film(f"reverse over forward, direction {_words(direction)}", ROF)
         t = self.runs.forward(direction.seeds)
         r1, r2 = self.runs.reverse_over_forward(self.writer.one, t)
         groups = [("t", t), ("p", r1), ("q", r2)]
-        self._known(
-            film, f"Forward mode in direction {_words(direction.name)} has computed s and its tangents t.",
-            lambda n: [*self._value(n), *self._real("t", n, t)],
-        )  # fmt: skip
-        self._backwards(
-            film, "Reverse mode through that: p is the adjoint of s, and q that of t.",
-            lambda n: [self._line("p", n, r1), self._line("q", n, r2)],
-            lambda n: [
-                self._equal("p", n, self._sum("p", n, "bars_dual", groups), r1),
-                self._equal("q", n, self._sum("q", n, "bars_dual", groups, 1), r2),
-            ],
-        )  # fmt: skip
+        told = f"Forward mode in direction {_words(direction)} has computed s and its tangents t."
+        self._known(film, told, [[self.state], [Quantity("t", t)]])
+        told = "Reverse mode through that: p is the adjoint of s, and q that of t."
+        adjoints = [[Quantity("p", r1, "bars_dual", groups)], [Quantity("q", r2, "bars_dual", groups, 1)]]
+        self._sweep(film, told, adjoints, up=True)
         return film
 
     def reverse_over_reverse(self, direction: Direction) -> Film:
         """Reverse mode through the program of reverse mode."""
-        film = Film(f"reverse over reverse, {_direction(direction)}", ROR)
+        film = Film(f"reverse over reverse, direction {_words(direction)}", ROR)
         r = self.runs.reverse(self.writer.one)
         r_dot = self.runs.forward(direction.seeds)
         s_dot = self.runs.reverse_over_reverse(r, r_dot)
-        self._known(
-            film, "Reverse mode has computed the states s and adjoints r.",
-            lambda n: [*self._value(n), *self._real("r", n, r)],
-        )  # fmt: skip
-        film.sweep(
-            f"Back through the sweep of r: ṙ is the adjoint of r, seed {_words(direction.name)}.", self.steps,
-            lambda n: [self._line("ṙ", n, r_dot)],
-            lambda n: self._tangent("ṙ", n, "tangent", [("ṙ", r_dot)], r_dot),
-        )  # fmt: skip
+        told = "Reverse mode has computed the states s and adjoints r."
+        self._known(film, told, [[self.state], [Quantity("r", r)]])
+        told = f"Back through the sweep of r: ṙ is the adjoint of r, seed {_words(direction)}."
+        self._sweep(film, told, [[Quantity("ṙ", r_dot, "tangent", [("ṙ", r_dot)])]])
+        told = "Back through the sweep of s: ṡ is its adjoint, at the inputs a row of the Hessian."
         groups = [("r", r), ("ṙ", r_dot), ("ṡ", s_dot)]
-        self._backwards(
-            film, "Back through the sweep of s: ṡ is its adjoint, at the inputs a row of the Hessian.",
-            lambda n: [self._line("ṡ", n, s_dot)],
-            lambda n: [self._equal("ṡ", n, self._sum("ṡ", n, "bars_bars", groups), s_dot)],
-        )  # fmt: skip
+        self._sweep(film, told, [[Quantity("ṡ", s_dot, "bars_bars", groups)]], up=True)
         return film
 
 
-def _words(name: str) -> str:
-    return "(1, …, 1)" if name == "1" else name
-
-
-def _direction(direction: Direction) -> str:
-    return f"direction {_words(direction.name)}"
-
-
-def _pair(i: str, j: str) -> str:
-    return f"direction {_words(i)}" if i == j else f"directions {i} and {j}"
+def _words(direction: Direction) -> str:
+    return "(1, …, 1)" if direction.name == "1" else direction.name

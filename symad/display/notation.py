@@ -95,7 +95,7 @@ class Notation:
         """r_k as the sum over the uses of s_k."""
         if node is self.runs.output:
             return "1"
-        return write(self.over_uses("r", node, "bars", [("r", self.every)]))
+        return write(self.over_uses(node, "bars", [("r", self.every)]))
 
     def rules(self, node: Node) -> str:
         """The rules of the uses of a node."""
@@ -132,7 +132,7 @@ class Notation:
             return Atom(rf"\text{{by the rule of {type(node.op).__name__}}}")
         return made
 
-    def over_uses(self, letter: str, node: Node, kind: str, groups: Groups, half: int = 0) -> Piece:
+    def over_uses(self, node: Node, kind: str, groups: Groups, half: int = 0) -> Piece:
         """An adjoint as the sum over the uses of a node; ``half`` 1 for the second of a dual program."""
         terms: list[Piece] = []
         for user in self.runs.order:

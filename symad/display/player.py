@@ -52,11 +52,9 @@ def play(writer: Writer, title: str, path: Path, mode: str = "") -> list[Path]:
 def drawn_values(writer: Writer, path: Path | str | None) -> Drawing | None:
     """The graph with all values, and the adjoints of a scalar."""
     director = Director(writer)
-    if writer.runs.output is not None:
-        lines = director.reverse().lines
-    else:
-        lines = {n: [(0, line) for line in director._value(n)] for n in director.forwards}
-    return drawn(picture(writer.graph, {n: tuple(m for _, m in found) for n, found in lines.items()}), path)
+    shown = director.reverse() if writer.runs.output is not None else director.values()
+    lines = {node: tuple(math for _, math in found) for node, found in shown.lines.items()}
+    return drawn(picture(writer.graph, lines), path)
 
 
 def _scene(writer: Writer, film: Film) -> tuple[Picture, Scene]:

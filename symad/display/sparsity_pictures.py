@@ -46,7 +46,7 @@ def spy(coloring: Coloring, path: Path | str | None = None) -> Figure:
     figure = _figure(1, 1, (6.0, 6.0))
     (axes,) = figure.axes
     _draw_matrix(axes, coloring, _entry_colors(coloring))
-    axes.set_title(_headline(coloring), fontsize=10)
+    axes.set_title(_headline(coloring), fontsize=12)
     return _saved(figure, path)
 
 
@@ -73,7 +73,7 @@ def intersection_graph(
     G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
     if places is not None:
         _draw_on_grid(axes, G, np.asarray(places, dtype=float), colors, names)
-        axes.set_title(_headline(coloring), fontsize=10)
+        axes.set_title(_headline(coloring), fontsize=12)
         return _saved(figure, path)
     if coloring.kind == "bidirectional":
         across = networkx.bipartite_layout(G, range(coloring.pattern.shape[1]))
@@ -90,7 +90,7 @@ def intersection_graph(
     if small:
         networkx.draw_networkx_labels(G, free, dict(enumerate(names)), ax=axes, font_size=9)
     axes.set_axis_off()
-    axes.set_title(_headline(coloring), fontsize=10)
+    axes.set_title(_headline(coloring), fontsize=12)
     return _saved(figure, path)
 
 
@@ -103,11 +103,11 @@ def _draw_on_grid(axes: Axes, G: Any, places: NDArray[np.float64], colors: Any, 
     short = [e for e in G.edges if np.abs(places[e[0]] - places[e[1]]).max() <= 1.5]
     networkx.draw_networkx_edges(G, at, short, ax=axes, edge_color="0.6")
     networkx.draw_networkx_edges(
-        G, at, long, ax=axes, edge_color="0.75", arrows=True, arrowstyle="-",
-        connectionstyle="arc3,rad=0.3", width=0.8,
+        G, at, long, ax=axes, edge_color="0.85", arrows=True, arrowstyle="-",
+        connectionstyle="arc3,rad=0.35", width=0.7,
     )  # fmt: skip
-    networkx.draw_networkx_nodes(G, at, ax=axes, node_color=colors, edgecolors="0.2", node_size=300)
-    networkx.draw_networkx_labels(G, at, dict(enumerate(names)), ax=axes, font_size=8)
+    networkx.draw_networkx_nodes(G, at, ax=axes, node_color=colors, edgecolors="0.2", node_size=560)
+    networkx.draw_networkx_labels(G, at, dict(enumerate(names)), ax=axes, font_size=10)
     axes.set_aspect("equal")
     axes.set_axis_off()
 
@@ -133,6 +133,7 @@ def compression(coloring: Coloring, matrix: Array | None = None, path: Path | st
     first.set_title("matrix", fontsize=12)
     for axes, product, side, flag in zip(middle, products, _sides(coloring), by_rows, strict=True):
         _draw_product(axes, product, side, flag)
+        axes.set(xlim=first.get_xlim()) if flag else axes.set(ylim=first.get_ylim())
     _draw_matrix(last, coloring, shades, recovered)
     last.set_title("recovered", fontsize=12)
     return _saved(figure, path)
@@ -163,12 +164,12 @@ def four_by_five(path: Path | str | None = None) -> Figure:
     import networkx
 
     columns, rows = color(FOUR_BY_FIVE, "column"), color(FOUR_BY_FIVE, "row")
-    figure = _figure(1, 3, (12.0, 4.0))
+    figure = _figure(1, 3, (10.0, 3.4))
     for axes, coloring, title in zip(
         figure.axes, (columns, rows), ("two column products", "two row products"), strict=False
     ):
         _draw_matrix(axes, coloring, _entry_colors(coloring))
-        axes.set_title(title, fontsize=10)
+        axes.set_title(title)
     axes = figure.axes[2]
     graph, shades, names = _graph_of(columns)
     G = networkx.empty_graph(graph.shape[0])
@@ -180,7 +181,7 @@ def four_by_five(path: Path | str | None = None) -> Figure:
     )  # fmt: skip
     axes.margins(0.15, 0.8)
     axes.set_axis_off()
-    axes.set_title("columns that share a row", fontsize=10)
+    axes.set_title("columns that share a row")
     return _saved(figure, path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,11 +87,7 @@ class Writer:
             made.append(self.reverse())
             made += loop_tables(self.graph, self.runs, self.names, self.runs.reverse(self.one))
             made += [self.forward_over_forward(i, j) for i in count for j in count if i <= j]
-            for mode in (
-                self.forward_over_reverse,
-                self.reverse_over_forward,
-                self.reverse_over_reverse,
-            ):
+            for mode in (self.forward_over_reverse, self.reverse_over_forward, self.reverse_over_reverse):
                 made += [mode(direction) for direction in self.directions]
             made.append(self.costs())
         return made
@@ -107,13 +103,8 @@ class Writer:
         rows = []
         for node in self.names.rows:
             names, value = self.names, self.runs.states[node]
-            cells: list[Any] = [
-                names.math("s", node),
-                read(names.state(node)),
-                value,
-                read(names.tangent(node)),
-            ]
-            cells += [self._entry(node, t) for t in found]
+            cells: list[Any] = [names.math("s", node), read(names.state(node)), value]
+            cells += [read(names.tangent(node)), *(self._entry(node, t) for t in found)]
             own: Dim = flops_of(node.op, node)
             operations = own + self.runs.operations[node]
             rows.append((*cells, operations, self.live[node] * (1 + len(found))))
@@ -126,14 +117,7 @@ class Writer:
         found = self.runs.reverse(self.one)
         live = self.runs.stored(1)
         rules = ("rule", "shape") if self.names.arrays else ()
-        headers = (
-            self._accented(read("r_k")),
-            "is the sum over its uses",
-            "value",
-            *rules,
-            OPERATIONS,
-            LIVE,
-        )
+        headers = (self._accented(read("r_k")), "is the sum over its uses", "value", *rules, OPERATIONS, LIVE)
         rows = [
             (
                 self.names.math("r", n), read(self.names.adjoint(n)), self._entry(n, found),
@@ -142,9 +126,8 @@ class Writer:
             )
             for n in self._backwards()
         ]  # fmt: skip
-        return Table(
-            "Reverse mode: adjoints, last first", headers, tuple(rows), (self._accented(R_J), STORED)
-        )
+        notes = (self._accented(R_J), STORED)
+        return Table("Reverse mode: adjoints, last first", headers, tuple(rows), notes)
 
     def _accented(self, note: Math) -> Math:
         """With dots and bars for tangents and adjoints where these are the names of arrays."""
@@ -165,65 +148,43 @@ class Writer:
             _pair("t_k", _d(first.name, "g"), _d(first.name, _d(second.name, "g"))),
         )
         rows = [
-            (
-                self.names.math("s", n),
-                self._dual(n, self.runs.states, t_j),
-                self._dual(n, t_i, t_ij),
-                self.runs.operations[n],
-                4 * self.live[n],
-            )
+            (self.names.math("s", n), self._dual(n, self.runs.states, t_j), self._dual(n, t_i, t_ij),
+             self.runs.operations[n], 4 * self.live[n])
             for n in self.names.rows
             if n in self.runs.real
-        ]
+        ]  # fmt: skip
         both = first.name if i == j else f"{first.name} and {second.name}"
         return self._hessian("forward over forward", both, columns, rows, (FOF, NEEDED))
 
     def forward_over_reverse(self, direction: Direction) -> Table:
         """s_k = Dual(g_k, ∂_j g_k), then r_k = Dual(∂f/∂s_k, ∂²f/∂s_k∂x_j)."""
-        self.runs.operations.clear()
-        t = self.runs.forward(direction.seeds)
-        r1, r2 = self.runs.forward_over_reverse(self.one, t)
-        columns = (
-            _pair("s_k", "g", _d(direction.name, "g")),
-            _pair("r_k", R, _d(direction.name, R)),
-        )
-        return self._hessian(
-            "forward over reverse",
-            direction.name,
-            columns,
-            self._dual_rows(t, r1, r2),
-            (FOR, STORED_DUAL),
-        )
+        r = _pair("r_k", R, _d(direction.name, R))
+        return self._dual_reverse("forward over reverse", direction, self.runs.forward_over_reverse, r, FOR)
 
     def reverse_over_forward(self, direction: Direction) -> Table:
         """s_k = Dual(g_k, ∂_i g_k), then the reverse of the dual program, seed (0, 1)."""
+        r = _pair("r_k", _d(direction.name, R), R)
+        return self._dual_reverse("reverse over forward", direction, self.runs.reverse_over_forward, r, ROF)
+
+    def _dual_reverse(
+        self,
+        mode: str,
+        direction: Direction,
+        sweep: Callable[..., tuple[Values, Values]],
+        r: Math,
+        note: Math,
+    ) -> Table:
         self.runs.operations.clear()
         t = self.runs.forward(direction.seeds)
-        r1, r2 = self.runs.reverse_over_forward(self.one, t)
-        columns = (
-            _pair("s_k", "g", _d(direction.name, "g")),
-            _pair("r_k", _d(direction.name, R), R),
-        )
-        return self._hessian(
-            "reverse over forward",
-            direction.name,
-            columns,
-            self._dual_rows(t, r1, r2),
-            (ROF, STORED_DUAL),
-        )
-
-    def _dual_rows(self, t: Values, r1: Values, r2: Values) -> list[tuple[Any, ...]]:
-        live = self.runs.stored(2)
-        return [
-            (
-                self.names.math("s", n),
-                self._dual(n, self.runs.states, t),
-                self._dual(n, r1, r2),
-                self.runs.operations[n],
-                live[n],
-            )
+        r1, r2 = sweep(self.one, t)
+        live, states = self.runs.stored(2), self.runs.states
+        rows = [
+            (self.names.math("s", n), self._dual(n, states, t), self._dual(n, r1, r2),
+             self.runs.operations[n], live[n])
             for n in self._backwards()
-        ]
+        ]  # fmt: skip
+        columns = (_pair("s_k", "g", _d(direction.name, "g")), r)
+        return self._hessian(mode, direction.name, columns, rows, (note, STORED_DUAL))
 
     def reverse_over_reverse(self, direction: Direction) -> Table:
         """r_k, then ṙ_k = J ṙ_{k−1} forwards, then ṡ_{k−1} = r_k H_ki + ṡ_k J_k backwards."""

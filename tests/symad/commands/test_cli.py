@@ -197,6 +197,13 @@ def test_lower_refuses_what_is_not_there(model, capsys):
     assert "backend='fortran' is not one of" in capsys.readouterr().err
 
 
+def test_explain_writes_a_page_of_steps(model, capsys, tmp_path):
+    target = tmp_path / "steps.html"
+    assert main(["explain", f"{model}:traced", "--at", "x=0", "y=1", "--play", str(target)]) == OK
+    assert capsys.readouterr().out.strip() == str(target)
+    assert target.read_text("utf-8").startswith("<!doctype html>")
+
+
 def test_explain_at_a_point(model, capsys):
     assert main(["explain", f"{model}:traced", "--at", "x=0", "--at", "y=1/3"]) == OK
     shown = capsys.readouterr().out
@@ -364,7 +371,7 @@ EXAMPLES = [e for command in ("lower", "explain", "draw", "check") for e in exam
 
 
 def test_examples_are_found():
-    assert len(EXAMPLES) == 18 and sum("--format latex" in example for example in EXAMPLES) == 1
+    assert len(EXAMPLES) == 19 and sum("--format latex" in example for example in EXAMPLES) == 1
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
