@@ -15,6 +15,7 @@ from symad.splitting.plan import Cut, Plan, _piece, analyzed, cut_of, plan_of
 from symad.splitting.states import Mixed, Rows, Same, State, Total, Whole
 from symad.splitting.witnesses import Found, search
 from symad.tracing import as_graph
+from symad.verification.accept import by_own_rules
 from symad.verification.certificate.certificate import Certificate, Entry
 
 
@@ -114,7 +115,7 @@ def word_of(state: State) -> str:
 
 def _entry(name: str, state: State, states: Mapping[Node, State], found: Found | None, node: Node) -> Entry:
     if not isinstance(state, Mixed):
-        return Entry(name, "proved", f"combined by {_claim(node, states)}, by the rules of its ops", 0.0)
+        return by_own_rules(name, f"combined by {_claim(node, states)}, by the rules of its ops")
     where = _mixing(state.node, states)
     if found is not None and found.witness is not None:
         claim = f"no rule combines its values on parts: {where}; the nearest is {found.nearest}"

@@ -1,27 +1,91 @@
-"""What was seen of a pair, and what lets a verdict pass: it may only become weaker."""
+"""What tactics say of a pair, what was seen of it, and the verdict that stands: `accept` alone makes it.
+
+A tactic gives each element a ground. `accept` makes the statuses of a certificate of grounds, after all that
+strict values have shown of the pair, which can only weaken them: no other code of any package names an
+element proved or tested.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
-from symad.verification.certificate.blame import blame
+from symad.verification.certificate.blame import Blame, blame
+from symad.verification.certificate.certificate import STATUSES, Entry
 from symad.verification.certificate.witness import Witness
 from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import Pair, Verdict
+from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, is_fixed
 from symad.verification.points import Point
 from symad.verification.without_values import Claimed, claimed_of, why, with_values
 
-HELD = ("proved", "tested", "measured")
-LOOKED = (*HELD, "refuted", "undecided")
-"""The statuses of elements that are looked at: what is refuted needs values, what is undecided may differ."""
+DIFFER, NOTHING, SAMPLE, TEST, PROOF = GROUNDS = ("differ", "nothing", "sample", "test", "proof")
+"""What is known of an element, the worst first: as `STATUSES`."""
+
+STATUS: Final = dict(zip(GROUNDS, STATUSES, strict=True))
+
+HELD = (SAMPLE, TEST, PROOF)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a tactic says of a pair at one choice of sizes, or for all."""
+
+    ground: Array
+    """Object array of grounds, in the shape of the pair."""
+    claim: str = ""
+    """The evidence for the tested elements."""
+    log2_bound: float = 0.0
+    proof: str = ""
+    """The evidence for the proved elements."""
+    witnesses: Mapping[tuple[int, ...], Witness] = field(default_factory=dict)
+    """Points at which elements differ."""
+    blame: Blame | None = None
+    reason: str = ""
+    sizes: str = ""
+    """The sizes at which both sides differ, as text."""
+    at: tuple[str, ...] = ()
+    """The choices of sizes at which a claim was looked at, as text."""
+    final: bool = False
+    """True if nothing is claimed, or nothing can be evaluated: there is nothing to be seen."""
+
+    @property
+    def rank(self) -> int:
+        """The position of the worst ground among all grounds."""
+        return min((GROUNDS.index(s) for s in self.ground.ravel()), default=len(GROUNDS))
+
+    def worse(self, other: Verdict) -> Verdict:
+        """The worse of two instances."""
+        return min(self, other, key=lambda v: (v.rank, -v.log2_bound))
+
+
+def _shape(pair: Pair) -> tuple[int, ...]:
+    return tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
+
+
+def proof(pair: Pair, claim: str) -> Verdict:
+    """The verdict that every element is proved."""
+    return Verdict(np.full(_shape(pair), PROOF, dtype=object), "", -np.inf, claim)
+
+
+def all_differ(pair: Pair) -> Verdict:
+    """The verdict that every element differs; the guard has the witnesses."""
+    return Verdict(np.full(_shape(pair), DIFFER, dtype=object))
+
+
+def nothing_known(pair: Pair, reason: str, final: bool = True) -> Verdict:
+    """The verdict that every element is undecided."""
+    return Verdict(np.full(_shape(pair), NOTHING, dtype=object), reason=reason, final=final)
 
 
 @dataclass
 class Seen:
-    """What was seen of one pair."""
+    """What was seen of one pair at one choice of sizes."""
 
+    pair: Pair
+    """The pair, at these sizes."""
     valued: Array
     """Boolean: both sides, and the function, have values on an open set."""
     differs: Array
@@ -39,12 +103,14 @@ class Seen:
     looked: bool = False
     """False if the graphs were too large, so that nothing was tried."""
     stopped: str = ""
+    sizes: str = ""
+    """The choice of sizes, as text."""
 
     @staticmethod
-    def nothing(shape: tuple[int, ...]) -> Seen:
+    def nothing(pair: Pair) -> Seen:
         """Before anything is tried."""
-        valued, differs, lacks, outside = (np.zeros(shape, dtype=bool) for _ in range(4))
-        return Seen(valued, differs, lacks, outside)
+        valued, differs, lacks, outside = (np.zeros(pair.left.shape, dtype=bool) for _ in range(4))
+        return Seen(pair, valued, differs, lacks, outside)
 
     @property
     def settled(self) -> Array:
@@ -52,46 +118,51 @@ class Seen:
         return self.differs & ~self.outside
 
 
-def all_differ(pair: Pair) -> Verdict:
-    """The verdict that every element differs; the guard has the witnesses."""
-    return Verdict(np.full(pair.left.shape, "refuted", dtype=object), "", 0.0)
-
-
-def accept(pair: Pair, verdict: Verdict, seen: Seen, sizes: str = "") -> Verdict:
-    """The verdict that stands after all that was seen of a pair: never a stronger one.
-
-    An element that differs is refuted. One that is called equal needs an open set on which both sides have
-    values, and none on which the function has a derivative and the formula has no value.
-    """
-    status = verdict.status.copy()
-    held, wrong = np.isin(status, HELD), status == "refuted"
-    differs, lacks = (_fitted(v, status.shape, False) for v in (seen.differs, seen.lacks))
-    valued = _fitted(seen.valued, status.shape, True)
-    differs = differs & ~(wrong & bool(verdict.witnesses))
-    if differs.any():
-        found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame
-        fault = fault or blame(pair.left, pair.right, seen.places)
-        status[differs] = "refuted"
-        verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or sizes)
-    reason = verdict.reason
-    settled = _fitted(seen.settled, status.shape, False)
-    if (missing := (held | wrong | differs) & ~valued & ~settled).any():
-        status[missing] = "undecided"
-        reason = _because(reason, seen.stopped or why(_claim(pair)), status, missing)
-    if (lacking := held & lacks & ~differs & ~missing).any():
-        status[lacking] = "undecided"
-        reason = f"at {seen.lacking}"
-    return replace(verdict, status=status, reason=reason)
-
-
-def _claim(pair: Pair) -> Claimed:
+def claim_of(pair: Pair) -> Claimed:
     """What has to have values for a pair to say anything."""
     return claimed_of((pair.left, pair.right), pair.function, pair.kind, pair.place[1], pair.domain)
 
 
-def _because(reason: str, more: str, status: Array, missing: Array) -> str:
+def with_search(seen: Seen) -> Seen:
+    """What was seen, with a search for values of the elements of which none was met."""
+    missing = ~seen.valued & ~seen.settled
+    if not missing.any():
+        return seen
+    (found,) = with_values([claim_of(seen.pair)])
+    flags = np.ones_like(missing) if found is None else found[0]
+    return replace(seen, valued=seen.valued | (flags & missing))
+
+
+def weakened(verdict: Verdict, seen: Seen) -> Verdict:
+    """The verdict that stands after what was seen of a pair: never a stronger one.
+
+    An element that differs is refuted. One that is called equal needs an open set on which both sides have
+    values, and none on which the function has a derivative and the formula has no value.
+    """
+    ground = verdict.ground.copy()
+    held, wrong = np.isin(ground, HELD), ground == DIFFER
+    differs, lacks = (_fitted(v, ground.shape, False) for v in (seen.differs, seen.lacks))
+    valued = _fitted(seen.valued, ground.shape, True)
+    differs = differs & ~(wrong & bool(verdict.witnesses))
+    if differs.any():
+        found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame
+        fault = fault or blame(seen.pair.left, seen.pair.right, seen.places)
+        ground[differs] = DIFFER
+        verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or seen.sizes)
+    reason = verdict.reason
+    settled = _fitted(seen.settled, ground.shape, False)
+    if (missing := (held | wrong | differs) & ~valued & ~settled).any():
+        ground[missing] = NOTHING
+        reason = _because(reason, seen.stopped or why(claim_of(seen.pair)), ground, missing)
+    if (lacking := held & lacks & ~differs & ~missing).any():
+        ground[lacking] = NOTHING
+        reason = f"at {seen.lacking}"
+    return replace(verdict, ground=ground, reason=reason)
+
+
+def _because(reason: str, more: str, ground: Array, missing: Array) -> str:
     """The reason for elements without values; others may be undecided for their own."""
-    if (status[~missing] == "undecided").any():
+    if (ground[~missing] == NOTHING).any():
         return f"{reason}; of {int(missing.sum())} elements {more}"
     return more
 
@@ -106,11 +177,60 @@ def _fitted(flags: Array, shape: tuple[int, ...], empty: bool) -> Array:
     return np.broadcast_to(flags.any() if flags.size else np.asarray(empty), shape)
 
 
-def with_search(pair: Pair, seen: Seen, watched: Array) -> Seen:
-    """What was seen, with a search for values of the elements of which none was met."""
-    missing = watched & ~seen.valued & ~seen.settled
-    if not missing.any():
-        return seen
-    (found,) = with_values([_claim(pair)])
-    flags = np.ones_like(missing) if found is None else found[0]
-    return replace(seen, valued=seen.valued | (flags & missing))
+# ---- the entries of a certificate ----------------------------------------------------------------
+
+
+def accept(pair: Pair, verdict: Verdict, seen: Sequence[Seen]) -> list[Entry]:
+    """The entries of a pair: what stands of a verdict after all that was seen, at all sizes.
+
+    There is one entry for each element; one for each status if the array is large or has symbolic sizes.
+    """
+    for here in seen:
+        verdict = weakened(verdict, here)
+    if verdict.ground.size == 0:  # nothing is claimed, so that there is nothing to replay
+        return [_entry(pair, replace(verdict, proof="there are no elements"), "", PROOF, None)]
+    if verdict.ground.size > MAX_SINGLE_ENTRIES or not is_fixed(pair.left):
+        grounds = dict.fromkeys(verdict.ground.ravel())
+        return [_entry(pair, verdict, _count(verdict, g), g, None) for g in grounds]
+    return [
+        _entry(pair, verdict, _index_text(index), verdict.ground[index], index)
+        for index in np.ndindex(verdict.ground.shape)
+    ]
+
+
+def by_own_rules(name: str, claim: str) -> Entry:
+    """An entry that rests on the rules of what asks: no graphs are compared (`symad.splits`)."""
+    return Entry(name, STATUS[PROOF], claim, 0.0)
+
+
+def _index_text(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _count(verdict: Verdict, ground: str) -> str:
+    number = int((verdict.ground == ground).sum())
+    return "" if number == verdict.ground.size else f" ({number} of {verdict.ground.size} elements)"
+
+
+def _entry(pair: Pair, verdict: Verdict, index: str, ground: str, at: tuple[int, ...] | None) -> Entry:
+    sizes = f" at {' and at '.join(verdict.at)}" if verdict.at else ""
+    claim, bound = verdict.claim + sizes, power_of_two(verdict.log2_bound)
+    made = Entry(pair.name, STATUS[ground], claim, bound, pair.comparison.assumes, index=index)
+    if ground == PROOF:
+        return replace(made, claim=verdict.proof + sizes, bound=0.0, checked=verdict.ground.size == 0)
+    if ground == TEST:
+        return replace(made, reason=verdict.reason)
+    if ground == SAMPLE:
+        reason = f"only{sizes}: of other sizes nothing is known" if sizes else verdict.reason
+        return replace(made, claim=(verdict.proof or verdict.claim) + sizes, bound=1.0, reason=reason)
+    if ground == NOTHING:
+        return replace(made, claim="not decided" + sizes, reason=verdict.reason)
+    known = verdict.witnesses
+    witness = known[at] if at is not None else next(iter(known.values()))
+    claim = f"{pair.comparison.left_name} and {pair.comparison.right_name} differ{verdict.sizes}"
+    return replace(made, claim=claim, bound=0.0, witness=witness, blame=verdict.blame)
+
+
+def power_of_two(log2_bound: float) -> float:
+    """2^log2_bound, kept above 0 when it underflows."""
+    return float(max(2.0 ** max(log2_bound, -1074.0), 5e-324))

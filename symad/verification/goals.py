@@ -1,19 +1,13 @@
-"""What is to be decided: pairs of nodes that are claimed to be equal, and verdicts on them."""
+"""What is to be decided: pairs of nodes that are claimed to be equal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-import numpy as np
+from dataclasses import dataclass
 
 from symad.core.graph import Node
 from symad.ops.basic.sources import symbol_of
-from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.certificate import STATUSES, Comparison
-from symad.verification.certificate.witness import Witness
+from symad.verification.certificate.certificate import Comparison
 from symad.verification.claimed_domain import restricted
-from symad.verification.fields.prime_fields import Array
 
 MAX_SINGLE_ENTRIES = 1024
 """The maximum number of elements of an output with an entry for each; larger ones get one for the array."""
@@ -60,37 +54,6 @@ class Pair:
         return left, right
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The result for one pair at one choice of sizes."""
-
-    status: Array
-    """Object array of statuses, in the shape of the pair."""
-    claim: str
-    """The evidence for the tested elements."""
-    log2_bound: float
-    proof: str = ""
-    """The evidence for the proved elements."""
-    witnesses: Mapping[tuple[int, ...], Witness] = field(default_factory=dict)
-    """Points at which refuted elements differ."""
-    blame: Blame | None = None
-    reason: str = ""
-    sizes: str = ""
-    """The sizes, as text."""
-    lacking: bool = False
-    """True if undecided elements agree at real points: the identity test may lack a relation."""
-
-    @property
-    def rank(self) -> int:
-        """The position of the worst status among all statuses."""
-        return min((STATUSES.index(s) for s in self.status.ravel()), default=len(STATUSES))
-
-    def worse(self, other: Verdict) -> Verdict:
-        """The worse of two instances."""
-        return min(self, other, key=lambda v: (v.rank, -v.log2_bound))
-
-
-def certain(pair: Pair, claim: str) -> Verdict:
-    """The verdict that every element is proved."""
-    shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
-    return Verdict(np.full(shape, "proved", dtype=object), "", -np.inf, claim)
+def is_fixed(node: Node) -> bool:
+    """Whether the sizes of a node are numbers."""
+    return all(isinstance(d, int) for d in node.shape)

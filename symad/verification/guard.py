@@ -27,6 +27,7 @@ from symad.core.graph import Node, topological
 from symad.derivatives.root import Root
 from symad.numbers.function_values import implementation
 from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.numbers.values import unchecked
 from symad.ops.elementwise.apply import Apply
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
@@ -71,6 +72,7 @@ from symad.verification.values.fifty_digits import settled_values
 from symad.verification.values.hostile_points import exactly, is_manageable
 from symad.verification.values.mpmath_balls import to_mpmath
 from symad.verification.values.points import describe, is_promised, points
+from symad.verification.values.scouting import as_floats, relative_gaps
 from symad.verification.values.turning_points import watched_quantities
 from symad.verification.without_values import Claimed
 
@@ -95,6 +97,9 @@ BITS = (160, 640)
 
 SUSPICIOUS = 1e-10
 """Relative differences of floats beyond this are looked at; the largest ones first."""
+
+VISIBLE = 1e-6
+"""A relative difference that rounding hardly makes: large graphs are looked at where floats show it."""
 
 SIMPLE, MANY = 3, 8_000
 """The number of simple points, and of scalar operations beyond which one difference is enough."""
@@ -146,7 +151,7 @@ class _Watch:
         self.nodes = topological(self.outputs)
         domain = next((p.domain for p in pairs), None)
         self.points = PointSet(self.outputs, seed, domain=domain)
-        self.seen = [Seen.nothing(w.shape) for w in watched]
+        self.seen = [Seen.nothing(p) for p in pairs]
         self.work = max(scalar_operations(self.outputs), 1)
         self.places = list[tuple[int, int, slice]]()
         """Of each pair the positions of its sides and of its function among the outputs."""
@@ -160,12 +165,15 @@ class _Watch:
 
     def tried(self, large: bool) -> Iterator[Point]:
         """The points that are evaluated strictly: simple ones, and others where these do not decide."""
-        if (self.is_large or any(map(takes_seconds, self.nodes))) and not large:
+        simple = points(self.points.arguments, self.points.integers, SIMPLE)
+        found = [p for p in simple if self.points.holds(p)]
+        slow = any(map(takes_seconds, self.nodes))
+        if not large and (slow or (self.is_large and not any(map(self._is_suspicious, found)))):
             return
+        large = large or self.is_large
         for seen in self.seen:
             seen.looked = True
-        simple = points(self.points.arguments, self.points.integers, SIMPLE)
-        yield from (p for p in simple if self.points.holds(p))
+        yield from found
         if large:
             return
         count = min(MOST, max(WORK // self.work, LEAST))
@@ -182,6 +190,16 @@ class _Watch:
     def is_large(self) -> bool:
         """Whether the graphs take long in strict values."""
         return self.work > MAX_OPERATIONS or len(self.nodes) > MAX_NODES
+
+    def _is_suspicious(self, point: Point) -> bool:
+        """Whether floats visibly differ in all elements of a pair at a point."""
+        try:
+            values = unchecked(self.outputs, {n: as_floats(v) for n, v in point.items()})
+        except UNUSABLE:
+            return False
+        gaps = (relative_gaps(values[a], values[b], watched) + ~watched
+                for (a, b, _), watched in zip(self.places, self.watched, strict=True))  # fmt: skip
+        return any(bool((gap > VISIBLE).all()) for gap in gaps)
 
     @property
     def is_over(self) -> bool:

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from symad.core.claims import Derivative, Goal, Proof
 from symad.core.dims import same_dim, same_shape, size
 from symad.core.graph import Graph, Node, TupleOf, topological
@@ -23,23 +21,25 @@ from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
+from symad.verification import accept
 from symad.verification.after_refutation import named_formula
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
-from symad.verification.decide import decide, guarded, pairs_of, versions
-from symad.verification.goals import certain
+from symad.verification.decide import decide, pairs_of, versions
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.proof.checksum import is_damaged
 from symad.verification.proof.with_proofs import (
+    Replayed,
     claims_of,
     definitions_assumed,
     has_symbolic_sizes,
+    replayed,
     replayed_claim,
 )
-from symad.verification.verdicts import Judge
+from symad.verification.tactics import Goals, Work, looked_at
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
@@ -65,9 +65,9 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     goals, steps, notes = _replayed(certificate)
     count = len(comparisons)
     proved = {(k % count, o, e) for k, o, e in goals}
-    replayed = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved)]
+    held = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved)]
     own = {(k, o) for k, o, _ in goals if k < count}
-    whole = _with_values(comparisons, replayed, own, certificate.seed if seed is None else seed)
+    whole = _accepted(comparisons, held, own, certificate.seed if seed is None else seed)
     others = [k for k in range(len(comparisons)) if k not in whole]
     kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
     made = replace(
@@ -92,7 +92,7 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     for k, c in enumerate(comparisons):
         for output, name in enumerate(c.names):
             if k in whole:
-                told.setdefault(name, []).extend(_proved(c, output))
+                told.setdefault(name, []).extend(whole[k][output])
     for entry in _against_own(comparisons, derived, certificate.title, seed):
         same = [e for e in told[entry.name] if e.index in (entry.index, "")]
         if entry.status != min((e.status for e in (entry, *same)), key=STATUSES.index):
@@ -108,20 +108,25 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     return replace(made, seconds=time.monotonic() - start)
 
 
-def _with_values(
-    comparisons: Sequence[Comparison], replayed: Sequence[int], derived: set[tuple[int, int]], seed: int
-) -> list[int]:
-    """Of the comparisons whose proofs hold those that the guard lets pass: a proof may be about nothing.
+def _accepted(
+    comparisons: Sequence[Comparison], held: Sequence[int], derived: set[tuple[int, int]], seed: int
+) -> dict[int, list[list[Entry]]]:
+    """Of the comparisons whose proofs hold those that are accepted: a proof may be about nothing.
 
     The left sides of ``derived`` outputs add nothing: the checker has derived the right ones itself.
     """
     budget = Budget()
-    pairs = [pair for k in replayed for pair in pairs_of(k, comparisons[k])]
+    pairs = [pair for k in held for pair in pairs_of(k, comparisons[k])]
     pairs = [replace(p, left=p.right) if p.place in derived else p for p in pairs]
-    found = {i: certain(pair, replayed_claim(pair.comparison)) for i, pair in enumerate(pairs)}
-    stands = guarded(dict(enumerate(pairs)), found, seed, Judge(budget, Meter(budget)))
-    lost = {pairs[i].place[0] for i, v in stands.items() if not (v.status == "proved").all()}
-    return [k for k in replayed if k not in lost]
+    goals = Goals(dict(enumerate(pairs)), seed, Work(budget, Meter(budget)), Replayed(comparisons, budget))
+    goals.found = {i: accept.proof(pair, replayed_claim(pair.comparison)) for i, pair in goals.pairs.items()}
+    seen, assumed = looked_at(goals), definitions_assumed(comparisons)
+    made = dict[int, list[list[Entry]]]()
+    for i, pair in goals.pairs.items():
+        k, _ = pair.place
+        entries = accept.accept(pair, goals.found[i], seen[i])
+        made.setdefault(k, []).append([replayed(e, comparisons[k], False, assumed[k]) for e in entries])
+    return {k: v for k, v in made.items() if all(e.status == "proved" for part in v for e in part)}
 
 
 def _with_trusted(comparison: Comparison) -> Comparison:
@@ -260,22 +265,6 @@ def _whole_outputs(k: int, comparison: Comparison, proved: set[Goal]) -> list[bo
     sizes = [math.prod(map(int, node.shape)) for node in comparison.right.output_nodes]
     found = Counter(o for at, o, e in proved if at == k and o < len(sizes) and 0 <= e < sizes[o])
     return [found[o] == count for o, count in enumerate(sizes)]
-
-
-def _proved(comparison: Comparison, output: int) -> list[Entry]:
-    """The entries of an output of which all elements are proved."""
-    name, shape = comparison.names[output], comparison.right.output_nodes[output].shape
-    if has_symbolic_sizes(comparison):
-        shape = ()
-    (defined,) = definitions_assumed([comparison])
-    assumes = tuple(dict.fromkeys((*comparison.assumes, *defined)))
-    return [
-        Entry(
-            name, "proved", replayed_claim(comparison), 0.0, assumes, checked=True,
-            index=f"[{', '.join(map(str, index))}]" if index else "",
-        )
-        for index in np.ndindex(*shape)
-    ]  # fmt: skip
 
 
 def _renumbered(proof: Proof, places: Sequence[int], total: int) -> Proof:

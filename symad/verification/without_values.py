@@ -6,9 +6,10 @@ is decided only if a point is found at which the function and both sides of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import prod
 
 import numpy as np
 import sympy
@@ -20,8 +21,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import sqrt
 from symad.verification.certificate.certificate import Entry
 from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import Pair, Verdict
-from symad.verification.large_arrays import MAX_ELEMENTS, is_fixed, largest, nothing_known
+from symad.verification.goals import is_fixed
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.terms.depending import depending
 from symad.verification.values.boxes import domain_margins
@@ -42,8 +42,16 @@ NOT_INSIDE = (
 )
 NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
 
+MAX_ELEMENTS = 1 << 18
+"""The maximum number of elements of an array in a claim. With 100,000 the work allowed is used up in 25 s."""
+
 BALL_POINTS = 9
 """The number of points at which balls are tried: a value that exists may overflow in floats."""
+
+
+def largest(nodes: Iterable[Node]) -> int:
+    """The number of elements of the largest array below some nodes whose size is a number."""
+    return max((prod(n.shape) for n in topological(nodes) if is_fixed(n)), default=0)
 
 
 def claimed_of(
@@ -184,18 +192,7 @@ def why(claim: Claimed) -> str:
     return f"{NO_VALUE}; intervals show that {', '.join(names)} has none" if names else NO_VALUE
 
 
-def without_function(pairs: Mapping[int, Pair]) -> dict[int, Verdict]:
-    """Which claims are about a derivative of a function that has no value: the function alone is looked at.
-
-    The inverse of a singular matrix ends a claim so, before anything is tested.
-    """
-    claims = {(pair.function, pair.domain) for pair in pairs.values()}
-    reasons = {claim: _nowhere_defined(*claim) for claim in claims}
-    found = ((k, pair, reasons[pair.function, pair.domain]) for k, pair in pairs.items())
-    return {k: nothing_known(pair, reason) for k, pair, reason in found if reason}
-
-
-def _nowhere_defined(function: tuple[Node, ...], domain: Node | None) -> str:
+def nowhere_defined(function: tuple[Node, ...], domain: Node | None) -> str:
     """Why a function of known sizes has no value in a domain; empty where it may have one."""
     if not function or not all(map(is_fixed, topological(function))):
         return ""

@@ -15,6 +15,7 @@ from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.random import RandomOp
 from symad.ops.basic.sources import Input
@@ -92,7 +93,7 @@ def reads_inside(outputs: Sequence[Node]) -> Callable[[Mapping[Node, Number]], b
 def _inputs_of_value(node: Node) -> list[Node]:
     """The inputs of which a value is made.
 
-    Those that a condition or a step stands before stay real: at integers alone, x (x − 1) is 0 for
+    Those that a condition, a step or an order stands before stay real: at integers alone, x (x − 1) is 0 for
     every choice between two rows.
     """
     found: list[Node] = []
@@ -101,7 +102,7 @@ def _inputs_of_value(node: Node) -> list[Node]:
         part = waiting.pop()
         if isinstance(part.op, Input):
             found.append(part)
-        elif not isinstance(part.op, Condition) and getattr(part.op, "head", None) not in STEPS:
+        elif not (isinstance(part.op, (Condition, SortingPositions)) or getattr(part.op, "head", 0) in STEPS):
             waiting += [arg for arg in part.args if arg not in seen]
             seen.update(part.args)
     return found

@@ -260,27 +260,10 @@ class Replayed:
         self.proofs = [p for p in self.proofs if not goals & {(k % count, o, e) for k, o, e in p.goals}]
 
 
-DECIDED = ("proved", "tested", "measured")
-
-
 def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], known: Replayed) -> Certificate:
-    """The certificate with its entries, given for each output; what the checker accepts is proved."""
+    """The certificate with its entries, given for each output, and the proofs of those that are proved."""
     comparisons = certificate.comparisons
     places = [(k, o) for k, c in enumerate(comparisons) for o in range(len(c.names))]
-    symbolic = [
-        (k, o, 0)
-        for (k, o), listed in zip(places, entries, strict=True)
-        if has_symbolic_sizes(comparisons[k]) and all(e.status in DECIDED for e in listed)
-    ]
-    known.for_all_sizes(symbolic)
-    known.identical(
-        [
-            goal
-            for (k, o), listed in zip(places, entries, strict=True)
-            for e, entry in enumerate(listed)
-            if entry.claim == ONE_GRAPH and (goal := (k, o, e)) not in known.goals
-        ]
-    )
     made, lost = list[Entry](), set[Goal]()
     assumed, numerical = definitions_assumed(comparisons), _resting_on_differences(comparisons)
     for (k, o), listed in zip(places, entries, strict=True):
@@ -291,10 +274,11 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
                 status = min(entry.status, "measured", key=STATUSES.index)
                 made.append(replace(entry, status=status, reason=entry.reason or NUMERICAL))
                 lost.add(goal)
-            elif goal in known.goals and (entry.status in ("proved", "tested") or goal in symbolic):
-                made.append(accepted(entry, comparisons[k], goal in known.derived, assumed[k]))
+            elif goal in known.goals and entry.status == "proved":
+                made.append(replayed(entry, comparisons[k], goal in known.derived, assumed[k]))
             else:
-                made.append(_not_replayed(entry))
+                shown = entry.checked or entry.status != "proved"
+                made.append(entry if shown else replace(entry, status="undecided", reason=NOT_REPLAYED))
                 lost.add(goal)
     known.lost(lost & known.goals)
     missing = tuple(dict.fromkeys(known.reasons)) if not all(e.checked for e in made) else ()
@@ -307,16 +291,7 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
     )
 
 
-NOT_REPLAYED = "normal forms decide it, and no proof that the checker replays"
-
-
-def _not_replayed(entry: Entry) -> Entry:
-    """An entry of which the checker replays no proof: it is at most tested, whoever calls it proved."""
-    if entry.status != "proved" or entry.checked:
-        return entry
-    return replace(entry, status="tested", reason=entry.reason or NOT_REPLAYED)
-
-
+NOT_REPLAYED = "there is no proof of it that the checker replays"
 NUMERICAL = "a derivative by a parameter has no formula here: its function is differentiated numerically"
 
 
@@ -326,18 +301,16 @@ def _resting_on_differences(comparisons: Sequence[Comparison]) -> set[Node]:
     return depending(sides, is_numerical)
 
 
-def accepted(entry: Entry, comparison: Comparison, derived: bool, more: Sequence[str]) -> Entry:
-    """An entry of which the checker accepts a proof; ``derived`` from its own table of derivatives.
+def replayed(entry: Entry, comparison: Comparison, derived: bool, more: Sequence[str]) -> Entry:
+    """A proved entry with what its proof rests on; ``derived`` from the checker's own table of derivatives.
 
     ``more`` is what `definitions_assumed` says.
     """
-    same = has_symbolic_sizes(comparison) and entry.status == "proved" and entry.claim != ONE_GRAPH
     assumes = entry.assumes
     if derived and comparison.derivative is not None:
         assumes = tuple(a for a in assumes if a != OWN and NOT_COMPARED not in a)
-    claim = entry.claim if same else replayed_claim(comparison)
-    assumes = tuple(dict.fromkeys((*assumes, *more)))
-    return replace(entry, status="proved", claim=claim, bound=0.0, reason="", checked=True, assumes=assumes)
+    claim = replayed_claim(comparison) if entry.claim == ONE_GRAPH else entry.claim
+    return replace(entry, claim=claim, checked=True, assumes=tuple(dict.fromkeys((*assumes, *more))))
 
 
 def replayed_claim(comparison: Comparison) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, islice
+from itertools import islice
 from math import prod
 from random import Random
 
@@ -47,11 +47,9 @@ from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
 from symad.verification.rewriting.restated.by_one_element import one_element_of
 from symad.verification.rewriting.restated.by_regions import cases_of, with_known_signs
-from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending
 from symad.verification.values.find_values import have_values
-from symad.verification.values.scouting import visibly_different
 
 DRAWS, MAX_DRAWN = 2, 100
 """How many random choices of integer inputs (indices, matrix exponents) are tested."""
@@ -76,7 +74,11 @@ class Result:
 
 @without_collecting
 def compare_nodes(
-    pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, meter: Meter | None = None
+    pairs: Sequence[tuple[Node, Node]],
+    seed: int,
+    budget: Budget,
+    meter: Meter | None = None,
+    decided: Sequence[Array] | None = None,
 ) -> Result:
     """Test pairs of nodes of equal shapes; all dimensions must be numbers.
 
@@ -85,6 +87,7 @@ def compare_nodes(
         seed: from which primes and points are drawn.
         budget: limits of time and size.
         meter: where work is counted already.
+        decided: the elements of each pair of which nothing needs to be found: they differ, or are proved.
 
     Returns:
         For each pair which elements are equal, with the probability of a false 'equal'.
@@ -97,24 +100,25 @@ def compare_nodes(
         search.reasons.append(f"an extreme of more than {MAX_COMPARED} elements is compared at points only")
     expanded = expand_definitions(both)
     plain = list(zip(expanded[0::2], expanded[1::2], strict=True))
-    best = [_nothing(pair[0]) if k in long else _by_one_element(pair, search, rng, meter)
-            for k, pair in enumerate(plain)]  # fmt: skip
+    best = [_nothing(a, None if decided is None else decided[k]) for k, (a, _) in enumerate(plain)]
+    for k, found in enumerate(best):
+        if not found.is_done and k not in long:
+            best[k] = _better(found, _by_one_element(plain[k], search, rng, meter))
     for split, absolutes in BASES:
-        rest = [k for k, found in enumerate(best) if not _is_done(found) and k not in long]
+        rest = [k for k, found in enumerate(best) if not found.is_done and k not in long]
         if absolutes:
             rest = [k for k in rest if _has_roots_of_products(pairs[k])]
-        if split:  # no relation will make these equal
-            rest = [k for k in rest if not visibly_different(*pairs[k], ~best[k].certain)]
         if rest:
             basis = Basis(split, absolutes)
             made = rewrite([n for k in rest for n in plain[k]], basis)
-            for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
+            done = [best[k].decided for k in rest]
+            for k, found in zip(rest, search.compare(made, basis, rng, meter, done), strict=True):
                 best[k] = _better(best[k], found)
     for k, found in enumerate(best):
-        if not _is_done(found) and k not in long and not visibly_different(*pairs[k], ~found.certain):
-            for way in (_by_elements, _by_spectra, _by_cases):
-                if not _is_done(best[k]):
-                    best[k] = _better(best[k], way(pairs[k], best[k], search, rng, meter))
+        if not found.is_done and k not in long:
+            best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
+            if not best[k].is_done:
+                best[k] = _better(best[k], _by_cases(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
 
 
@@ -130,7 +134,7 @@ def _by_one_element(pair: tuple[Node, Node], search: _Search, rng: Random, meter
     """Arrays or sums without fused ops, of which all elements are one function, which contains signs."""
     sides = one_element_of(*pair)
     basis = Basis()
-    made = rewrite(sides, basis) if sides is not None and not _visible(*sides) else ()
+    made = rewrite(sides, basis) if sides is not None else ()
     if not any(is_root_or_sign(n) for n in topological(made)) or integer_inputs(made):
         return _nothing(pair[0])
     (found,) = search.compare(made, basis, rng, meter)
@@ -149,12 +153,13 @@ def _by_elements(
     sides = by_elements(pair)
     if sides is None:
         return found
-    rest = np.flatnonzero(~found.certain.ravel())
+    open_ = ~found.certain if found.decided is None else ~found.certain & ~found.decided
+    rest = np.flatnonzero(open_.ravel())
     search.ranges = {}
     pairs = [[side[k] for side in sides] for k in rest]
     parts = _written_out(pairs, search, rng, meter)
     for k, part in enumerate(parts):
-        if not _is_done(part) and len(parts) > 1:  # its signs alone are fewer
+        if not part.is_done and len(parts) > 1:  # its signs alone are fewer
             parts[k] = _better(part, _written_out([pairs[k]], search, rng, meter)[0])
     equal, defined = found.certain.ravel().copy(), found.defined.ravel().copy()
     equal[rest] = [p.certain for p in parts]
@@ -174,22 +179,6 @@ def _written_out(
     sampler = _sampler(made, basis, rng, meter)
     nothing = [_nothing(a) for a in sampler.left]
     return search.improve(nothing, sampler, [("free", Sampler.free), *ways_of(made)])
-
-
-def _by_spectra(
-    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
-) -> PairResult:
-    """A pair of functions of other inputs, of which eigenvectors and singular vectors are functions."""
-    for sides, claims, apart in by_spectra(pair):
-        if not all(_visible(a, b) for a, b in combinations(apart, 2)) or any(_visible(*c) for c in claims):
-            continue
-        results = []
-        for each in (sides, *claims):
-            basis = Basis(True)
-            results += search.compare(rewrite(each, basis), basis, rng, meter)
-        if all(map(_is_done, results[1:])):
-            return replace(results[0], log2_bound=add_logs(*[r.log2_bound for r in results]), way="spectral")
-    return found
 
 
 def _by_cases(
@@ -222,13 +211,9 @@ def _all_hold(
         basis = Basis()
         made = rewrite(claim, basis)
         parts += search.compare(with_known_signs(made, box) if box else made, basis, rng, meter)
-        if not _is_done(parts[-1]):
+        if not parts[-1].is_done:
             return None
     return parts
-
-
-def _visible(a: Node, b: Node) -> bool:
-    return visibly_different(a, b, np.ones(a.shape, dtype=bool))
 
 
 def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> Sampler:
@@ -243,10 +228,6 @@ def _has_roots_of_products(pair: tuple[Node, Node]) -> bool:
     return any(has_domain(n) and isinstance(n.args[0].op, Mul) for n in topological(pair))
 
 
-def _is_done(found: PairResult) -> bool:
-    return bool(found.certain.all())
-
-
 @dataclass(eq=False)
 class _Search:
     """Ways tried one after the other, with what is to be told about them."""
@@ -258,19 +239,22 @@ class _Search:
     reasons: list[str] = field(default_factory=list)
     primes: tuple[int, ...] = ()
 
-    def compare(self, made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> list[PairResult]:
+    def compare(
+        self, made: Sequence[Node], basis: Basis, rng: Random, meter: Meter, done: Sequence[Array | None] = ()
+    ) -> list[PairResult]:
         """Pairs in one basis, one after the other: first all together, then those not equal alone."""
         together = _sampler(made, basis, rng, meter)
         known = integer_inputs(self.given)
         self.ranges = {n: known.get(n, found) for n, found in integer_inputs(made).items()}
-        best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
+        nothing = [_nothing(a, done[k] if done else None) for k, a in enumerate(together.left)]
+        best = self.improve(nothing, together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
         if not basis.split and not has_exponents_with_signs(made):  # exp(max(a, b)) is exp(a) or exp(b)
             return best
-        if sum(not _is_done(found) for found in best) > 1:
+        if sum(not found.is_done for found in best) > 1:
             best = self._together(best, made, basis, rng, meter, lambda shared: ways_of(shared)[:1])
         for k, found in enumerate(best):
-            if not _is_done(found):
+            if not found.is_done:
                 pair = made[2 * k : 2 * k + 2]
                 alone = _sampler(pair, basis, rng, meter)
                 (best[k],) = self.improve([found], alone, ways_of(pair))
@@ -287,7 +271,7 @@ class _Search:
         ways_of: Callable[[Sequence[Node]], Sequence[tuple[str, Way]]],
     ) -> list[PairResult]:
         """The pairs that are not decided, together: those of one certificate share most of their nodes."""
-        rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        rest = [k for k, found in enumerate(best) if not found.is_done]
         shared = [n for k in rest for n in made[2 * k : 2 * k + 2]]
         ways = ways_of(shared)
         if not ways:
@@ -313,20 +297,20 @@ class _Search:
                 self.reasons.append(str(problem))
                 if isinstance(problem, OutOfBudget):
                     break
-            if all(map(_is_done, best)):
+            if all(found.is_done for found in best):
                 break
         return best
 
 
-def _nothing(node: Node) -> PairResult:
+def _nothing(node: Node, decided: Array | None = None) -> PairResult:
     none = np.zeros(node.shape, dtype=bool)
-    return PairResult(none, none, 0.0, "none")
+    return PairResult(none, none, 0.0, "none", decided=decided)
 
 
 def _better(old: PairResult, new: PairResult) -> PairResult:
     """The result that says more: more elements certainly equal, or equally many with a smaller bound."""
     if (new.certain.sum(), -new.log2_bound) > (old.certain.sum(), -old.log2_bound):
-        return replace(new, defined=old.defined | new.defined)
+        return replace(new, defined=old.defined | new.defined, decided=old.decided)
     return replace(old, defined=old.defined | new.defined)
 
 

@@ -70,11 +70,18 @@ class PairResult:
     """The primes of the run that said so."""
     everywhere: bool = False
     """Whether both were defined in all lanes."""
+    decided: Array | None = None
+    """The elements of which nothing needs to be found."""
 
     @property
     def certain(self) -> Array:
         """The elements that are equal with a bound below the target."""
         return self.equal if self.log2_bound <= TARGET else np.zeros_like(self.equal)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to be found."""
+        return bool((self.certain if self.decided is None else self.certain | self.decided).all())
 
     @staticmethod
     def together(parts: Sequence[PairResult]) -> PairResult:

@@ -18,6 +18,7 @@ from symad.core.graph import Node, Op, op_of, topological
 from symad.errors import SymadError
 from symad.numbers.number_domains import Undefined
 from symad.numbers.values import unchecked
+from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import symbol_of
@@ -163,7 +164,7 @@ def kinks(order: Sequence[Node]) -> list[Node]:
     return [
         n
         for n in order
-        if isinstance(n.op, (Compare, Extreme))
+        if isinstance(n.op, (Compare, Extreme, SortingPositions))
         or (
             isinstance(n.op, Apply)
             and (n.op.head in JUMPS | STEPS or n.op.head in (sympy.Max, sympy.Min, sympy.Mod))
@@ -233,6 +234,8 @@ def _close(node: Node, args: Sequence[mpmath.mpf]) -> Array | bool:
     op: Any = node.op
     if isinstance(op, Extreme):
         return _close_extreme(op, args[0])
+    if isinstance(op, SortingPositions):
+        return np.broadcast_to(np.any(_near(*_neighbors(args[0])), axis=-1, keepdims=True), node.shape)
     if isinstance(op, Compare):
         if op.relation in ("==", "!=") and any(_is_extreme(a) for a in node.args):
             return np.zeros(node.shape, dtype=bool)
@@ -245,6 +248,12 @@ def _close(node: Node, args: Sequence[mpmath.mpf]) -> Array | bool:
         return np.frompyfunc(lambda a, b: _near_integer(a / b), 2, 1)(*args)
     flags = [_near(a, b) for k, a in enumerate(args) for b in args[:k]]
     return np.any(np.broadcast_arrays(*flags), axis=0) if flags else False
+
+
+def _neighbors(a: Array) -> tuple[Array, Array]:
+    """Elements that follow each other where the last axis is sorted: where two are equal, positions jump."""
+    rows = np.sort(np.asarray(a), axis=-1)
+    return rows[..., :-1], rows[..., 1:]
 
 
 def _is_extreme(node: Node) -> bool:
@@ -328,6 +337,11 @@ def _exact_tie(node: Node, args: Sequence[mpmath.mpf]) -> Array:
     """Where a kink is met exactly."""
     if isinstance(node.op, Compare):
         return np.asarray(args[0] == args[1])
+    if isinstance(node.op, SortingPositions):
+        a, b = _neighbors(args[0])
+        tied, near = a == b, np.asarray(_near(a, b)).astype(bool)
+        exact = np.any(tied, axis=-1, keepdims=True) & np.all(tied | ~near, axis=-1, keepdims=True)
+        return np.broadcast_to(exact, node.shape)
     head = node.op.head if isinstance(node.op, Apply) else None
     if head in JUMPS:
         return np.asarray(args[0] == 0)
@@ -375,6 +389,8 @@ def regions_of(nodes: Sequence[Node], values: Mapping[Node, Number]) -> bytes:
             sides.append(np.asarray(values[node]).astype(bool).tobytes())
         elif isinstance(node.op, Extreme):
             sides.append(np.asarray(args[0] == np.asarray(values[node]).max()).astype(bool).tobytes())
+        elif isinstance(node.op, SortingPositions):
+            sides.append(np.asarray(values[node], dtype=np.int64).tobytes())
         elif op_of(node, Apply).head in JUMPS:
             sides.append(np.asarray(args[0] > 0).astype(bool).tobytes())
         elif len(args) > 1 and op_of(node, Apply).head is not sympy.Mod:

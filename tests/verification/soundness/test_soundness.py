@@ -26,7 +26,6 @@ from sympy import (
 
 import symad
 from symad import functions
-from symad.verification.values.scouting import visibly_different
 
 x, y, z = symbols("x y z", real=True)
 p, q = symbols("p q", positive=True)
@@ -111,11 +110,10 @@ def test_a_difference_of_rounding_is_no_reason_to_stop_looking():
     """In floats (x + 10⁹)³ − x³ − ... + |x| has no right digit: more of them tell that both sides agree."""
     big = symad.trace((x + 10**9) ** 3 - x**3 - 3 * 10**9 * x**2 - 3 * 10**18 * x - 10**27 + sqrt(x**2))
     plain = symad.trace(Abs(x), [x])
-    sides = big.output_nodes[0], symad.verification.equality.with_inputs_of(big, plain).output_nodes[0]
     floats = [float(g(0.75)) for g in (big, plain)]
     assert abs(floats[0] - floats[1]) > 1e-6 * abs(floats[1])
-    assert not visibly_different(*sides, np.ones((), dtype=bool))
-    assert visibly_different(sides[0], sides[0].args[0], np.ones((), dtype=bool))
+    certificate = symad.equal(big, plain)
+    assert certificate.status in ("proved", "tested"), str(certificate)
 
 
 def test_elements_have_domains_of_their_own():

@@ -29,6 +29,7 @@ from sympy import (
 )
 
 import symad
+from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.rewrite import rewrite
 
@@ -205,3 +206,42 @@ def test_any_slope_may_be_taken_at_ties(name):
     graph = symad.trace(f, inputs=shapes)
     for seed in range(3):
         assert symad.verify(graph, gradient=slope, hostile=False, seed=seed).status == "measured"
+
+
+def _at_order(weights, turn):
+    """A gradient that gives the k-th smallest element the k-th weight; ties are broken by ``turn``."""
+
+    def gradient(a):
+        order = np.argsort(turn * a, kind="stable")[::turn]
+        made = np.zeros_like(a)
+        made[order] = weights
+        return made
+
+    return gradient
+
+
+ORDERS = {
+    "median of three": (lambda a: np.median(a), [0, 1, 0]),
+    "median of four": (lambda a: np.median(a), [0, 0.5, 0.5, 0]),
+    "weighted": (lambda a: np.sum(np.sort(a) * np.arange(5)), [0, 1, 2, 3, 4]),
+    "smallest": (lambda a: np.sort(a)[0], [1, 0, 0]),
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("turn", [1, -1])
+@pytest.mark.parametrize("name", ORDERS)
+def test_ties_of_an_order_may_be_broken_either_way(name, turn):
+    function, weights = ORDERS[name]
+    graph = symad.trace(function, [(len(weights),)])
+    right = symad.verify(graph, gradient=_at_order(weights, turn), hostile=False)
+    assert right.status == "measured", str(right)
+    wrong = symad.verify(graph, gradient=_at_order(weights[1:] + weights[:1], turn), hostile=False)
+    assert wrong.status == "refuted"
+    drawn = np.array([float(v) for v in wrong.witness.point["a"]])
+    assert len(set(drawn)) == len(weights)
+
+
+def test_what_is_sorted_is_no_index():
+    graph = symad.gradient(symad.trace(lambda a: np.median(a), [(4,)]))
+    assert not integer_inputs(graph.output_nodes)
