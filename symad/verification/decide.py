@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.core.claims import Proof
 from symad.core.dims import format_shape, same_shape
 from symad.core.escaping import brief
 from symad.core.graph import Graph, rebuild
@@ -34,6 +35,7 @@ def decide(
     seed: int | None = None,
     budget: Budget | None = None,
     meter: Meter | None = None,
+    proofs: Sequence[Proof] = (),
 ) -> Certificate:
     """A certificate of some comparisons.
 
@@ -43,6 +45,7 @@ def decide(
         seed: the seed of the random primes and points; a new one by default, always recorded.
         budget: limits; the defaults are meant for interactive use.
         meter: a meter that counts the work already.
+        proofs: proofs about these comparisons: what the checker accepts of them needs no search.
 
     Raises:
         ShapeError: two outputs that are compared have different shapes.
@@ -53,14 +56,17 @@ def decide(
     meter = meter or Meter(budget)
     comparisons = [part for whole in comparisons for part in one_by_one(whole)]
     pairs = dict(enumerate(pair for k, c in enumerate(comparisons) for pair in pairs_of(k, c)))
-    goals = Goals(pairs, seed, Work(budget, meter), Replayed(comparisons, budget))
+    known = Replayed(comparisons, budget)
+    refused = known.replay(proofs)
+    goals = Goals(pairs, seed, Work(budget, meter), known)
     solve(goals, TACTICS)
     seen = looked_at(goals)
     entries = [accept(pair, goals.found[k], seen[k]) for k, pair in pairs.items()]
     made = Certificate(
-        title, (), tuple(comparisons), seed, goals.primes, versions(), 0.0, int(meter.steps), budget.notes
-    )
-    made = with_proofs(made, entries, goals.known)
+        title, (), tuple(comparisons), seed, goals.primes, versions(), 0.0, int(meter.steps),
+        (*budget.notes, *refused),
+    )  # fmt: skip
+    made = with_proofs(made, entries, known)
     return replace(made, seconds=time.monotonic() - start)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from symad.core.claims import Derivative, Goal, Proof
+from symad.core.claims import Derivative, Goal
 from symad.core.dims import same_dim, same_shape, size
 from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.derivatives.hessian import hessian
@@ -21,25 +21,12 @@ from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
-from symad.verification import accept
 from symad.verification.after_refutation import named_formula
-from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
-from symad.verification.checker.proofs import replay
-from symad.verification.checker.terms import Refused
-from symad.verification.decide import decide, pairs_of, versions
+from symad.verification.decide import decide
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
-from symad.verification.proof.checksum import is_damaged
-from symad.verification.proof.with_proofs import (
-    Replayed,
-    claims_of,
-    definitions_assumed,
-    has_symbolic_sizes,
-    replayed,
-    replayed_claim,
-)
-from symad.verification.tactics import Goals, Work, looked_at
+from symad.verification.proof.with_proofs import has_symbolic_sizes
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
@@ -61,72 +48,23 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
 
 def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     start, comparisons = time.monotonic(), tuple(map(_with_trusted, certificate.comparisons))
-    certificate = replace(certificate, comparisons=comparisons)
-    goals, steps, notes = _replayed(certificate)
-    count = len(comparisons)
-    proved = {(k % count, o, e) for k, o, e in goals}
-    held = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved)]
-    own = {(k, o) for k, o, _ in goals if k < count}
-    whole = _accepted(comparisons, held, own, certificate.seed if seed is None else seed)
-    others = [k for k in range(len(comparisons)) if k not in whole]
-    kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
-    made = replace(
-        certificate, entries=(), primes=(), seconds=0.0, notes=(), steps=0, proofs=kept, proof_steps=steps,
-        versions=versions(),
-    )  # fmt: skip
+    made = decide(certificate.title, comparisons, seed, proofs=certificate.proofs)
     told: dict[str, list[Entry]] = {}
-    if others:
-        anew = decide(certificate.title, [comparisons[k] for k in others], seed)
-        more = tuple(_renumbered(p, others, count) for p in anew.proofs)
-        made = replace(
-            anew,
-            comparisons=comparisons,
-            proofs=kept + more,
-            proof_steps=steps + anew.proof_steps,
-            entries=(),
-            model=certificate.model,
-        )
-        for entry in anew.entries:
-            told.setdefault(entry.name, []).append(entry)
-    derived = {goal for goal in (*goals, *(g for p in made.proofs for g in p.goals)) if goal[0] < count}
-    for k, c in enumerate(comparisons):
-        for output, name in enumerate(c.names):
-            if k in whole:
-                told.setdefault(name, []).extend(whole[k][output])
+    for entry in made.entries:
+        told.setdefault(entry.name, []).append(entry)
+    derived = {goal for proof in made.proofs for goal in proof.goals if goal[0] < len(comparisons)}
     for entry in _against_own(comparisons, derived, certificate.title, seed):
         same = [e for e in told[entry.name] if e.index in (entry.index, "")]
-        if entry.status != min((e.status for e in (entry, *same)), key=STATUSES.index):
-            continue
-        told[entry.name] = [e for e in told[entry.name] if e not in same] + [entry]
+        if entry.status == min((e.status for e in (entry, *same)), key=STATUSES.index):
+            told[entry.name] = [e for e in told[entry.name] if e not in same] + [entry]
     names = dict.fromkeys(name for c in comparisons for name in c.names)
     entries = [entry for name in names for entry in told.get(name, [])]
     rules = _rules(comparisons, made.seed)
     held = [e for e in certificate.entries if e.name not in names and e.name not in {r.name for r in rules}]
-    made = replace(made, entries=(*entries, *rules, *map(_as_told, held)), notes=notes)
+    made = replace(made, entries=(*entries, *rules, *map(_as_told, held)), model=certificate.model)
     for comparison in comparisons:
         made = _named(made, comparison)
     return replace(made, seconds=time.monotonic() - start)
-
-
-def _accepted(
-    comparisons: Sequence[Comparison], held: Sequence[int], derived: set[tuple[int, int]], seed: int
-) -> dict[int, list[list[Entry]]]:
-    """Of the comparisons whose proofs hold those that are accepted: a proof may be about nothing.
-
-    The left sides of ``derived`` outputs add nothing: the checker has derived the right ones itself.
-    """
-    budget = Budget()
-    pairs = [pair for k in held for pair in pairs_of(k, comparisons[k])]
-    pairs = [replace(p, left=p.right) if p.place in derived else p for p in pairs]
-    goals = Goals(dict(enumerate(pairs)), seed, Work(budget, Meter(budget)), Replayed(comparisons, budget))
-    goals.found = {i: accept.proof(pair, replayed_claim(pair.comparison)) for i, pair in goals.pairs.items()}
-    seen, assumed = looked_at(goals), definitions_assumed(comparisons)
-    made = dict[int, list[list[Entry]]]()
-    for i, pair in goals.pairs.items():
-        k, _ = pair.place
-        entries = accept.accept(pair, goals.found[i], seen[i])
-        made.setdefault(k, []).append([replayed(e, comparisons[k], False, assumed[k]) for e in entries])
-    return {k: v for k, v in made.items() if all(e.status == "proved" for part in v for e in part)}
 
 
 def _with_trusted(comparison: Comparison) -> Comparison:
@@ -236,25 +174,6 @@ def _require_alike(claim: Derivative, directions: Sequence[Node], of: Sequence[N
         raise ShapeError(f"the directions of a claim about a {claim.kind} have other shapes")
 
 
-def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]]:
-    """The goals of all proofs that the checker accepts, its steps, and what is to be said."""
-    claims, goals, steps, notes = claims_of(certificate.comparisons), set[Goal](), 0, list[str]()
-    for proof in certificate.proofs:
-        try:
-            if is_damaged(proof):
-                raise Refused("a step was changed: the proof has another checksum")
-            steps += replay(claims, proof)
-            goals |= set(proof.goals)
-        except Refused as problem:
-            notes.append(f"a proof that this certificate holds is refused: {problem}")
-    return goals, steps, tuple(notes)
-
-
-def _is_whole(k: int, comparison: Comparison, proved: set[Goal]) -> bool:
-    """Whether all elements of a comparison are proved; its outputs, if sizes are symbols."""
-    return all(_whole_outputs(k, comparison, proved))
-
-
 def _whole_outputs(k: int, comparison: Comparison, proved: set[Goal]) -> list[bool]:
     """For each output of a comparison whether all of its elements are proved.
 
@@ -265,16 +184,6 @@ def _whole_outputs(k: int, comparison: Comparison, proved: set[Goal]) -> list[bo
     sizes = [math.prod(map(int, node.shape)) for node in comparison.right.output_nodes]
     found = Counter(o for at, o, e in proved if at == k and o < len(sizes) and 0 <= e < sizes[o])
     return [found[o] == count for o, count in enumerate(sizes)]
-
-
-def _renumbered(proof: Proof, places: Sequence[int], total: int) -> Proof:
-    """A proof about some of the comparisons as one about all."""
-
-    def there(k: int) -> int:
-        return places[k] if k < len(places) else total + places[k - len(places)]
-
-    goals = tuple((there(k), o, e) for k, o, e in proof.goals)
-    return replace(proof, claims=tuple(map(there, proof.claims)), goals=goals)
 
 
 METHODS.update(recheck=rechecked)

@@ -239,7 +239,7 @@ def by_values(goals: Goals) -> dict[int, Verdict]:
     goals.asked = {
         k: replace(p, left=p.right) if derived and _is_derived(p, derived) else p for k, p in whole.items()
     }
-    goals.asked = beside_proved(goals.asked, goals.found)
+    goals.asked = _telling(beside_proved(goals.asked, goals.found))
     pairs = list(goals.asked.values())
     everything = [np.ones(p.left.shape, dtype=bool) for p in pairs]
     looked = partial(inspect, pairs, everything, goals.seed, goals.work.meter)
@@ -479,37 +479,42 @@ TACTICS: tuple[Tactic, ...] = (
 
 def looked_at(goals: Goals) -> dict[int, list[Seen]]:
     """What the guard has seen of each pair, at each choice of sizes."""
-    made: dict[int, list[Seen]] = {k: [] for k in goals.pairs}
-    late = {
-        k: p for k, p in goals.asked.items()
-        if not goals.seen[k].looked and (goals.found[k].ground == NOTHING).any()
-    }  # fmt: skip
-    if late:  # large graphs are looked at where nothing else decides
-        watched = [goals.found[k].ground == NOTHING for k in late]
-        again = partial(inspect, list(late.values()), watched, goals.seed, goals.work.meter, True)
-        found = goals.work.within(again, [goals.seen[k] for k in late])
-        goals.seen |= dict(zip(late, found, strict=True))
-    for k, here in goals.seen.items():
-        made[k].append(_searched(goals, here))
+    _look_late(goals)
+    made = {k: [_searched(goals, goals.seen[k])] if k in goals.seen else [] for k in goals.pairs}
     rest = {k: p for k, p in goals.pairs.items() if k not in goals.seen and not goals.found[k].final}
     rest = {k: replace(p, left=p.right) if _is_proved_derived(goals, p) else p for k, p in rest.items()}
-    lacking = depending((n for p in rest.values() for n in (p.left, *p.function)), may_lack_values)
-    rest = {k: p for k, p in rest.items()
-            if p.left is not p.right or not lacking.isdisjoint((p.left, *p.function))}  # fmt: skip
-    groups: dict[Sizes, list[int]] = {}
-    for k, p in rest.items():
+    groups: dict[Sizes, dict[int, Pair]] = {}
+    for k, p in _telling(rest).items():
         sides = p.comparison.left, p.comparison.right
-        groups.setdefault(sizes_of(*sides) if goals.is_symbolic(p) else (), []).append(k)
+        groups.setdefault(sizes_of(*sides) if goals.is_symbolic(p) else (), {})[k] = p
     for sizes, group in groups.items():
-        for chosen in guarded_sizes([n for k in group for n in (rest[k].left, rest[k].right)], sizes):
-            for k, here in _seen_at(goals, {k: rest[k] for k in group}, sizes, chosen).items():
+        for chosen in guarded_sizes([n for p in group.values() for n in (p.left, p.right)], sizes):
+            for k, here in _seen_at(goals, group, sizes, chosen).items():
                 made[k].append(here)
     return made
 
 
+def _look_late(goals: Goals) -> None:
+    """Look at large graphs, too, where nothing else decides."""
+    late = {k: p for k, p in goals.asked.items() if not goals.seen[k].looked}
+    late = {k: p for k, p in late.items() if (goals.found[k].ground == NOTHING).any()}
+    if late:
+        watched = [goals.found[k].ground == NOTHING for k in late]
+        again = partial(inspect, list(late.values()), watched, goals.seed, goals.work.meter, True)
+        found = goals.work.within(again, [goals.seen[k] for k in late])
+        goals.seen |= dict(zip(late, found, strict=True))
+
+
+def _telling(pairs: Mapping[int, Pair]) -> dict[int, Pair]:
+    """The pairs of which values can tell something: no one node that has values everywhere."""
+    lacking = depending((n for p in pairs.values() for n in (p.left, *p.function)), may_lack_values)
+    return {k: p for k, p in pairs.items()
+            if p.left is not p.right or not lacking.isdisjoint((p.left, *p.function))}  # fmt: skip
+
+
 def _is_proved_derived(goals: Goals, pair: Pair) -> bool:
-    symbolic = goals.known is None or goals.is_symbolic(pair)
-    return goals.known is not None and not symbolic and _is_derived(pair, goals.known.derived)
+    known = goals.known
+    return known is not None and not goals.is_symbolic(pair) and _is_derived(pair, known.derived)
 
 
 def _seen_at(

@@ -17,7 +17,7 @@ from symad.verification.certificate.certificate import STATUSES, Certificate, Co
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.checker.writing_out import RULES
-from symad.verification.proof.checksum import digest_of
+from symad.verification.proof.checksum import digest_of, is_damaged
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.readings import read
@@ -182,6 +182,22 @@ class Replayed:
     def sweeps(self) -> dict[int, str]:
         """How the claims were made."""
         return {k: how for k, c in enumerate(self.comparisons) if (how := sweeps_of(c))}
+
+    def replay(self, proofs: Sequence[Proof]) -> list[str]:
+        """Have the checker replay proofs that are given; returns what is to be said of the others."""
+        count, notes = len(self.comparisons), list[str]()
+        for proof in proofs:
+            try:
+                if is_damaged(proof):
+                    raise Refused("a step was changed: the proof has another checksum")
+                self.steps += replay(self.claims, proof)
+            except Refused as problem:
+                notes.append(f"a proof that this certificate holds is refused: {problem}")
+                continue
+            self.proofs.append(proof)
+            self.goals |= {(k % count, o, e) for k, o, e in proof.goals}
+            self.derived |= {goal for goal in proof.goals if goal[0] < count}
+        return notes
 
     def elements(self, wanted: Sequence[Goal]) -> None:
         """Find proofs for elements of arrays whose sizes are numbers."""
