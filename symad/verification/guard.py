@@ -51,12 +51,13 @@ from symad.verification.points import (
     rounded,
 )  # fmt: skip
 from symad.verification.quotients import Quotients
-from symad.verification.random_fields.ways import has_domain
+from symad.verification.random_fields.identity_testing import has_domain
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.exact_steps import with_exact_steps
+from symad.verification.values.ball_functions import to_mpmath
 from symad.verification.values.balls import (
     DISJOINT,
     OVERLAP,
@@ -70,9 +71,7 @@ from symad.verification.values.balls import (
 from symad.verification.values.evaluation import values_of
 from symad.verification.values.fifty_digits import settled_values
 from symad.verification.values.hostile_points import exactly, is_manageable
-from symad.verification.values.mpmath_balls import to_mpmath
-from symad.verification.values.points import describe, is_promised, points
-from symad.verification.values.scouting import as_floats, relative_gaps
+from symad.verification.values.points import as_floats, describe, is_promised, points, relative_gaps
 from symad.verification.values.turning_points import watched_quantities
 from symad.verification.without_values import Claimed
 

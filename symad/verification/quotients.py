@@ -20,9 +20,9 @@ from symad.ops.basic.sources import symbol_of
 from symad.verification.certificate.witness import digits_of
 from symad.verification.goals import Pair
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.values.ball_functions import to_mpmath
 from symad.verification.values.balls import VALUE, as_balls, in_balls
 from symad.verification.values.evaluation import values_of
-from symad.verification.values.mpmath_balls import to_mpmath
 
 STEPS = (Fraction(1, 2**40), Fraction(1, 2**52))
 BITS = 1200

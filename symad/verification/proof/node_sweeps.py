@@ -32,8 +32,7 @@ from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.terms.depending import depending
 from symad.verification.values.find_values import large_points
 from symad.verification.values.instance_sizes import sizes_of
-from symad.verification.values.points import points
-from symad.verification.values.scouting import as_floats
+from symad.verification.values.points import as_floats, points
 
 Pairs: TypeAlias = list[tuple[Node, Node]]
 Sweeps: TypeAlias = tuple[tuple[str, dict[Node, Node]], ...]

@@ -13,10 +13,9 @@ from symad.core.gc_pause import without_collecting
 from symad.verification.checker.proofs import replay, written
 from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused
-from symad.verification.proof.board import Board
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_proof import EXHAUSTED, UNUSABLE, Finder, Limits, SmallerUnit, Strategy
-from symad.verification.proof.sums import by_sums
+from symad.verification.proof.sums import Board, by_sums
 
 DIFFER = "the normal forms differ"
 

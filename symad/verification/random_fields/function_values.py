@@ -22,9 +22,31 @@ import numpy as np
 from symad.errors import SymadError
 from symad.verification.budget import Unsupported
 from symad.verification.fields.prime_fields import Array, Field
-from symad.verification.random_fields.atoms import Atoms, keys_of
 from symad.verification.random_fields.known_values import MAX_PAIRED_ROOTS, Logarithms, Signs, same
 from symad.verification.random_fields.sign_regions import Regions, small_rational
+
+
+@dataclass(eq=False)
+class Atoms:
+    """The arguments met so far of one kind of function, and the random values they got."""
+
+    index: dict[Hashable, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    values: list[tuple[Array, ...]] = dataclasses.field(default_factory=list)
+
+    def enter(self, values: tuple[Array, ...], key: Hashable, opposite: Hashable = None) -> None:
+        """Give values to a new argument, and with it to its negative."""
+        self.index[key] = (len(self.values), 1)
+        if opposite not in (None, key):
+            self.index[opposite] = (len(self.values), -1)
+        self.values.append(values)
+
+
+def keys_of(rows: Array) -> list[bytes] | list[tuple[int, ...]]:
+    """A hashable key for each row."""
+    if rows.dtype == object:
+        return [tuple(row) for row in rows.tolist()]
+    data, width = np.ascontiguousarray(rows).tobytes(), rows.shape[1] * rows.itemsize
+    return [data[k * width : (k + 1) * width] for k in range(len(rows))]
 
 
 class NeedsLevel(SymadError):

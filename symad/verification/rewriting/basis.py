@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import sympy
 
 from symad.core.graph import Node
 from symad.verification.rewriting.vanishing import Vanishing
-from symad.verification.terms.common_units import Units
 from symad.verification.terms.discontinuities import unseen
 from symad.verification.terms.linear_terms import Terms, linear_terms, logarithms_apart
 from symad.verification.terms.signs import sign_of
+
+MAX_REFINEMENT = 64
+"""The maximum multiple of a unit, and refinement of it; beyond it a new class is opened."""
+
+
+class Units:
+    """Units of coefficients, refined as new coefficients come; start again when ``changed``."""
+
+    def __init__(self) -> None:
+        """The first class has the unit 1."""
+        self.found: list[Fraction] = [Fraction(1)]
+        self.changed = False
+
+    def split(self, coefficient: Fraction) -> tuple[int, Fraction]:
+        """(k, u) with coefficient = k·u and u the unit of its class, positive."""
+        for position, unit in enumerate(self.found):
+            ratio = coefficient / unit
+            if max(abs(ratio.numerator), ratio.denominator) > MAX_REFINEMENT:
+                continue
+            if ratio.denominator > 1:
+                self.found[position] = unit / ratio.denominator
+                self.changed = True
+            return int(coefficient / self.found[position]), self.found[position]
+        self.found.append(abs(coefficient))
+        return (1 if coefficient > 0 else -1), abs(coefficient)
 
 
 class Basis:

@@ -5,15 +5,17 @@ One row says what one function does; a function without a row has values that ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flint
+import mpmath
 import sympy
 from flint import arb
 from sympy.codegen import cfunctions
 
 from symad.core.arrays import Number
+from symad.numbers.function_values import mpmath_function
 
 NAN = arb("nan")
 
@@ -100,3 +102,59 @@ LIMITS: dict[sympy.FunctionClass, tuple[Any, Any]] = {
     sympy.cos: (None, None), sympy.tan: (None, None), sympy.acoth: (0, 0), sympy.sinc: (0, 0),
 }  # fmt: skip
 """The limits at −∞ and +∞: a number, the sign of an infinity, or None for no value."""
+
+
+def named_ball(value: sympy.Expr) -> flint.arb:
+    """A number with a name, such as pi, at the precision in use."""
+    known = {sympy.pi: arb.pi, sympy.E: arb.const_e, sympy.EulerGamma: arb.const_euler}
+    if value in known:
+        return known[value]()
+    with mpmath.workprec(flint.ctx.prec + 20):
+        return _from_mpmath(mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_), 2 - flint.ctx.prec)
+
+
+def ball_by_mpmath(head: sympy.FunctionClass, arguments: Sequence[flint.arb]) -> flint.arb:
+    """A function that Arb lacks: mpmath's value at the midpoints, in two precisions.
+
+    What they differ by, and by how much the value moves over the balls, bounds the error, times a safety
+    factor.
+    """
+    bits = flint.ctx.prec
+    function = mpmath_function(head)
+    try:
+        with mpmath.workprec(2 * bits):
+            middle = [to_mpmath(a.mid()) for a in arguments]
+            fine = _real(function(*middle))
+            edges = [[to_mpmath(end(a)) for a in arguments] for end in (arb.lower, arb.upper)]
+            moved = max(abs(_real(function(*edge)) - fine) for edge in edges)
+        with mpmath.workprec(bits):
+            error = abs(_real(function(*middle)) - fine)
+    except (ValueError, ZeroDivisionError, OverflowError, TypeError, mpmath.libmp.NoConvergence):
+        return arb("nan")
+    with mpmath.workprec(2 * bits):
+        radius = 64 * (error + moved)
+        exponent = int(mpmath.mag(radius)) if radius else int(mpmath.mag(fine) if fine else 0) - bits
+    return _from_mpmath(fine, max(exponent, (int(mpmath.mag(fine)) if fine else 0) - bits + 6))
+
+
+def _real(value: mpmath.mpf) -> mpmath.mpf:
+    value = mpmath.mpmathify(value)
+    if isinstance(value, mpmath.mpc) and value.imag:
+        raise ValueError("complex")
+    if not mpmath.isfinite(value):
+        raise ValueError("infinite")
+    return mpmath.re(value)
+
+
+def to_mpmath(value: flint.arb) -> Number:
+    """The midpoint of a ball, exactly."""
+    value = value.mid()
+    mantissa, exponent = value.man_exp()
+    return mpmath.mp.make_mpf(mpmath.libmp.from_man_exp(int(mantissa), int(exponent)))
+
+
+def _from_mpmath(value: mpmath.mpf, exponent: int) -> flint.arb:
+    """The ball of radius 2^exponent around a number."""
+    sign, mantissa, power, _ = value._mpf_
+    exact = arb((-int(mantissa) if sign else int(mantissa), int(power)))
+    return exact + arb(0, arb((1, exponent)))

@@ -33,9 +33,17 @@ from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Constant
 from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.scalar_definitions import definition_of
-from symad.verification.values.ball_functions import ENDS, FUNCTIONS, LIMITS, NAN, OUTSIDE, sign_of
+from symad.verification.values.ball_functions import (
+    ENDS,
+    FUNCTIONS,
+    LIMITS,
+    NAN,
+    OUTSIDE,
+    ball_by_mpmath,
+    named_ball,
+    sign_of,
+)
 from symad.verification.values.evaluation import Way
-from symad.verification.values.mpmath_balls import ball_by_mpmath, named_ball
 
 VALUE, NONE, UNKNOWN = "value", "none", "unknown"
 """At a point there is a value, perhaps an infinite one; none, which is shown; or what is not known."""

@@ -32,8 +32,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.values.domains import divisors, margins, may_lack_values
 from symad.verification.values.evaluation import UNUSABLE, Way, in_digits, in_floats, values_of
 from symad.verification.values.hostile_points import exactly, is_manageable
-from symad.verification.values.points import is_whole, points
-from symad.verification.values.scouting import as_floats
+from symad.verification.values.points import as_floats, is_whole, points
 
 ORDINARY = 27
 """Points of ordinary sizes that are tried."""

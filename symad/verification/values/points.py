@@ -13,6 +13,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node
+from symad.numbers.number_domains import as_float
 from symad.ops.basic.sources import symbol_of
 from symad.verification.fields.prime_fields import Array
 
@@ -158,3 +159,17 @@ def _plain(value: Number) -> Nested:
     if isinstance(value, np.ndarray):
         return [_plain(v) for v in value] if value.ndim else _plain(value[()])
     return str(value)
+
+
+def relative_gaps(u: Array | float, v: Array | float, watched: Array) -> Array:
+    """Relative differences of watched elements where both values are finite, else 0."""
+    with np.errstate(all="ignore"):
+        gap = np.abs(np.asarray(u, dtype=float) - v) / (np.abs(u) + np.abs(v))
+    return np.where(np.isfinite(gap) & watched, gap, 0.0)
+
+
+def as_floats(value: Number) -> Array | float:
+    """Rational values as floats."""
+    if isinstance(value, np.ndarray):
+        return np.frompyfunc(as_float, 1, 1)(value).astype(np.float64) if value.dtype == object else value
+    return as_float(value)

@@ -10,8 +10,8 @@ from symad.core.claims import Claim, Derivative
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Term
 from symad.verification.proof import whole_proofs
-from symad.verification.proof.board import Board
 from symad.verification.proof.find_proof import EXHAUSTED, Limits, Strategy
+from symad.verification.proof.sums import Board
 from symad.verification.proof.whole_proofs import DIFFER, Attempt, Sharing
 
 x, y, z = (Symbol(name, real=True) for name in "xyz")
