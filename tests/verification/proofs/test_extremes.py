@@ -89,3 +89,24 @@ def test_an_argument_is_the_extreme_where_comparisons_fail_at_ties_too(kind):
             holds = all(not values[t.args[0]] < values[t.args[1]] for t in smaller)
             assert holds == (numbers[place] == best(numbers))
     assert Values({}).smaller(terms.made("variable", (None, (9,))), top, kind) is None
+
+
+Max, Min, exp = sympy.Max, sympy.Min, sympy.exp
+k = sympy.Symbol("k", integer=True, positive=True)
+MONOTONE = {
+    "an odd power": (Max(x**3, y**3), Max(x, y) ** 3, Min(x, y) ** 3),
+    "exponentials": (Max(exp(x), exp(y)), exp(Max(x, y)), exp(Min(x, y))),
+    "a falling function": (Max(exp(-x), exp(-y)), exp(-Min(x, y)), exp(-Max(x, y))),
+    "a size in an exponent": (exp(-sympy.Abs(x)), Min(exp(x), exp(-x)), Max(exp(x), exp(-x))),
+    "angles": (Min(2 * sympy.atan(x), 2 * sympy.atan(y)), 2 * sympy.atan(Min(x, y)), 2 * sympy.atan(x)),
+    "an even power": (Max(x**2, y**2), Max(sympy.Abs(x), sympy.Abs(y)) ** 2, Max(x, y) ** 2),
+    "powers of 0": (sympy.Pow(0, k, evaluate=False), 0 * x, 1 + 0 * x),
+}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", MONOTONE)
+def test_increasing_functions_keep_the_larger_one(name):
+    left, same, other = MONOTONE[name]
+    assert symad.equal(left, same, seed=1).status == ("undecided" if "even" in name else "tested")
+    assert symad.equal(left, other, seed=1).status == "refuted"

@@ -283,6 +283,9 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
         if len(terms) == 1:
             ((c, m),) = terms
             return mul(constant(1 if c > 0 else -1), sign(m, basis))
+        inside = _of_one_increasing(*terms) if len(terms) == 2 else None
+        if inside is not None:
+            return sign(sub(*inside), basis)
     exponent = number(node.args[1]) if isinstance(node.op, Pow) else None
     if exponent is not None:
         base = sign(node.args[0], basis)
@@ -290,6 +293,32 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
     if isinstance(node.op, Apply) and node.op.head in (*SIGNS, LooseSign):
         return node
     return _sign_atom(node, basis)
+
+
+INCREASING = {sympy.exp, sympy.log, sympy.atan, sympy.asin, sympy.erf, sympy.erfi, sympy.asinh}
+
+
+def _of_one_increasing(
+    one: tuple[Fraction, Node], other: tuple[Fraction, Node]
+) -> tuple[Node, Node] | None:
+    """u and v of c f(u) − c f(v), with an increasing f: an odd power, or such a function; None for others."""
+    (c, a), (d, b) = (one, other) if one[0] > 0 else (other, one)
+    (f, u), (g, v) = _as_increasing(a), _as_increasing(b)
+    return (u, v) if c == -d and c > 0 and f is not None and f == g else None
+
+
+def _as_increasing(node: Node) -> tuple[object, Node]:
+    """f and u of f(u), of products of exponentials that of the sum; no f where none is known."""
+    exponent = number(node.args[1]) if isinstance(node.op, Pow) else None
+    if exponent is not None and exponent > 0 and exponent.denominator == 1 and exponent % 2 == 1:
+        return exponent, node.args[0]
+    if isinstance(node.op, Apply) and node.op.head in INCREASING:
+        return node.op.head, node.args[0]
+    parts = [_as_increasing(a) for a in node.args] if isinstance(node.op, Mul) else []
+    if isinstance(node.op, Mul) and parts and all(f is sympy.exp for f, _ in parts):
+        turned = [u if p == 1 else neg(u) for p, (_, u) in zip(node.op.powers, parts, strict=True)]
+        return sympy.exp, add(*turned)
+    return None, node
 
 
 def _is_indicator(node: Node) -> bool:

@@ -42,6 +42,8 @@ def general_power(base: Node, exponent: Node, basis: Basis) -> Node:
     if isinstance(exponent.op, Select):
         condition, *branches = exponent.args
         return select(condition, *[general_power(base, b, basis) for b in branches])
+    if constant_value(base) == 0 and basis.sign(exponent) == 1:
+        return constant(0)
     if basis.may_vanish(base):  # 0 ** e has a value, log 0 has none
         return apply(PowerOfJump, base, exponent)
     if basis.sign(base) == 1 or (not jumps(exponent) and is_never_whole(exponent)):
