@@ -128,7 +128,7 @@ def with_search(seen: Seen) -> Seen:
     missing = ~seen.valued & ~seen.settled
     if not missing.any():
         return seen
-    (found,) = with_values([claim_of(seen.pair)])
+    found = with_values(claim_of(seen.pair))
     flags = np.ones_like(missing) if found is None else found[0]
     return replace(seen, valued=seen.valued | (flags & missing))
 

@@ -6,9 +6,8 @@ is decided only if a point is found at which the function and both sides of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import prod
 
 import numpy as np
@@ -113,71 +112,44 @@ def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
         if (key := (node.op.head, len(args))) not in known:
             inputs = [input_node(sympy.Dummy(real=True)) for _ in args]
             alone = [apply(node.op.head, *inputs)]
-            known[key] = any(_all_have(place.valued(alone)) for place in places(alone))
+            known[key] = any(f.all() for place in places(alone) for f in place.valued(alone))
         return new if known[key] else input_node(sympy.Dummy(real=True), node.shape)
 
     return rebuild(nodes, {}, free)
 
 
 @without_collecting
-def with_values(claims: Sequence[Claimed]) -> list[list[Array] | None]:
-    """For each claim the elements of its outputs that have values at some point.
+def with_values(claim: Claimed) -> list[Array] | None:
+    """The elements of the outputs of a claim that have values at some point.
 
     None if no search is needed: all ops have values wherever their arguments have. Users' functions without
     an implementation may have any values.
     """
-    nodes = iter(_any_values([n for c in claims for n in c.nodes]))
-    claims = [replace(c, nodes=tuple(islice(nodes, len(c.nodes)))) for c in claims]
-    lacking = depending((n for c in claims for n in c.nodes), may_lack_values)
-    waiting = [k for k, c in enumerate(claims) if not lacking.isdisjoint(c.nodes)]
-    total: list[list[Array] | None] = [None] * len(claims)
-    large = [k for k in waiting if largest(claims[k].nodes) > MAX_ELEMENTS]
-    for group in [[k for k in waiting if k not in large], *([k] for k in large)]:
-        for k, found in _searched({k: claims[k] for k in group}):
-            total[k] = found
+    claim = replace(claim, nodes=_any_values(claim.nodes))
+    if depending(claim.nodes, may_lack_values).isdisjoint(claim.nodes):
+        return None
+    total = claim.nothing()
+    for look in _ways_to_look(claim.nodes):
+        total = [t | f for t, f in zip(total, claim.combined(look(claim.nodes)), strict=True)]
+        if all(f.all() for f in total):
+            break
     return total
 
 
-def _searched(claims: Mapping[int, Claimed]) -> Iterator[tuple[int, list[Array]]]:
-    """The elements of some claims that have values at one of the points that are tried for all of them."""
-    total = {k: claim.nothing() for k, claim in claims.items()}
-    waiting = list(claims)
-    for place, precisely in _tried([n for claim in claims.values() for n in claim.nodes]):
-        chosen = {k: claims[k] for k in waiting if not precisely or is_small(claims[k].nodes)}
-        for k, found in _at(place, chosen, precisely):
-            total[k] = [t | f for t, f in zip(total[k], claims[k].combined(found), strict=True)]
-        waiting = [k for k in waiting if not _all_have(total[k])]
-        if not waiting:
-            break
-    yield from total.items()
+Look = Callable[[Sequence[Node]], "list[Array]"]
 
 
-def _all_have(flags: Sequence[Array] | None) -> bool:
-    return flags is not None and all(f.all() for f in flags)
-
-
-def _tried(nodes: Sequence[Node]) -> Iterator[tuple[Place, bool]]:
-    """Points, each with a flag: true if balls are to be tried there, because floats did not suffice."""
-    if not nodes:
-        return
+def _ways_to_look(nodes: Sequence[Node]) -> Iterator[Look]:
+    """What tells of nodes which have values at a point; balls come last, where floats did not suffice."""
     first = list[Place]()
     try:
-        for place in places(nodes):
-            yield place, False
+        for place in places(nodes) if nodes else ():
+            yield place.valued
             first += [place] * (len(first) < BALL_POINTS and place.is_exact)
     except TooLarge:
         return
-    yield from ((place, True) for place in first)
-
-
-def _at(place: Place, claims: dict[int, Claimed], precisely: bool) -> Iterator[tuple[int, list[Array]]]:
-    """The elements of the nodes of claims that have values at a point."""
-    look = place.precisely if precisely else place.valued
-    found = look([n for c in claims.values() for n in c.nodes])
-    for k, claim in claims.items():
-        count = len(claim.nodes)
-        yield k, found[:count]
-        found = found[count:]
+    if is_small(nodes):
+        yield from (place.precisely for place in first)
 
 
 def why(claim: Claimed) -> str:
@@ -197,13 +169,13 @@ def nowhere_defined(function: tuple[Node, ...], domain: Node | None) -> str:
     if not function or not all(map(is_fixed, topological(function))):
         return ""
     claim = claimed_of((*function, *function), (), "value", None, domain)
-    (found,) = with_values([claim])
+    found = with_values(claim)
     return why(claim) if found is not None and not any(f.any() for f in found) else ""
 
 
 def measured_with_values(claim: Claimed, entries: Sequence[Entry]) -> list[Entry]:
     """The measured entries of a program, output by output; undecided where elements have no values."""
-    (found,) = with_values([claim])
+    found = with_values(claim)
     if found is None or all(flags.all() for flags in found):
         return list(entries)
     reason = why(claim)

@@ -221,7 +221,7 @@ class Replayed:
         self._ask(chosen, lambda goals: find_for_all_sizes(self.claims, goals, self.sweeps))
         for k in [k for k, c in enumerate(self.comparisons) if _is_asked_whole(c)]:
             left = [goal for goal in wanted if goal[0] == k and goal not in self.goals]
-            found = find_for_all_sizes(self.claims, left, self.sweeps)
+            found = find_for_all_sizes(self.claims, left, self.sweeps) if left else NOTHING
             self._keep(found, 0)
             if EXHAUSTED in found.reasons:
                 break  # the others are as long

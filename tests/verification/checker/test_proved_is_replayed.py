@@ -8,6 +8,7 @@ import sympy as sp
 
 import symad
 from symad.core.claims import Claim, Derivative, Proof
+from symad.verification.budget import Budget
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.proof import node_proofs, with_proofs
@@ -76,10 +77,12 @@ def test_two_nodes_are_not_one():
             replay([claim], proof)
 
 
-def test_an_entry_that_others_call_proved_is_tested():
-    certificate = symad.check(sp.exp(x) * y)
-    entry = replace(certificate.entries[0], status="proved", checked=False, reason="")
-    assert with_proofs._not_replayed(entry).status == "tested"
+def test_an_entry_that_others_call_proved_is_undecided():
+    certificate = symad.equal(sp.exp(x) * y, y * sp.exp(x))
+    entry = replace(certificate.entries[0], checked=False, reason="")
+    nothing = with_proofs.Replayed(certificate.comparisons, Budget())
+    made = with_proofs.with_proofs(certificate, [[entry]], nothing)
+    assert entry.status == "proved" and made.status == "undecided" and "replays" in made.entries[0].reason
 
 
 @pytest.mark.thorough
