@@ -193,7 +193,7 @@ def accept(pair: Pair, verdict: Verdict, seen: Sequence[Seen]) -> list[Entry]:
         grounds = dict.fromkeys(verdict.ground.ravel())
         return [_entry(pair, verdict, _count(verdict, g), g, None) for g in grounds]
     return [
-        _entry(pair, verdict, _index_text(index), verdict.ground[index], index)
+        _entry(pair, verdict, _index_text(index), str(verdict.ground[index]), index)
         for index in np.ndindex(verdict.ground.shape)
     ]
 

@@ -45,6 +45,7 @@ from symad.verification.proof.with_proofs import ONE_GRAPH, Replayed, has_symbol
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.identity_testing import Result, compare_nodes
 from symad.verification.random_fields.runs import PairResult
+from symad.verification.rewriting.identities.infinities import without_infinities
 from symad.verification.rewriting.restated.by_one_element import by_one_element
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending
@@ -164,8 +165,9 @@ def about_nothing(goals: Goals) -> dict[int, Verdict]:
     if goals.known is None:
         return {}
     claims = {(pair.function, pair.domain) for pair in goals.open.values()}
-    reasons = goals.work.within(lambda: {claim: nowhere_defined(*claim) for claim in claims}, {})
-    found = ((k, pair, reasons.get((pair.function, pair.domain))) for k, pair in goals.open.items())
+    unknown = dict.fromkeys(claims, "")
+    reasons = goals.work.within(lambda: {claim: nowhere_defined(*claim) for claim in claims}, unknown)
+    found = ((k, pair, reasons[pair.function, pair.domain]) for k, pair in goals.open.items())
     return {k: nothing_known(pair, reason) for k, pair, reason in found if reason}
 
 
@@ -269,8 +271,9 @@ def beside_proved(pairs: Mapping[int, Pair], found: Mapping[int, Verdict]) -> di
     made = dict(pairs)
     for k, pair in pairs.items():
         form = forms.get((pair.comparison.derivative, pair.place[1]))
-        usable = k not in found and pair.comparison.derivative is not None and form is not None
-        if usable and always_exist(expand_definitions([form])):
+        if form is None or k in found or pair.comparison.derivative is None:
+            continue
+        if always_exist(without_infinities(expand_definitions([form]))):
             made[k] = replace(pair, left=form)
     return made
 

@@ -51,9 +51,6 @@ from symad.verification.values.find_values import have_values
 DRAWS, MAX_DRAWN = 2, 100
 """How many random choices of integer inputs (indices, matrix exponents) are tested."""
 
-BASES = ((False, False), (True, False), (True, True))
-"""Whether sums of exponents, and roots of products of unknown sign, are taken apart: `Basis`."""
-
 
 @dataclass(frozen=True)
 class Result:
@@ -98,25 +95,16 @@ def compare_nodes(
     expanded = expand_definitions(both)
     plain = list(zip(expanded[0::2], expanded[1::2], strict=True))
     best = [_nothing(a, None if decided is None else decided[k]) for k, (a, _) in enumerate(plain)]
-    for k, found in enumerate(best):
-        if not found.is_done and k not in long:
-            best[k] = _better(found, _by_one_element(plain[k], search, rng, meter))
-    for split, absolutes in BASES:
+    for way in WAYS:
         rest = [k for k, found in enumerate(best) if not found.is_done and k not in long]
-        if absolutes:
-            rest = [k for k in rest if _has_roots_of_products(pairs[k])]
-        if rest:
-            basis = Basis(split, absolutes)
-            made = rewrite([n for k in rest for n in plain[k]], basis)
-            done = [best[k].decided for k in rest]
-            for k, found in zip(rest, search.compare(made, basis, rng, meter, done), strict=True):
-                best[k] = _better(best[k], found)
-    for k, found in enumerate(best):
-        if not found.is_done and k not in long:
-            best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
-            if not best[k].is_done:
-                best[k] = _better(best[k], _by_cases(pairs[k], best[k], search, rng, meter))
+        given = [(pairs[k], plain[k], best[k]) for k in rest]
+        for k, found in zip(rest, way(given, search, rng, meter) if rest else (), strict=True):
+            best[k] = _better(best[k], found)
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
+
+
+Given = tuple[tuple[Node, Node], tuple[Node, Node], PairResult]
+"""A pair, the same without fused ops, and what was found of it."""
 
 
 MAX_COMPARED = 500
@@ -127,8 +115,23 @@ def _compares_many(n: Node) -> bool:
     return isinstance(n.op, Extreme) and prod(n.args[0].shape[k] for k in n.op.axes) > MAX_COMPARED
 
 
-def _by_one_element(pair: tuple[Node, Node], search: _Search, rng: Random, meter: Meter) -> PairResult:
+def _in_basis(
+    given: Sequence[Given], search: _Search, rng: Random, meter: Meter, split: bool, absolutes: bool
+) -> list[PairResult]:
+    """All pairs together, in one basis."""
+    chosen = [k for k, (pair, _, _) in enumerate(given) if not absolutes or _has_roots_of_products(pair)]
+    basis, made = Basis(split, absolutes), [found for _, _, found in given]
+    if chosen:
+        sides = rewrite([n for k in chosen for n in given[k][1]], basis)
+        done = [given[k][2].decided for k in chosen]
+        for k, found in zip(chosen, search.compare(sides, basis, rng, meter, done), strict=True):
+            made[k] = found
+    return made
+
+
+def _by_one_element(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
     """Arrays or sums without fused ops, of which all elements are one function, which contains signs."""
+    _, pair, _ = given
     sides = one_element_of(*pair)
     basis = Basis()
     made = rewrite(sides, basis) if sides is not None else ()
@@ -140,13 +143,12 @@ def _by_one_element(pair: tuple[Node, Node], search: _Search, rng: Random, meter
     return replace(found, equal=equal, defined=defined)
 
 
-def _by_elements(
-    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
-) -> PairResult:
+def _by_elements(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
     """A pair of small arrays, written out: the elements that are not known to be equal.
 
     They are compared together, and those that remain each alone.
     """
+    pair, _, found = given
     sides = by_elements(pair)
     if sides is None:
         return found
@@ -175,13 +177,12 @@ def _written_out(
     made = rewrite([side for pair in pairs for side in pair], basis)
     sampler = _sampler(made, basis, rng, meter)
     nothing = [_nothing(a) for a in sampler.left]
-    return search.improve(nothing, sampler, [("free", Sampler.free), *ways_of(made)])
+    return search.improve(nothing, sampler, [Sampler.free, *ways_of(made)])
 
 
-def _by_cases(
-    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
-) -> PairResult:
+def _by_cases(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
     """A pair of numbers for each sign of each input, by the whole parts of one, or on intervals."""
+    pair, _, found = given
     if not have_values(pair):
         return found
     for cases in cases_of(pair):
@@ -211,6 +212,19 @@ def _all_hold(
         if not parts[-1].is_done:
             return None
     return parts
+
+
+def _each(way: Callable[[Given, _Search, Random, Meter], PairResult]) -> Callable[..., list[PairResult]]:
+    """A way to compare one pair, for all."""
+    return lambda given, search, rng, meter: [way(one, search, rng, meter) for one in given]
+
+
+WAYS: tuple[Callable[..., list[PairResult]], ...] = (
+    _each(_by_one_element), partial(_in_basis, split=False, absolutes=False),
+    partial(_in_basis, split=True, absolutes=False), partial(_in_basis, split=True, absolutes=True),
+    _each(_by_elements), _each(_by_cases),
+)  # fmt: skip
+"""The ways to compare what is not decided yet, one after the other; `Basis` says what the flags mean."""
 
 
 def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> Sampler:
@@ -244,7 +258,7 @@ class _Search:
         known = integer_inputs(self.given)
         self.ranges = {n: known.get(n, found) for n, found in integer_inputs(made).items()}
         nothing = [_nothing(a, done[k] if done else None) for k, a in enumerate(together.left)]
-        best = self.improve(nothing, together, [("free", Sampler.free)])
+        best = self.improve(nothing, together, [Sampler.free])
         self.primes = tuple(together.primes) or self.primes
         if not basis.split and not has_exponents_with_signs(made):  # exp(max(a, b)) is exp(a) or exp(b)
             return best
@@ -265,7 +279,7 @@ class _Search:
         basis: Basis,
         rng: Random,
         meter: Meter,
-        ways_of: Callable[[Sequence[Node]], Sequence[tuple[str, Way]]],
+        ways_of: Callable[[Sequence[Node]], Sequence[Way]],
     ) -> list[PairResult]:
         """The pairs that are not decided, together: those of one certificate share most of their nodes."""
         rest = [k for k, found in enumerate(best) if not found.is_done]
@@ -282,10 +296,10 @@ class _Search:
         return best
 
     def improve(
-        self, best: list[PairResult], sampler: Sampler, ways: Sequence[tuple[str, Way]]
+        self, best: list[PairResult], sampler: Sampler, ways: Sequence[Way]
     ) -> list[PairResult]:
         """The best results for the pairs of a sampler."""
-        for _, way in ways:
+        for way in ways:
             try:
                 found, draws = _over_draws(sampler, self.ranges, reads_inside(self.given), way)
                 self.draws = draws or self.draws
@@ -348,15 +362,11 @@ def _draw(rng: Random, node: Node, low: int, high: int) -> Array:
 Way = Callable[[Sampler], "list[PairResult]"]
 
 
-def ways_of(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
+def ways_of(outputs: Sequence[Node]) -> list[Way]:
     """The ways, after the free one, that can find something in these graphs."""
-    found: list[tuple[str, Way]] = []
     nodes = topological(outputs)
-    if any(is_root_or_sign(n) for n in nodes):
-        found.extend([("scattered", Sampler.scattered), ("exact", Sampler.exact)])
-    if any(has_domain(n) for n in nodes):
-        found.append(("inside", Sampler.inside))
-    return found
+    signed: list[Way] = [Sampler.scattered, Sampler.exact] if any(map(is_root_or_sign, nodes)) else []
+    return [*signed, Sampler.inside] if any(map(has_domain, nodes)) else signed
 
 
 def has_domain(node: Node) -> bool:
