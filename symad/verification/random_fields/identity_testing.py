@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from itertools import islice
+from itertools import combinations, islice
 from math import prod
 from random import Random
 
@@ -27,7 +27,7 @@ from symad.core.arrays import Number
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.arithmetic import Mul, sub
 from symad.ops.basic.sources import Input, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
@@ -43,9 +43,11 @@ from symad.verification.rewriting.restated.by_elements import by_elements
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
 from symad.verification.rewriting.restated.by_one_element import one_element_of
 from symad.verification.rewriting.restated.by_regions import cases_of, with_known_signs
+from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import SIGNS
+from symad.verification.values.constant_exponents import is_nonzero_somewhere
 from symad.verification.values.find_values import have_values
 
 DRAWS, MAX_DRAWN = 2, 100
@@ -180,6 +182,21 @@ def _written_out(
     return search.improve(nothing, sampler, [Sampler.free, *ways_of(made)])
 
 
+def _by_spectra(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
+    """A pair of functions of other inputs, of which eigenvectors and singular vectors are functions."""
+    pair, _, found = given
+    for sides, claims, apart in by_spectra(pair):
+        if not all(is_nonzero_somewhere(sub(a, b)) for a, b in combinations(apart, 2)):
+            continue
+        results = []
+        for each in (sides, *claims):
+            basis = Basis(True)
+            results += search.compare(rewrite(each, basis), basis, rng, meter)
+        if all(r.is_done for r in results[1:]):
+            return replace(results[0], log2_bound=add_logs(*[r.log2_bound for r in results]), way="spectral")
+    return found
+
+
 def _by_cases(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
     """A pair of numbers for each sign of each input, by the whole parts of one, or on intervals."""
     pair, _, found = given
@@ -222,7 +239,7 @@ def _each(way: Callable[[Given, _Search, Random, Meter], PairResult]) -> Callabl
 WAYS: tuple[Callable[..., list[PairResult]], ...] = (
     _each(_by_one_element), partial(_in_basis, split=False, absolutes=False),
     partial(_in_basis, split=True, absolutes=False), partial(_in_basis, split=True, absolutes=True),
-    _each(_by_elements), _each(_by_cases),
+    _each(_by_elements), _each(_by_spectra), _each(_by_cases),
 )  # fmt: skip
 """The ways to compare what is not decided yet, one after the other; `Basis` says what the flags mean."""
 

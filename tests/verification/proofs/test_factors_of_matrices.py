@@ -74,3 +74,25 @@ def test_derivatives_with_a_wrong_factor_are_refuted(name):
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2)])
 def test_changed_derivatives_are_refuted(name, change, shape):
     assert certificate(name, shape, CHANGED[change]).status == "refuted"
+
+
+def parts(a):
+    """The eigenvalues and eigenvectors of A + Aᵀ."""
+    return np.linalg.eigh(a + a.T)
+
+
+SPECTRA = {
+    "the matrix": (lambda a: (lambda w, v: (v * w) @ v.T)(*parts(a)), lambda a: a + a.T),
+    "its square": (lambda a: (lambda w, v: (v * w**2) @ v.T)(*parts(a)), lambda a: (a + a.T) @ (a + a.T)),
+    "orthogonal vectors": (lambda a: parts(a)[1].T @ parts(a)[1], lambda a: np.eye(2) + 0 * a),
+    "the trace": (lambda a: np.sum(parts(a)[0]), lambda a: 2 * np.trace(a)),
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", SPECTRA)
+def test_what_eigenvectors_are_made_for_holds(name):
+    left, right = (symad.trace(f, [(2, 2)]) for f in SPECTRA[name])
+    assert symad.equal(left, right, seed=1).status == "tested"
+    other = symad.trace(lambda a: SPECTRA[name][1](a) + a[0, 1] / 10**6, [(2, 2)])
+    assert symad.equal(left, other, seed=1).status == "refuted"
