@@ -61,7 +61,8 @@ def of_autograd(function: type[torch.autograd.Function]) -> Iterator[Claim]:
     Raises:
         TypeError: it has no formula.
     """
-    from symad.torch.verifying import Passes, cotangents
+    from symad.torch.passes import Passes
+    from symad.torch.verifying import cotangents
     from symad.tracing import as_graph
 
     name = function.__name__

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import torch
 
-from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph, TupleOf
-from symad.core.signatures import Inputs, Traceable, Tree, Wrt
-from symad.core.structures import leaves
+from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.reverse import pullback
+from symad.torch.manners import with_manners
+from symad.torch.passes import Passes
 from symad.tracing import as_graph
-from symad.tracing.wrt import select
 from symad.verification import Budget, Certificate, verify
 from symad.verification.measuring.call_users_code import refuse_arguments
+from symad.verification.measuring.precisions import precision_named
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -35,12 +34,15 @@ def verify_function(
     order: int = 1,
     hostile: bool = True,
     budget: Budget | None = None,
+    computed_in: str | None = None,
+    seed: int | None = None,
 ) -> Certificate:
     """A certificate of an autograd function against a formula: its values, and the results of backward.
 
     The function is called with float64 tensors in the order of the graph's arguments (integer inputs as
     int64) and differentiated by PyTorch with random cotangents: this measures what its backward saves and
-    returns. The reference has 50 digits.
+    returns. The reference has 50 digits. Beside this its manners are tried: cotangents that are strided or
+    expanded, a second backward, and whether inputs and cotangents are left as they were.
 
     Args:
         function: a subclass of ``torch.autograd.Function``, a module, or a function of tensors.
@@ -51,9 +53,12 @@ def verify_function(
         order: 2 also compares the derivative of the backward pass (double backward).
         hostile: as in `symad.verify`.
         budget: limits of work.
+        computed_in: "float32", "float16" or "bfloat16" for a function that computes in this type, or takes
+            no other: it is called with tensors of it, and judged by roundings of it.
+        seed: of the points, as in `symad.verify`.
 
     Raises:
-        ValueError: order is neither 1 nor 2.
+        ValueError: order is neither 1 nor 2, or there is no such type.
         TypeError: the function takes the inputs in another order, or returns a value of another shape.
     """
     if order not in (1, 2):
@@ -62,18 +67,35 @@ def verify_function(
     name = getattr(function, "__name__", type(function).__name__)
     called = function.apply if _is_autograd(function) else function
     refuse_arguments(_forward(function), [a.name for a in graph.arguments], f"{name}'s forward")
-    passes = Passes(called, graph, wrt)
-    options: Any = {"hostile": hostile, "budget": budget}
+    limits = precision_named(computed_in, "verify_function")
+    passes = Passes(called, graph, wrt, getattr(torch, limits.name))
+    options: Any = {
+        "hostile": hostile, "budget": budget, "where": where, "computed_in": computed_in, "seed": seed,
+    }  # fmt: skip
     parts = [
-        verify(graph, wrt, value=named(passes.forward, name), where=where, **options),
-        verify(graph, wrt, vjp=named(passes.backward, f"{name}'s backward"), where=where, **options),
+        verify(graph, wrt, value=named(passes.forward, name), **options),
+        verify(graph, wrt, vjp=named(passes.backward, f"{name}'s backward"), **options),
     ]
     if order == 2:
         second = cotangents(graph, wrt)
-        parts.append(
-            verify(second, vjp=named(passes.double_backward, f"{name}'s double backward"), **options)
-        )
+        made = verify(second, vjp=named(passes.double_backward, f"{name}'s double backward"), **options)
+        parts.append(_of_second_order(made))
+    if all(part.status == "measured" for part in parts):
+        parts.append(with_manners(parts[1], passes, graph, limits))
     return _joined(f"{name} against {graph.name}", parts)
+
+
+def _of_second_order(made: Certificate) -> Certificate:
+    """The certificate of a double backward, whose cotangents are told from those of the first."""
+
+    def told(name: str) -> str:
+        return f"{name}, second order"
+
+    return replace(
+        made,
+        entries=tuple(replace(e, name=told(e.name)) for e in made.entries),
+        losses=tuple(replace(x, name=told(x.name)) for x in made.losses),
+    )
 
 
 def _forward(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,91 +146,3 @@ def _joined(title: str, parts: Sequence[Certificate]) -> Certificate:
         seconds=sum(part.seconds for part in parts),
         steps=sum(part.steps for part in parts),
     )
-
-
-class Passes:
-    """The passes of a function of tensors, as functions of arrays."""
-
-    def __init__(self, function: Callable[..., Any], graph: Graph, wrt: Wrt | None) -> None:
-        """``graph`` gives the numbers of inputs and outputs, ``wrt`` the inputs to differentiate by."""
-        self.function = function
-        self.count = len(graph.arguments)
-        self.outputs = len(graph.output_nodes)
-        owners = [k for k, a in enumerate(graph.arguments) for _ in range(leaves(a.structure))]
-        entries = select(graph, wrt).entries
-        self.wrt = [owners[graph.input_nodes.index(entry.nodes[0])] for entry in entries]
-        whole = graph.inputs if len(graph.inputs) == self.count else ()
-        self.whole = [k for k, symbol in enumerate(whole) if getattr(symbol, "is_integer", False)]
-
-    def forward(self, *values: Tree) -> Any:
-        """The results as arrays."""
-        return mapped(self.function(*self.tensors(values)), lambda t: t.detach().numpy())
-
-    def backward(self, *values: Any) -> Any:
-        """(inputs..., ȳ...) -> x̄ of every argument, computed by PyTorch."""
-        given = self.tensors(values[: self.count])
-        x = leaves_of(given)
-        bars = [tensor_of(v) for v in values[self.count :]]
-        found = iter(gradients(leaves_of(self.function(*given)), x, bars))
-        return [mapped(value, lambda t: next(found).detach().numpy()) for value in given]
-
-    def double_backward(self, *values: Array | float) -> list[Array]:
-        """(inputs..., ȳ..., cotangents of the x̄ of wrt...) -> the cotangents of the inputs and of ȳ."""
-        given = self.tensors(values[: self.count])
-        x = leaves_of(given)
-        bars = [tensor_of(v).requires_grad_() for v in values[self.count : self.count + self.outputs]]
-        seeds = [tensor_of(v) for v in leaves_of(list(values[self.count + self.outputs :]))]
-        first = gradients(leaves_of(self.function(*given)), x, bars, create_graph=True)
-        places = {id(t): k for k, t in enumerate(x)}
-        chosen = [first[places[id(t)]] for k in self.wrt for t in leaves_of(given[k])]
-        found = iter(gradients(chosen, [*x, *bars], seeds))
-        return [mapped(value, lambda t: next(found).detach().numpy()) for value in (*given, *bars)]
-
-    def tensors(self, values: Sequence[Any]) -> list[Any]:
-        """The arguments as tensors; integer tensors need no gradient."""
-        return [
-            mapped(value, integers if k in self.whole else lambda v: tensor_of(v).requires_grad_())
-            for k, value in enumerate(values)
-        ]
-
-
-def integers(value: ArrayLike) -> torch.Tensor:
-    """A tensor of integers."""
-    return torch.as_tensor(np.asarray(value)).to(torch.int64)
-
-
-def tensor_of(value: Array | float) -> torch.Tensor:
-    """A new tensor of doubles."""
-    return torch.tensor(np.asarray(value, dtype=np.float64))
-
-
-def gradients(
-    outputs: Sequence[torch.Tensor], x: Sequence[torch.Tensor], bars: Sequence[torch.Tensor], **options: bool
-) -> list[torch.Tensor]:
-    """x̄ of each tensor; zeros where the outputs do not depend on it."""
-    pairs = [(y, bar.reshape(y.shape)) for y, bar in zip(outputs, bars, strict=True) if y.requires_grad]
-    wanted = [t for t in x if t.requires_grad]
-    if not pairs or not wanted:
-        return [torch.zeros_like(t) for t in x]
-    ys, seeds = zip(*pairs, strict=True)
-    options |= {"allow_unused": True, "materialize_grads": True}
-    found = iter(torch.autograd.grad(ys, wanted, seeds, **options))
-    return [next(found) if t.requires_grad else torch.zeros_like(t) for t in x]
-
-
-def mapped(value: Any, rule: Callable[[Any], object]) -> Any:
-    """The structure with a rule applied to every array."""
-    if isinstance(value, Mapping):
-        return {k: mapped(v, rule) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(mapped(v, rule) for v in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: mapped(getattr(value, f.name), rule) for f in fields(value)})
-    return rule(value)
-
-
-def leaves_of(value: Any) -> list[Any]:
-    """The arrays of a structure, in order."""
-    found: list[Any] = []
-    mapped(value, found.append)
-    return found

@@ -22,13 +22,18 @@ from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import with_values_of
 from symad.verification.decide import versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
-from symad.verification.measuring.measure import measure
-from symad.verification.points import PointSet
-from symad.verification.values.instance_sizes import sizes_of, sizes_of_programs
+from symad.verification.measuring.measure import Task, differs, measure
+from symad.verification.measuring.precisions import DOUBLE, Precision
+from symad.verification.points import FloatPoint, PointSet
+from symad.verification.values.instance_sizes import sizes_beyond, sizes_of, sizes_of_programs
 from symad.verification.without_values import claimed_of, measured_with_values
 
-MAX_OPERATIONS = 3_000
-"""The maximum number of scalar operations of what a program computes at a size that is tried in addition."""
+MAX_OPERATIONS, MAX_FLOAT_OPERATIONS = 3_000, 1_000_000
+"""The maximum number of scalar operations of what a program computes at a size that is tried in addition,
+exactly and in floats."""
+
+WIDE_POINTS = 2
+"""The number of points at which floats are compared for each large size."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Program:
     """The same function with the names of its values."""
     wrt: tuple[Node, ...] = ()
     """The inputs by which it is differentiated."""
+    limits: Precision = DOUBLE
+    """The type in which it computes."""
 
 
 class Context(tuple[Any, ...]):
@@ -145,78 +152,96 @@ def _takes(signature: inspect.Signature | None, count: int) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Setting:
+    """How a program is measured: how it is called, within which limits, where, and at which points."""
+
+    program: Program
+    caller: Caller
+    meter: Meter
+    domain: Node | None
+    seed: int
+
+    def task(self, sizes: Mapping[sympy.Symbol, int]) -> Task:
+        """What is measured at one choice of sizes."""
+        program, concrete = self.program, self.program.reference.at(sizes)
+        at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+        inputs = program.reference.input_nodes
+        known = program.graph.input_nodes if program.graph is not None else inputs
+        directions = [new for new, old in zip(concrete.input_nodes, inputs, strict=True) if old not in known]
+        here = None
+        if self.domain is not None:
+            (here,) = rebuild((self.domain,), dict(zip(inputs, concrete.input_nodes, strict=True)))
+        task = Task(
+            self.caller, concrete, tuple(n + at for n in program.names), _taken_apart(concrete),
+            program.assumes, self.meter, here, directions=directions, seed=self.seed, limits=program.limits,
+        )  # fmt: skip
+        of = Graph(inputs, program.of).at(sizes).output_nodes
+        return replace(task, of=of, valued=with_values_of(of)) if of else task
+
+
 def measured(program: Program, meter: Meter, hostile: bool, domain: Node | None, seed: int) -> Certificate:
     """Measurements of a numeric function inside of a domain; symbolic sizes become numbers.
 
     A program may be right for odd sizes alone, so it is called at two choices of sizes; and at a few points
-    of size 1 and of a large size, at which code that was written for others may be wrong.
+    of size 1 and of a large size, at which code that was written for others may be wrong. At sizes beyond
+    those of blocks floats are compared, and only what differs there is measured.
     """
     reference, known = program.reference, sizes_of(program.reference, program.reference)
     symbols = [s for s, _ in known]
     numbers = zip(*(values for _, values in known), strict=True)
     first, *others = [dict(zip(symbols, v, strict=True)) for v in numbers] or [{}]
-    caller = Caller(program.function, reference.arguments)
-    made = _measured_at(program, caller, first, meter, hostile, domain, seed)
-    ends = sizes_of_programs((*reference.output_nodes, *program.of), symbols, MAX_OPERATIONS)
-    for sizes in [*others, *(c for c in ends if c not in (first, *others))]:
+    setting = Setting(
+        program, Caller(program.function, reference.arguments, program.limits), meter, domain, seed
+    )
+    made = _measured_at(setting, setting.task(first), first, hostile)
+    outputs = (*reference.output_nodes, *program.of)
+    ends = sizes_of_programs(outputs, symbols, MAX_OPERATIONS)
+    wide = sizes_beyond(outputs, symbols, MAX_FLOAT_OPERATIONS)
+    for sizes in [*others, *(c for c in ends if c not in (first, *others)), *wide]:
         if made.status != "measured":
             break
-        more = _measured_at(program, caller, sizes, meter, False, domain, seed, sizes in ends)
+        task = setting.task(sizes)
+        if sizes in wide and not differs(task, WIDE_POINTS):
+            continue
+        more = _measured_at(setting, task, sizes, False, sizes in ends or sizes in wide)
         fails = any(not (e.measured or {}).get("points") for e in more.entries) and more.losses
-        if more.status != "undecided" or fails:  # otherwise too little was seen there
+        if more.status != "undecided" or fails or sizes in wide:  # otherwise too little was seen there
             made = replace(
                 made, entries=made.entries + more.entries, losses=made.losses + more.losses,
                 seconds=meter.seconds, steps=int(meter.steps),
             )  # fmt: skip
+    if wide and made.status == "measured":
+        told = ", ".join(str(max(sizes.values())) for sizes in wide)
+        made = replace(made, notes=(*made.notes, f"in floats it agrees at sizes of {told}, too"))
     return made
 
 
 def _measured_at(
-    program: Program,
-    caller: Caller,
-    sizes: Mapping[sympy.Symbol, int],
-    meter: Meter,
-    hostile: bool,
-    domain: Node | None,
-    seed: int,
-    few: bool = False,
+    setting: Setting, task: Task, sizes: Mapping[sympy.Symbol, int], hostile: bool, few: bool = False
 ) -> Certificate:
     """Measurements at one choice of sizes; at a few points, if requested."""
-    reference = program.reference
-    concrete, of = reference.at(sizes), Graph(reference.input_nodes, program.of).at(sizes).output_nodes
-    at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    known = program.graph.input_nodes if program.graph is not None else reference.input_nodes
-    places = [k for k, node in enumerate(reference.input_nodes) if node not in known]
-    options: dict[str, Any] = {
-        "few": few,
-        "seed": seed,
-        "directions": [concrete.input_nodes[k] for k in places],
-    }
-    options |= {"valued": with_values_of(of)} if of else {}
-    here = None
-    if domain is not None:
-        (here,) = rebuild((domain,), dict(zip(reference.input_nodes, concrete.input_nodes, strict=True)))
-        options |= {"domain": here}
-    entries, losses = measure(
-        caller, concrete, [n + at for n in program.names], _taken_apart(concrete),
-        program.assumes, meter, hostile, **options,
-    )  # fmt: skip
-    outputs = concrete.output_nodes
-    claim = claimed_of((*outputs, *outputs), of, program.kind, None, here)
-    entries = measured_with_values(claim, entries)
+    program, concrete, meter = setting.program, task.reference, setting.meter
+    found = measure(task, hostile, few)
+    claim = claimed_of(
+        (*concrete.output_nodes, *concrete.output_nodes), task.of, program.kind, None, task.domain
+    )
+    entries = measured_with_values(claim, found.entries)
     name = getattr(program.function, "__name__", "the function")
+    notes = [*[found.unseen] * bool(found.unseen), *[CHANGES] * setting.caller.changes]
     made = Certificate(
-        f"{program.title}, as {name} computes it", tuple(entries), (), seed, (), versions(),
-        meter.seconds, int(meter.steps), (*meter.budget.notes, *[CHANGES] * caller.changes), tuple(losses),
+        f"{program.title}, as {name} computes it", tuple(entries), (), setting.seed, (), versions(),
+        meter.seconds, int(meter.steps), (*meter.budget.notes, *notes), tuple(found.losses),
     )  # fmt: skip
     if program.graph is None:
         return made
-    flat = _taken_apart(concrete)
-    return named_program(
-        made, program.kind, program.graph, program.wrt, concrete, sizes, [n + at for n in program.names],
-        lambda point: flat(caller([point[n] for n in concrete.input_nodes])),
-        PointSet((), seed, domain=here).holds,
-    )  # fmt: skip
+
+    def called(point: FloatPoint) -> list[Any]:
+        return [on_host(v) for v in task.flat(setting.caller([point[n] for n in concrete.input_nodes]))]
+
+    inside = PointSet((), setting.seed, domain=task.domain).holds
+    graph, wrt = program.graph, program.wrt
+    return named_program(made, program.kind, graph, wrt, concrete, sizes, task.names, called, inside)
 
 
 CHANGES = (

@@ -29,6 +29,7 @@ from symad.verification.claims import as_array, formula_of
 from symad.verification.decide import decide, seed_of
 from symad.verification.equality import value_names
 from symad.verification.measuring.call_users_code import function_of
+from symad.verification.measuring.precisions import precision_named
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
 from symad.verification.programs import Program, as_called, as_one_matrix, measured
@@ -63,6 +64,7 @@ def verify(
     budget: Budget | None = None,
     hostile: bool = True,
     inputs: Inputs | None = None,
+    computed_in: str | None = None,
 ) -> Certificate:
     """A certificate of a user's formula or code for ``f`` or one of its derivatives.
 
@@ -97,6 +99,9 @@ def verify(
         hostile: true if a numeric function is measured at hostile points as well, where a formula that is
             right may lose its accuracy; the certificate has a section of its own for these.
         inputs: order and grouping of the arguments, as in `trace`; numeric functions are called with these.
+        computed_in: "float32", "float16" or "bfloat16" for a numeric function that computes in this type,
+            whatever type it returns: it is called with numbers of it (NumPy has no bfloat16 and gets them as
+            float32), and judged by roundings of it. By default the type of its results tells.
 
     Raises:
         TypeError: not exactly one candidate was given, or it is text or a path, or a numeric function takes
@@ -113,6 +118,7 @@ def verify(
         >>> symad.verify(sympy.tanh(x), gradient=1 - sympy.tanh(x)).status
         'refuted'
     """
+    limits = precision_named(computed_in, "verify")
     if constants not in ("exact", "rounded"):
         raise ValueError(f'verify: constants is "exact" or "rounded", not {constants!r}')
     offered = {
@@ -141,7 +147,7 @@ def verify(
         if kind == "jacobian":
             function = as_one_matrix(function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
-        program = Program(title, function, reference, names, kind, assumes, of, graph, nodes)
+        program = Program(title, function, reference, names, kind, assumes, of, graph, nodes, limits)
         made = measured(program, Meter(budget or Budget()), hostile, domain, seed_of(seed))
     else:
         read = as_decidable(as_array(candidate))

@@ -14,6 +14,7 @@ from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import ArrayLike
 from symad.errors import SymadError
 from symad.verification.fields.prime_fields import Array
+from symad.verification.measuring.precisions import BRAIN, DOUBLE, PRECISIONS, Precision
 
 
 class BadReturn(SymadError, TypeError):
@@ -91,9 +92,11 @@ class Caller:
     position outside of an array: JAX returns numbers there. The first call decides.
     """
 
-    def __init__(self, candidate: Callable[..., ArrayLike], arguments: Sequence[Argument]) -> None:
-        """Nothing is called yet; ``arguments`` say how the values are grouped."""
-        self.candidate = candidate
+    def __init__(
+        self, candidate: Callable[..., ArrayLike], arguments: Sequence[Argument], limits: Precision = DOUBLE
+    ) -> None:
+        """Nothing is called yet; ``arguments`` say how the values are grouped, ``limits`` their type."""
+        self.candidate, self.limits = candidate, limits
         self.arguments = arguments
         self.library = ""
         self.changes = False
@@ -124,7 +127,7 @@ class Caller:
         given: list[tuple[Any, Any]] = []
 
         def converted(value: Any) -> Any:
-            made = LIBRARIES[library](value)
+            made = LIBRARIES[library](value, self.limits)
             if isinstance(value, np.ndarray):
                 given.append((value, made))
             return made
@@ -137,40 +140,49 @@ class Caller:
 
 def _numbers(value: Any) -> Array:
     """The numbers of an array of NumPy or of a tensor."""
-    return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    return np.asarray(on_host(value))
 
 
-def _own_copy(value: Array | float) -> Array | float:
+def _own_copy(value: Array | float, limits: Precision) -> Any:
+    """A number or array of NumPy, in float32 where it has no such type."""
+    if limits.is_low and np.asarray(value).dtype.kind == "f":
+        return np.asarray(value).astype("float32" if limits is BRAIN else limits.name)[()]
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _tensor(value: Array | float) -> ArrayLike:
-    return sys.modules["torch"].as_tensor(_own_copy(value), dtype=_torch_type(value))
-
-
-def _torch_type(value: Array | float) -> object:
+def _tensor(value: Array | float, limits: Precision) -> ArrayLike:
     torch = sys.modules["torch"]
-    return torch.int64 if np.asarray(value).dtype.kind in "iu" else torch.float64
+    kind = torch.int64 if np.asarray(value).dtype.kind in "iu" else getattr(torch, limits.name)
+    return torch.as_tensor(_own_copy(value, DOUBLE), dtype=kind)
 
 
-def _jax_array(value: Array | float) -> ArrayLike:
-    return sys.modules["jax"].numpy.asarray(_own_copy(value))
+def _jax_array(value: Array | float, limits: Precision) -> ArrayLike:
+    made = sys.modules["jax"].numpy.asarray(_own_copy(value, limits))
+    return made.astype(limits.name) if limits is BRAIN else made
 
 
-def _cupy_array(value: Array | float) -> ArrayLike:
-    return sys.modules["cupy"].asarray(_own_copy(value))
+def _cupy_array(value: Array | float, limits: Precision) -> ArrayLike:
+    return sys.modules["cupy"].asarray(_own_copy(value, limits))
 
 
-LIBRARIES: dict[str, Callable[[Any], object]] = {
+LIBRARIES: dict[str, Callable[[Any, Precision], object]] = {
     "numpy": _own_copy, "torch": _tensor, "jax": _jax_array, "cupy": _cupy_array,
 }  # fmt: skip
-"""By the name of a module, how a float or float64 array becomes its own."""
+"""By the name of a module, how a float or float64 array becomes its own, of a type."""
+
+
+def precision_of(value: Any) -> Precision:
+    """The type of the numbers of an array of any library; float64 for what has none, and for more digits."""
+    return PRECISIONS.get(str(getattr(value, "dtype", "")).removeprefix("torch."), DOUBLE)
 
 
 def on_host(value: Any) -> Any:
-    """A value of another library as an array of NumPy; others as they are."""
+    """A value of another library as an array of NumPy, which has no bfloat16; others as they are."""
     if hasattr(value, "detach"):  # a tensor of PyTorch
-        return value.detach().cpu()
+        value = value.detach().cpu()
+        return value.float() if precision_of(value) is BRAIN else value
+    if precision_of(value) is BRAIN:
+        return np.asarray(value).astype(np.float32)
     if hasattr(value, "to_numpy"):  # a series or table of pandas
         return value.to_numpy()
     if hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy

@@ -9,9 +9,7 @@ import mpmath
 import numpy as np
 
 from symad.core.arrays import Array, Number
-
-FACTOR = 256.0
-"""So many roundings of each size are allowed."""
+from symad.verification.measuring.precisions import DOUBLE, Precision
 
 
 @dataclass(frozen=True)
@@ -33,19 +31,19 @@ class Error:
         exact: mpmath.mpf,
         moved: float,
         floor: mpmath.mpf,
-        limits: np.finfo[Any],
+        limits: Precision,
         beside: float = 1.0,
     ) -> Error:
         """The error of one value; the exact one is known up to ``floor``.
 
         ``beside`` is what an error is compared with where the exact value and those beside it underflow.
         """
-        largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
+        largest, smallest = mpmath.mpf(limits.max), mpmath.mpf(limits.smallest_subnormal)
         with mpmath.workdps(60):
-            eps = mpmath.mpf(float(limits.eps)) / 2
-            allowed = FACTOR * (eps * (mpmath.mpf(moved) + abs(exact)) + smallest)
+            eps = mpmath.mpf(limits.eps) / 2
+            allowed = limits.factor * (eps * (mpmath.mpf(moved) + abs(exact)) + smallest)
             infinite = float("inf")
-            tiny = abs(exact) < mpmath.mpf(float(limits.smallest_normal))
+            tiny = abs(exact) < mpmath.mpf(limits.smallest_normal)
             resolution = infinite if tiny else float(allowed / abs(exact))
             if abs(exact) > largest:
                 right = (got > 0) == (exact > 0) and abs(got) >= float(largest)
@@ -53,11 +51,11 @@ class Error:
             if not np.isfinite(got):
                 return Error(float(got), infinite, infinite, infinite, resolution)
             error = max(abs(mpmath.mpf(float(got)) - exact) - floor, mpmath.mpf(0))
-            normal = abs(exact) >= mpmath.mpf(float(limits.smallest_normal))
+            normal = abs(exact) >= mpmath.mpf(limits.smallest_normal)
             spacing = (
                 2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
             )
-            underflows = moved < float(limits.smallest_normal)
+            underflows = moved < limits.smallest_normal
             relative = error / (abs(exact) if normal else mpmath.mpf(beside if underflows else moved))
             return Error(
                 float(got),
@@ -75,25 +73,28 @@ class Error:
             return "no value (NaN)"
         return "overflow" if np.isinf(self.got) else "digits lost"
 
-    def lost(self, limits: np.finfo[Any]) -> int:
+    def lost(self, limits: Precision) -> int:
         """How many decimal digits are lost."""
-        whole = -np.log10(float(limits.eps))
+        whole = -np.log10(limits.eps)
         if not np.isfinite(self.relative):
             return round(whole)
         return round(min(whole, max(0.0, np.log10(max(self.ulps, 1.0)))))
 
 
-def nudged(value: Array | float, step: int) -> Array | float:
-    """A neighboring float, some units in the last place away; integers stay.
+def nudged(
+    value: Array | float, step: int, limits: Precision = DOUBLE, coarse: bool = False
+) -> Array | float:
+    """A neighboring float, some units in the last place away, or some parts of 2⁻¹⁴; integers stay.
 
-    A small x moves by parts of itself: floats of exp(x) or 1 + x² hardly change with its last digits, so that
-    the error of a cancellation would look steady.
+    A small x always moves by parts of itself: floats of exp(x) or 1 + x² hardly change with its last digits,
+    so that the error of a cancellation would look steady.
     """
     array = np.asarray(value)
     if array.dtype.kind != "f":
         return value
-    moved = array * (1 + step * np.where(np.abs(array) < 2.0**-4, 2.0**-14, 3 * np.finfo(np.float64).eps))
-    return moved if isinstance(value, np.ndarray) else float(moved)
+    units = limits.eps * (3 if limits.bits > 11 else 1)
+    moved = array * (1 + step * np.where(coarse | (np.abs(array) < 2.0**-4), max(2.0**-14, units), units))
+    return limits.rounded(moved if isinstance(value, np.ndarray) else float(moved))
 
 
 def plain(value: Array | float) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mpmath
 import numpy as np
@@ -13,26 +13,22 @@ from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, place_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.directions import KIND
+from symad.verification.measuring.means import Means
+from symad.verification.measuring.precisions import SEEN, Precision
 from symad.verification.measuring.sampling import KIND as SAMPLED
+from symad.verification.measuring.sampling import ZEROS
 
 if TYPE_CHECKING:
     from symad.verification.values.points import Nested
-
-SEEN, MAX_SEEN = 1e-6, 0.5
-"""A relative change by the first would have been seen at every point that counts, by 1e4 ε in lower
-precision, but at most by the second: in half precision, too, a wrong sign or size is seen."""
-
-
-def visible(limits: np.finfo[Any]) -> float:
-    """The relative change that a point must be able to show, in the precision of the results."""
-    return min(MAX_SEEN, max(SEEN, 1e4 * float(limits.eps) / 2))
-
 
 SUBNORMAL = 5e-324
 """The smallest float."""
 
 RAISED = "raised "
 """The beginning of the keyword of a loss that is an exception."""
+
+MAX_RAISED = 5
+"""The maximum number of calls of a function of which each raises."""
 
 RETURNS = {
     "no value (NaN)": "returns no value (NaN)", "overflow": "returns an infinite value",
@@ -68,12 +64,36 @@ class Found:
     stopped: str = ""
     unsteady: Mapping[str, Nested] | None = None
     """A point at which two calls gave different values, at least one of them wrong."""
+    means: Means = field(default_factory=Means)
+    mean: str = ""
+    """How large the mean error is, if it is wrong."""
 
     @property
     def stuck(self) -> list[Loss]:
         """Ordinary points, or points of special directions, without a value."""
-        kinds = ("ordinary", SAMPLED, KIND)
+        kinds = ("ordinary", SAMPLED, ZEROS, KIND)
         return [loss for loss in self.losses if loss.kind in kinds and loss.word != "digits lost"]
+
+    @property
+    def always_raises(self) -> bool:
+        """Whether there were several calls, and each raised."""
+        return not self.points and len(self.losses) >= MAX_RAISED
+
+    def accuse_means(self, limits: Precision) -> None:
+        """Call an output of low precision wrong whose mean error is none of roundings."""
+        found = None if self.wrong else self.means.wrong(limits)
+        if found is not None:
+            self.wrong, self.mean = found
+
+    def keep(self, region: bytes, resolved: Array, right: Array) -> None:
+        """Keep what one point shows: the smallest relative error that would have been seen there."""
+        alive = resolved < np.inf
+        counts = bool(np.any(resolved <= self.seen)) or not alive.any()
+        self.regions[region] = self.regions.get(region, False) or counts
+        self.best = resolved if self.best is None else np.minimum(self.best, resolved)
+        self.alive = alive if self.alive is None else self.alive | alive
+        sizes = np.where(finite(right), abs(right), mpmath.mpf(0))
+        self.largest = sizes if self.largest is None else np.maximum(self.largest, sizes)
 
     def rescale(self, region: bytes, right: Array) -> None:
         """Keep the largest value of a region."""
@@ -98,7 +118,7 @@ def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
     called = f"called at {called_at}"
     if w.wrong is not None:
         times = f"the error is {w.excess:.3g} times what roundings explain"
-        reason = times if np.isfinite(w.excess) else ""
+        reason = w.mean or (times if np.isfinite(w.excess) else "")
         return Entry(name, "refuted", called, 0.0, assumes, w.wrong, None, reason, figures)
     reason = _why_not(w)
     if reason:

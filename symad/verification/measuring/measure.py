@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial, reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ import numpy as np
 
 from symad.core.graph import Graph, Node
 from symad.errors import SymadError
-from symad.ops.basic.sources import symbol_of
+from symad.ops.basic.sources import ArrayConstant, Constant, symbol_of
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness, digits_of
@@ -39,15 +39,18 @@ from symad.verification.measuring.call_users_code import (
     Caller,
     as_real_array,
     kind_of,
+    precision_of,
     refuse_arguments,
 )
 from symad.verification.measuring.directions import KIND, special_directions
-from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
-from symad.verification.measuring.found import RAISED, Found, entry_of, finite, visible
-from symad.verification.measuring.rounding_errors import effects, values_of
+from symad.verification.measuring.floating_errors import Error, nudged, plain
+from symad.verification.measuring.found import RAISED, Found, entry_of, finite
+from symad.verification.measuring.means import Place
+from symad.verification.measuring.precisions import DOUBLE, Precision
+from symad.verification.measuring.rounding_errors import effects, is_rounded, values_of
 from symad.verification.measuring.sampling import KIND as SAMPLED
 from symad.verification.measuring.sampling import SAMPLED as MANY
-from symad.verification.measuring.sampling import is_moderate, rows, suspicious
+from symad.verification.measuring.sampling import ZEROS, gap, is_moderate, rows, suspicious, windows
 from symad.verification.points import PointSet
 from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -88,16 +91,86 @@ Inside = Callable[[FloatPoint], bool]
 
 @dataclass(frozen=True)
 class Task:
-    """What is measured, and against what."""
+    """What is measured, and against what.
+
+    Args:
+        candidate: calls the function with the values of the reference's inputs, floats and float64 arrays.
+        reference: what it should compute; all sizes are numbers.
+        names: of its outputs.
+        flat: takes apart what the candidate returns.
+        assumes: what is trusted.
+        meter: stops the measurement.
+        domain: positive where the claim is made.
+        of: the function whose derivative is claimed.
+        valued: where this function has a value whose derivative is claimed; a formula of the derivative may
+            have values elsewhere. Where this is seldom so, all points count.
+        directions: inputs in which the reference is linear: y_bar of a vector-Jacobian product.
+        seed: of the points that are drawn.
+        limits: the type in which the function computes, or that of its results if that has fewer digits.
+    """
 
     candidate: Caller
     reference: Graph
-    outputs: tuple[Node, ...]
     names: tuple[str, ...]
     flat: Flat
+    assumes: tuple[str, ...]
     meter: Meter
-    inside: Inside
+    domain: Node | None = None
+    of: tuple[Node, ...] = ()
+    valued: Inside = lambda point: True
     directions: Sequence[Node] = ()
+    seed: int = 0
+    limits: Precision = DOUBLE
+
+    @cached_property
+    def outputs(self) -> tuple[Node, ...]:
+        """What it should compute, in ops of which roundings are known."""
+        return with_whole_parts(expand_definitions(self.reference.output_nodes))
+
+    @cached_property
+    def drawn(self) -> PointSet:
+        """The points of the seed."""
+        return PointSet(self.outputs, self.seed, self.reference.input_nodes, self.domain)
+
+    @cached_property
+    def usable(self) -> Inside:
+        """Whether a point lies in the domain, and all places are inside of arrays."""
+        reads, holds = reads_inside(self.reference.output_nodes), self.drawn.holds
+        return lambda point: reads(point) and holds(point)
+
+    @cached_property
+    def ordinary(self) -> list[FloatPoint]:
+        """Points of ordinary size, more of them where single ones show little."""
+        count = ORDINARY * (1 + self.limits.is_low)
+        found = self.of_type(p for _, p in ordinary_points(self.reference.input_nodes, self.integers, count))
+        if self.domain is not None and sum(map(self.usable, found)) < count // 2:
+            found += self.of_type(islice(self.drawn.points(MANY), count))
+        return found
+
+    @cached_property
+    def inside(self) -> Inside:
+        """Whether something is claimed at a point."""
+        usable, valued = self.usable, self.valued
+        if sum(usable(p) and valued(p) for p in self.ordinary) < FEW:
+            return usable
+        return lambda point: usable(point) and valued(point)
+
+    @property
+    def integers(self) -> Mapping[Node, tuple[int, int]]:
+        """Inputs that must be integers."""
+        return integer_inputs(self.reference.output_nodes)
+
+    def of_type(self, points: Iterable[FloatPoint], bounded: bool = True) -> list[FloatPoint]:
+        """The points with all inputs, in numbers of the type, if these are so large that products remain."""
+        low, high = self.limits.span if bounded else (0.0, np.inf)
+        made = (self.limits.rounded_point({**self._first, **p}) for p in points)
+        return [p for p in made if all(_is_between(v, low, high) for v in p.values())]
+
+    @cached_property
+    def _first(self) -> FloatPoint:
+        """Values of inputs that the outputs do not depend on."""
+        (found,) = ordinary_points(self.reference.input_nodes, self.integers, 1)
+        return found[1]
 
     def size_of(self, point: FloatPoint) -> float:
         """The largest input, or 1, times the largest direction, or 1."""
@@ -107,98 +180,132 @@ class Task:
             sizes[k] = max(sizes[k], float(np.max(np.abs(value), initial=0.0)))
         return sizes[0] * sizes[1]
 
-    @property
-    def integers(self) -> Mapping[Node, tuple[int, int]]:
-        """Inputs that must be integers."""
-        return integer_inputs(self.reference.output_nodes)
+
+def _is_between(value: Any, low: float, high: float) -> bool:
+    sizes = np.abs(np.asarray(value, dtype=float))
+    return bool(np.all(np.isfinite(sizes) & ((sizes == 0) | ((sizes >= low) & (sizes <= high)))))
 
 
-def measure(
-    caller: Caller,
-    reference: Graph,
-    names: Sequence[str],
-    flat: Flat,
-    assumes: tuple[str, ...],
-    meter: Meter,
-    hostile: bool = True,
-    domain: Node | None = None,
-    valued: Inside = lambda point: True,
-    directions: Sequence[Node] = (),
-    few: bool = False,
-    seed: int = 0,
-) -> tuple[list[Entry], list[Loss]]:
-    """One entry for each output, and where digits are lost.
+@dataclass(frozen=True)
+class Measured:
+    """One entry for each output, where digits are lost, and what was not tried."""
 
-    Args:
-        caller: calls the function with the values of the reference's inputs, floats and float64 arrays.
-        reference: what it should compute; all sizes are numbers.
-        names: of its outputs.
-        flat: takes apart what the candidate returns.
-        assumes: what is trusted.
-        meter: stops the measurement.
-        hostile: whether hostile points are visited as well.
-        domain: positive where the claim is made.
-        valued: where the function has a value whose derivative is claimed; a formula of the derivative may
-            have values elsewhere. Where this is seldom so, all points count.
-        directions: inputs in which the reference is linear: y_bar of a vector-Jacobian product.
-        few: whether only a few ordinary points are visited: enough for a formula wrong at this size.
-        seed: of the points that are drawn.
+    entries: list[Entry]
+    losses: list[Loss]
+    unseen: str = ""
+
+
+def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
+    """What is measured at ordinary points, at those of a seed, and at hostile ones if requested.
+
+    With ``few`` only a few ordinary points are visited: enough for a formula that is wrong at this size.
 
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
     """
-    refuse_arguments(caller.candidate, [a.name for a in reference.arguments])
-    outputs = with_whole_parts(expand_definitions(reference.output_nodes))
-    reads = reads_inside(reference.output_nodes)
-
-    drawn = PointSet(outputs, seed, reference.input_nodes, domain)
-
-    def usable(point: FloatPoint) -> bool:
-        return reads(point) and drawn.holds(point)
-
-    task = Task(caller, reference, outputs, tuple(names), flat, meter, usable, directions)
-    nodes = reference.input_nodes
-    ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
-    if domain is not None and sum(usable(p) for _, p in ordinary) < ORDINARY // 2:
-        ordinary += [("ordinary", p) for p in islice(drawn.points(MANY), ORDINARY)]
-    if sum(usable(p) and valued(p) for _, p in ordinary) >= FEW:
-        task = replace(task, inside=lambda point: usable(point) and valued(point))
+    refuse_arguments(task.candidate.candidate, [a.name for a in task.reference.arguments])
+    task, first = _in_its_type(task)
+    ordinary = [("ordinary", p) for p in task.ordinary]
     if few:
         found = _visited(task, [p for p in ordinary if task.inside(p[1])][:FEWEST], False)
-        entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
-        return entries, [loss for w in found for loss in w.losses if w.wrong is None]
-    special = special_directions(directions, [p for _, p in ordinary if task.inside(p)][:FEW])
-    turning = [("turning", point) for point in turning_points(outputs, task.integers)]
-    far = [("far", point) for point in islice((p for p in drawn.points(MANY) if not is_moderate(p)), FAR)]
-    tried = [*ordinary, *special, *far, *turning]
-    found = _visited(task, tried, False)
+        return Measured(*_told(task, found))
+    special = special_directions(task.directions, list(filter(task.inside, task.ordinary))[:FEW])
+    distant = islice((p for p in task.drawn.points(MANY) if not is_moderate(p)), FAR)
+    tried = [
+        *ordinary, *special,
+        *(("far", p) for p in task.of_type(distant)),
+        *(("turning", p) for p in task.of_type(turning_points(task.outputs, task.integers))),
+    ]  # fmt: skip
+    found, unseen = _visited(task, tried, False), ""
     if not any(w.wrong or w.stopped or w.stuck or w.unsteady for w in found):
-        _sampled(task, drawn, found, tried, hostile)
-    entries = [entry_of(n, w, assumes) for n, w in zip(names, found, strict=True)]
-    losses = [loss for w in found for loss in w.losses if w.wrong is None]
-    if hostile and not any(e.status == "refuted" for e in entries):
-        extreme = _visited(task, list(hostile_points(nodes, task.integers)), True)
+        unseen = _sampled(task, found, tried, hostile)
+    _repeated(task, first, found)
+    entries, losses = _told(task, found)
+    if (
+        hostile
+        and not any(e.status == "refuted" for e in entries)
+        and not any(w.always_raises for w in found)
+    ):
+        extreme = _visited(task, _hostile(task), True)
         losses += [loss for w in extreme for loss in w.losses]
-    return entries, losses
+    return Measured(entries, losses, unseen)
 
 
-def _sampled(
-    task: Task, drawn: PointSet, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]], far: bool
-) -> None:
+def differs(task: Task, count: int) -> bool:
+    """Whether floats differ at one of some points, so that it is worth measuring."""
+    least = task.limits.visible
+    for point in task.of_type(islice(filter(is_moderate, task.drawn.points(MANY)), count)):
+        if task.usable(point) and gap(task.reference.output_nodes, partial(_called, task), point) > least:
+            return True
+    return False
+
+
+First = tuple[FloatPoint, "list[Array]"]
+"""The point of the first call, and what was returned."""
+
+
+def _in_its_type(task: Task) -> tuple[Task, First | None]:
+    """The task with the type of the results, which the first call tells."""
+    point = next(filter(task.inside, task.ordinary), None)
+    if point is None:
+        return task, None
+    try:
+        with Guard(task.meter):
+            limits = reduce(Precision.coarser, map(precision_of, _returned(task, point)), task.limits)
+            return replace(task, limits=limits), (point, _called(task, point))
+    except Exception:  # whatever the user's function raises is told where the point is measured
+        return task, None
+
+
+def _repeated(task: Task, first: First | None, found: Sequence[Found]) -> None:
+    """Call the function at the first point again: with a state of its own, another value may come out."""
+    if first is None:
+        return
+    point, before = first
+    try:
+        with Guard(task.meter):
+            after = _called(task, point)
+    except Exception:  # what raises at a later time only has a state, too
+        after = [np.full(v.shape, np.nan) for v in before]
+    for w, old, new in zip(found, before, after, strict=True):
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(new.astype(float) - old) > task.limits.visible * np.abs(old.astype(float))
+        if np.any(apart | (np.isnan(new) != np.isnan(old))) and w.wrong is None:
+            w.unsteady = w.unsteady or _where(task, point)
+
+
+def _told(task: Task, found: Sequence[Found]) -> tuple[list[Entry], list[Loss]]:
+    """The verdicts, and the losses of what is not wrong."""
+    for w in found:
+        w.accuse_means(task.limits)
+    entries = [entry_of(n, w, task.assumes) for n, w in zip(task.names, found, strict=True)]
+    return entries, [loss for w in found for loss in w.losses if w.wrong is None]
+
+
+def _hostile(task: Task) -> list[tuple[str, FloatPoint]]:
+    nodes = task.reference.input_nodes
+    return [
+        (kind, p)
+        for kind, point in hostile_points(nodes, task.integers)
+        for p in task.of_type([point], False)
+    ]
+
+
+def _sampled(task: Task, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]], far: bool) -> str:
     """Measure at the points of a seed at which floats differ, of ordinary size alone if `far` is not asked.
 
-    ``before`` are the points that were measured.
+    ``before`` are the points that were measured. Returns the windows without a point.
     """
     outputs = task.reference.output_nodes
-    tried = rows(drawn, task.directions, far)
-    points, count = suspicious(outputs, partial(_called, task), tried, task.inside)
+    tried = [(k, p) for k, q in rows(task.drawn, task.directions, far) for p in task.of_type([q])]
+    points, count = suspicious(outputs, partial(_called, task), tried, task.inside, task.limits)
     known = [(w.best, w.alive, w.largest, dict(w.regions)) for w in found]
     for w in found:
         w.sampled = count
-    named = [(SAMPLED if is_moderate(p) else "far", p) for p in points]
-    _visited(task, named, False, found, [p for _, p in before])
+    _visited(task, points, False, found, [p for _, p in before])
     for w, (best, alive, largest, regions) in zip(found, known, strict=True):
         w.best, w.alive, w.largest, w.regions = best, alive, largest, regions  # suspicious points show less
+    return windows([p for _, p in (*before, *tried) if task.inside(p)])
 
 
 def _visited(
@@ -237,7 +344,7 @@ def _visit(
     always = close_everywhere(nodes, [exactly(p) for p in usual])
     later = []
     for kind, point in tried:
-        if all(w.wrong is not None for w in found):
+        if all(w.wrong is not None for w in found) or any(w.always_raises for w in found):
             return
         truth = _truth(task, nodes, point, always, extreme)
         if truth is not None and kind == "turning":  # the largest value of a region may come last
@@ -261,14 +368,28 @@ def _truth(
     try:
         right = settled_values(task.outputs, exact, meter=task.meter)
         values = values_of(task.outputs, exact, right.digits)
-        moved = effects(task.outputs, values, right.digits, extreme)
+        moved = effects(task.outputs, values, right.digits, partial(_counts, task, extreme))
+        fixed = []
+        if task.limits.is_low and not extreme:
+            fixed = effects(task.outputs, values, right.digits, partial(_is_constant, task))
     except OutOfBudget:
         raise
     except (SymadError, ArithmeticError, ValueError):
         return None
     if not any(np.any(finite(v)) or not v.size for v in right.values):
         return None
-    return _Truth(right, moved, regions_of(nodes, values), extreme)
+    return _Truth(right, moved, regions_of(nodes, values), extreme, fixed)
+
+
+def _counts(task: Task, extreme: bool, node: Node) -> bool:
+    """Whether the rounding of a node counts: at extreme points those of inputs and results alone."""
+    wanted = not extreme or not node.args or node in task.outputs
+    return wanted and is_rounded(node, task.limits)
+
+
+def _is_constant(task: Task, node: Node) -> bool:
+    """Whether a node is a number that the type does not have."""
+    return isinstance(node.op, (Constant, ArrayConstant)) and is_rounded(node, task.limits)
 
 
 @dataclass(frozen=True)
@@ -279,12 +400,13 @@ class _Truth:
     moved: Sequence[Array]
     region: bytes
     extreme: bool
+    fixed: Sequence[Array] = ()
+    """How far roundings of constants, the same at all points, may move them."""
 
 
 def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
     """Call the candidate at one point and compare."""
-    inputs = [n for n in task.reference.input_nodes if n in point]
-    here = _Here(kind, point, {str(symbol_of(n)): plain(point[n]) for n in inputs})
+    here = _Here(kind, point, _where(task, point))
     try:
         numbers = _called(task, point)
     except OutOfBudget:
@@ -304,8 +426,13 @@ def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: 
         w.losses.append(Loss(word, name, kind, here.where))
 
 
-def _called(task: Task, point: FloatPoint) -> list[Array]:
-    """What the candidate returns at a point, as arrays of the right shapes."""
+def _where(task: Task, point: FloatPoint) -> dict[str, Nested]:
+    """A point as text."""
+    return {str(symbol_of(n)): plain(point[n]) for n in task.reference.input_nodes if n in point}
+
+
+def _returned(task: Task, point: FloatPoint) -> list[Any]:
+    """What the candidate returns at a point, one part for each output."""
     with np.errstate(all="ignore"):
         result = task.candidate([point[n] for n in task.reference.input_nodes])
         returned = task.flat(result)
@@ -315,8 +442,14 @@ def _called(task: Task, point: FloatPoint) -> list[Array]:
         raise BadReturn(
             f"verify: the function returned {made} instead of {count} output{'s' * (count != 1)} ({names})"
         )
+    return returned
+
+
+def _called(task: Task, point: FloatPoint) -> list[Array]:
+    """The same as arrays of the right shapes."""
     shapes = [tuple(int(d) for d in o.shape) for o in task.outputs]
-    return [as_real_array(v, s, n) for v, s, n in zip(returned, shapes, task.names, strict=True)]
+    parts = zip(_returned(task, point), shapes, task.names, strict=True)
+    return [as_real_array(v, s, n) for v, s, n in parts]
 
 
 @dataclass(frozen=True)
@@ -331,44 +464,58 @@ def _compare_arrays(
     task: Task, k: int, w: Found, here: _Here, got: Array, right: Array, truth: _Truth
 ) -> None:
     """Update what is found about output ``k`` with one point."""
-    limits = np.finfo(got.dtype if got.dtype.kind == "f" else np.dtype(np.float64))
-    w.seen = seen = visible(limits)
+    limits = task.limits
+    w.seen = seen = limits.visible
     known, beside = finite(right), task.size_of(here.point)
     largest = float(max((abs(v) for v in right[known]), default=mpmath.mpf(0))) if right.shape else 0.0
     if here.kind == "ordinary":
         w.rescale(truth.region, right)
-    below = FACTOR * float(limits.eps) * w.scale.get(truth.region, 0.0)
-    resolved, alive = np.full(right.shape, np.inf), np.zeros(right.shape, dtype=bool)
-    for index in np.ndindex(*right.shape):
-        if not known[index]:
-            continue
+        if truth.fixed:
+            place = Place(truth.region, here.where, got, right)
+            w.means.add(place, truth.moved[k], truth.fixed[k], limits)
+    below = limits.factor * limits.eps * w.scale.get(truth.region, 0.0)
+    resolved = np.full(right.shape, np.inf)
+    for index in filter(known.__getitem__, np.ndindex(*right.shape)):
         moved = float(truth.moved[k][index])
         unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
         error = Error.of(float(got[index]), right[index], moved + largest, unknown, limits, beside)
-        resolved[index], alive[index] = error.resolution, error.resolution < np.inf
+        resolved[index] = error.resolution
         lost = error.excess > 1 and error.absolute <= below
         if error.resolution <= seen and not lost:
             w.relative, w.ulps = max(w.relative, error.relative), max(w.ulps, error.ulps)
-        if error.excess <= 1:
-            continue
-        witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), index)
-        near = here.kind in ("ordinary", "far", "turning", SAMPLED, KIND) and not lost
-        if near and _is_of_the_formula(task, k, w, here, index, error):
-            if w.wrong is None:
-                w.wrong, w.excess = witness, error.excess
-        elif lost or error.resolution <= 1 or (here.kind == "ordinary" and not alive[index]):
-            if error.relative >= seen / 2:
+        if error.excess > 1:
+            told = digits_of(right[index]), repr(float(got[index]))
+            if _blinds(task, k, w, here, index, error, told, lost):
                 resolved[index] = np.inf
-            w.losses.append(
-                Loss(error.word, task.names[k], here.kind, here.where, witness.left, witness.right,
-                     tuple(index), error.lost(limits))
-            )  # fmt: skip
-    counts = bool(np.any(resolved <= seen)) or not alive.any()
-    w.regions[truth.region] = w.regions.get(truth.region, False) or counts
-    w.best = resolved if w.best is None else np.minimum(w.best, resolved)
-    w.alive = alive if w.alive is None else w.alive | alive
-    sizes = np.where(known, abs(right), mpmath.mpf(0))
-    w.largest = sizes if w.largest is None else np.maximum(w.largest, sizes)
+    w.keep(truth.region, resolved, right)
+
+
+def _blinds(
+    task: Task,
+    k: int,
+    w: Found,
+    here: _Here,
+    at: tuple[int, ...],
+    error: Error,
+    told: tuple[str, str],
+    lost: bool,
+) -> bool:
+    """Tell an error, as one of the formula or as digits lost, and whether it hides others of that size."""
+    near = here.kind in NEAR and not lost
+    if near and _is_of_the_formula(task, k, w, here, at, error):
+        if w.wrong is None:
+            w.wrong, w.excess = Witness(here.where, *told, at), error.excess
+        return False
+    underflows = here.kind == "ordinary" and error.resolution == np.inf
+    if not (lost or error.resolution <= 1 or underflows or np.isnan(error.got)):
+        return False
+    digits = error.lost(task.limits)
+    w.losses.append(Loss(error.word, task.names[k], here.kind, here.where, *told, tuple(at), digits))
+    return error.relative >= w.seen / 2
+
+
+NEAR = ("ordinary", "far", "turning", SAMPLED, ZEROS, KIND)
+"""The kinds of points at which an error may be one of the formula."""
 
 
 SHRUNK = 2.0**-10
@@ -392,7 +539,7 @@ def _is_small_beside(task: Task, k: int, here: _Here, at: tuple[int, ...], error
             raise
         except (SymadError, ArithmeticError, ValueError):
             continue
-        if mpmath.isfinite(size) and error.absolute <= FACTOR * np.finfo(np.float64).eps * size:
+        if mpmath.isfinite(size) and error.absolute <= task.limits.factor * task.limits.eps * size:
             return True
     return False
 
@@ -408,33 +555,45 @@ def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int,
     seen = w.seen
     if seen < error.resolution < np.inf or error.relative < seen / 2:
         return False
-    if here.kind in ("far", SAMPLED) and _is_small_beside(task, k, here, at, error):
+    if here.kind in ("far", SAMPLED, ZEROS) and _is_small_beside(task, k, here, at, error):
         return False
     if np.isnan(error.got):  # where other directions give values, a product has one for these
-        return here.kind == KIND and not w.stuck
+        return here.kind in (ZEROS, KIND) and not w.stuck
     if np.isinf(error.got):
-        return here.kind in ("ordinary", KIND)
-    errors = []
-    if 0 not in here.near:
-        try:
+        return here.kind in ("ordinary", ZEROS, KIND)
+    try:
+        if 0 not in here.near:
             here.near[0] = None, _called(task, here.point)
-        except Exception:
+        if here.near[0][1][k][at] != error.got:
+            w.unsteady = w.unsteady or here.where
             return False
-    if here.near[0][1][k][at] != error.got:
-        w.unsteady = w.unsteady or here.where
+        small = error.absolute <= BESIDE * task.limits.factor * task.limits.eps * max(
+            w.scale.values(), default=0.0
+        )
+        return all(_is_steady(task, k, here, at, coarse) for coarse in (False, True)[: 1 + small])
+    except OutOfBudget:
+        raise
+    except Exception:  # whatever the user's function raises close by: this point tells nothing
         return False
+
+
+BESIDE = 1e4
+"""An error of at most so many times what roundings of the largest value explain is looked at by larger steps:
+1 − tanh² of 15 has the same error at many floats."""
+
+
+def _is_steady(task: Task, k: int, here: _Here, at: tuple[int, ...], coarse: bool) -> bool:
+    """Whether the error hardly changes between neighboring floats, or floats a little apart."""
+    errors = []
     for step in range(1, NEIGHBORS + 1):
-        try:
-            if step not in here.near:
-                fixed = task.directions if here.kind == KIND else ()
-                near = {n: v if n in fixed else nudged(v, step) for n, v in here.point.items()}
-                exact = settled_values(task.outputs, exactly(near), meter=task.meter).values
-                here.near[step] = exact, _called(task, near)
-            right, got = (values[k][at] for values in here.near[step])
-            errors.append(float(mpmath.mpf(float(got)) - right))
-        except OutOfBudget:
-            raise
-        except Exception:
-            return False
+        key = -step if coarse else step
+        if key not in here.near:
+            fixed = task.directions if here.kind == KIND else ()
+            moved = {n: nudged(v, step, task.limits, coarse) for n, v in here.point.items() if n not in fixed}
+            near = {**here.point, **moved}
+            exact = settled_values(task.outputs, exactly(near), meter=task.meter).values
+            here.near[key] = exact, _called(task, near)
+        right, got = (values[k][at] for values in here.near[key])
+        errors.append(float(mpmath.mpf(float(got)) - right))
     spread, middle = max(errors) - min(errors), abs(sum(errors)) / len(errors)
-    return np.isfinite(middle) and spread <= middle / 2
+    return bool(np.isfinite(middle) and spread <= middle / 2)

@@ -10,8 +10,10 @@ Numbers that are floats have no rounding, however large they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
+from math import isfinite
 from random import Random
 from typing import Any
 
@@ -31,6 +33,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition, Select
 from symad.verification.fields.integer_inputs import integer_positions
 from symad.verification.fields.prime_fields import Array
+from symad.verification.measuring.precisions import DOUBLE, Precision
 from symad.verification.values.fifty_digits import anchor, as_numbers
 
 SAMPLES = 3
@@ -53,7 +56,10 @@ def values_of(outputs: Sequence[Node], point: Mapping[Node, Any], digits: int) -
 
 
 def effects(
-    outputs: Sequence[Node], values: Mapping[Node, Any], digits: int, inputs_only: bool = False
+    outputs: Sequence[Node],
+    values: Mapping[Node, Any],
+    digits: int,
+    rounds: Callable[[Node], bool] | None = None,
 ) -> list[Array]:
     """For each element of the outputs its change by relative roundings of size 1, as floats.
 
@@ -61,15 +67,17 @@ def effects(
         outputs: nodes.
         values: of all nodes they need, from `values_of` at the same number of digits.
         digits: to which intermediate values are known beyond the change.
-        inputs_only: leave out the roundings of intermediate values.
+        rounds: which nodes have a rounding; by default all whose values are rounded in doubles.
     """
     order = topological(outputs)
+    whole = _whole(order, values)
+    turned = {n for n in order if n not in whole and (rounds or partial(is_rounded, limits=DOUBLE))(n)}
     rng = Random(0)
     found = [np.zeros(np.shape(values[o])) for o in outputs]
     with mpmath.workdps(digits + ETA + 10), np.errstate(all="ignore"):
         eta = mpmath.mpf(10) ** -ETA
         for _ in range(SAMPLES):
-            moved = _moved(order, values, outputs, eta, rng, inputs_only)
+            moved = _moved(order, values, turned, eta, rng)
             for k, o in enumerate(outputs):
                 change = np.frompyfunc(lambda a, b: _size((a, b), eta), 2, 1)(moved[o], values[o])
                 found[k] = np.maximum(found[k], np.asarray(change, dtype=np.float64))
@@ -79,19 +87,16 @@ def effects(
 def _moved(
     order: Sequence[Node],
     values: Mapping[Node, Number],
-    outputs: Sequence[Node],
+    turned: Container[Node],
     eta: mpmath.mpf,
     rng: Random,
-    inputs_only: bool,
 ) -> dict[Node, Number]:
-    """All values where each has a relative change of its own."""
+    """All values where some have a relative change of their own."""
     turn = np.frompyfunc(lambda v: v * (1 + (eta if rng.random() < 0.5 else -eta)), 1, 1)
     found: dict[Node, Number] = {}
-    whole = _whole(order, values)
     for node in order:
         value = evaluate(node.op, tuple([found[a] for a in node.args])) if node.args else values[node]
-        wanted = not node.args or not inputs_only or node in outputs
-        found[node] = _turned(value, turn) if wanted and node not in whole and _rounds(node) else value
+        found[node] = _turned(value, turn) if node in turned else value
     return found
 
 
@@ -124,25 +129,26 @@ def _turned(value: Array | mpmath.mpf, turn: Callable[[mpmath.mpf], mpmath.mpf])
     return turn(value) if isinstance(value, mpmath.mpf) else value
 
 
-def _rounds(node: Node) -> bool:
-    """Whether a value is rounded when it is computed in floating point."""
+def is_rounded(node: Node, limits: Precision) -> bool:
+    """Whether a value is rounded when it is computed in a floating-point type."""
     if isinstance(node.op, Constant):
-        return not _is_float(constant_value(node))
+        return not _is_float(constant_value(node), limits)
     if isinstance(node.op, ArrayConstant):
-        return bool(node.op.array.dtype == object)
+        array = node.op.array
+        return bool(array.dtype == object or np.any((limits.rounded(array) != array) & np.isfinite(array)))
     if isinstance(node.op, EXACT_OPS):
         return False
     return not (isinstance(node.op, Apply) and node.op.head in EXACT_HEADS)
 
 
-def _is_float(value: Number) -> bool:
-    """Whether a number is a float64; π and 1/3 are not."""
-    if isinstance(value, (bool, float)):
-        return True
-    if not isinstance(value, (int, Fraction)):
+def _is_float(value: Number, limits: Precision) -> bool:
+    """Whether a number is one of a type; π and 1/3 are of none."""
+    if not isinstance(value, (bool, float, int, Fraction)):
         return False
+    if isinstance(value, float) and not isfinite(value):
+        return True
     try:
-        return Fraction(float(value)) == value
+        return Fraction(float(value)) == value and limits.holds(float(value))
     except OverflowError:
         return False
 

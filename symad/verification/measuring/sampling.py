@@ -6,16 +6,18 @@ Both sides are compared in floats, which costs little; where these differ, the p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import numpy as np
 
 from symad.core.graph import Node, topological
 from symad.numbers.values import unchecked
+from symad.ops.basic.sources import symbol_of
 from symad.verification.fields.prime_fields import Array
-from symad.verification.points import UNUSABLE, FloatPoint, PointSet
+from symad.verification.measuring.precisions import Precision
+from symad.verification.points import UNUSABLE, FloatPoint, PointSet, as_plain
 from symad.verification.values.points import is_whole
 from symad.verification.values.turning_points import watched_quantities
 
@@ -25,39 +27,96 @@ SAMPLED, LEAST, SECONDS = 160, 32, 2.0
 LOOKED_AT, SUSPICIOUS = 12, 1e-8
 """The number of points that are measured, and the relative difference of floats from which on they are."""
 
-KIND = "sampled"
+ROUNDINGS = 32
+"""The same in roundings, of a type of fewer digits."""
+
+KIND, ZEROS = "sampled", "zeros among others"
 """What these points are called."""
 
-
 FAR = 1.2e4
-"""The size of one input, or of all directions, where others are of ordinary size: a pass may clip them."""
-
+"""The size of one input, or of all directions, where others are of ordinary size."""
 
 DECADES = (-6, 9)
 """The powers of ten by which every fourth point is scaled."""
 
 
-def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[FloatPoint]:
-    """Points of all strata, or of ordinary size, beside what turns, with an element 0 or one input far."""
+def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[tuple[str, FloatPoint]]:
+    """Points of all strata, or of ordinary size, beside what turns, some of them of one of `FORMS`."""
     drawn = points.points(SAMPLED if far else 4 * SAMPLED)
     drawn = drawn if far else islice(filter(is_moderate, drawn), SAMPLED)
     rng = np.random.default_rng(points.seed % 2**63)
     whole = [n for n in points.arguments if n in points.integers or is_whole(n)]
-    able = [[n] for n in points.arguments if n not in whole and n not in directions] if directions else []
+    real = [n for n in points.arguments if n not in whole]
     for k, point in enumerate(chain(islice(points.turning(), LOOKED_AT), drawn)):
-        arrays = [n for n, v in point.items() if np.size(v) > 1 and n not in points.integers]
-        if k % 8 == 7 and arrays:
-            node = arrays[int(rng.integers(len(arrays)))]
-            changed = np.array(point[node], dtype=float)
-            changed.flat[int(rng.integers(changed.size))] = 0.0
-            point = {**point, node: changed}
-        elif k % 8 == 3 and able:
-            chosen = [*able, list(directions)][k // 8 % (len(able) + 1)]
-            point = {n: v * FAR if n in chosen else v for n, v in point.items()}
-        elif k % 4 == 1:
-            size = 10.0 ** rng.uniform(*DECADES)
-            point = {n: v if n in whole else v * size for n, v in point.items()}
-        yield point
+        form = FORMS[k % len(FORMS)]
+        made = form(point, real, directions, k // len(FORMS), rng)
+        zeros = any(np.any(np.asarray(made[n]) == 0) for n in real)
+        yield "far" if not is_moderate(made) else ZEROS if zeros else KIND, made
+
+
+Form = Callable[[FloatPoint, Sequence[Node], Sequence[Node], int, np.random.Generator], FloatPoint]
+"""Another point from a point, its inputs that are no integers, the directions, and a number."""
+
+
+def _as_drawn(
+    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
+) -> FloatPoint:
+    return point
+
+
+def _scaled(
+    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
+) -> FloatPoint:
+    """All of it by a power of ten."""
+    size = 10.0 ** rng.uniform(*DECADES)
+    return {n: v * size if n in real else v for n, v in point.items()}
+
+
+def _one_far(
+    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
+) -> FloatPoint:
+    """One input, or all directions, far beside ordinary others: a pass may clip them."""
+    able = [*([n] for n in real if n not in directions), list(directions)]
+    chosen = able[k % len(able)] if directions else []
+    return {n: v * FAR if n in chosen else v for n, v in point.items()}
+
+
+def _with_zero(
+    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
+) -> FloatPoint:
+    """One number is 0: a program may divide by it."""
+    able = [n for n in real if np.size(point[n])]
+    if not able:
+        return point
+    node = able[k % len(able)]
+    changed = np.array(point[node], dtype=float)
+    changed.flat[int(rng.integers(changed.size))] = 0.0
+    return {**point, node: as_plain(changed)}
+
+
+def _whole_numbers(
+    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
+) -> FloatPoint:
+    """Whole numbers, or 0, 1 and 2 of their signs: a program may ask whether numbers are equal."""
+    made = dict(point)
+    for node in real:
+        value = np.asarray(point[node], dtype=float)
+        small = np.sign(value) * rng.integers(0, 3, size=value.shape)
+        made[node] = as_plain(small if k % 2 else np.round(value))
+    return made
+
+
+def _equal(
+    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
+) -> FloatPoint:
+    """All inputs begin with the same number."""
+    first = next((np.ravel(point[n])[0] for n in real if np.size(point[n])), 1.0)
+    return {n: as_plain(0.0 * np.asarray(v) + first) if n in real else v for n, v in point.items()}
+
+
+FORMS: tuple[Form, ...] = (
+    _as_drawn, _scaled, _whole_numbers, _one_far, _as_drawn, _scaled, _equal, _with_zero,
+)  # fmt: skip
 
 
 def is_moderate(point: FloatPoint) -> bool:
@@ -66,17 +125,21 @@ def is_moderate(point: FloatPoint) -> bool:
     return all(bool(np.all((s == 0) | ((s > 2.0**-10) & (s < 12)))) for s in sizes)
 
 
+Named = tuple[str, FloatPoint]
+
+
 def suspicious(
     outputs: Sequence[Node],
     call: Callable[[FloatPoint], list[Array]],
-    tried: Iterator[FloatPoint],
+    tried: Iterable[Named],
     inside: Callable[[FloatPoint], bool],
-) -> tuple[list[FloatPoint], int]:
+    limits: Precision,
+) -> tuple[list[Named], int]:
     """The points at which floats differ, one of each region first, and how many points were tried."""
     watched = [q for q in watched_quantities(topological(outputs)) if np.prod(q.shape, dtype=int) <= 64]
-    found: list[tuple[float, bytes, FloatPoint]] = []
+    found: list[tuple[float, bytes, Named]] = []
     start, count = time.process_time(), 0
-    for point in tried:
+    for kind, point in tried:
         if count >= LEAST and time.process_time() - start > SECONDS:
             break
         if not inside(point):
@@ -88,10 +151,10 @@ def suspicious(
             continue
         count += 1
         gap = _gap(call, point, right[: len(outputs)])
-        if gap > SUSPICIOUS:
+        if gap > max(SUSPICIOUS, ROUNDINGS * limits.eps):
             signs = [np.sign(np.nan_to_num(np.asarray(v, dtype=float))) for v in right[len(outputs) :]]
-            key = b"".join(s.astype(np.int8).tobytes() for s in signs)
-            found.append((gap, key, point))
+            key = kind.encode() + b"".join(s.astype(np.int8).tobytes() for s in signs)
+            found.append((gap, key, (kind, point)))
     found.sort(key=lambda f: -f[0])
     first: dict[bytes, int] = {}
     for k, (_, key, _) in enumerate(found):
@@ -100,18 +163,47 @@ def suspicious(
     return [found[k][2] for k in order[:LOOKED_AT]], count
 
 
-def _gap(call: Callable[[FloatPoint], list[Array]], point: FloatPoint, right: Sequence[Any]) -> float:
+def windows(tried: Sequence[FloatPoint]) -> str:
+    """For each input without axes the widest interval of ordinary size in which it had no value."""
+    told = []
+    for node in [n for n in tried[0] if not n.shape] if tried else ():
+        values = sorted({float(p[node]) for p in tried if node in p})
+        near = [v for v in values if 2.0**-10 < abs(v) < 2.0**9]
+        gaps = [(max(abs(a), abs(b)) / min(abs(a), abs(b)), a, b) for a, b in pairwise(near) if a * b > 0]
+        if gaps:
+            _, low, high = max(gaps)
+            told.append(f"{low:.4g} < {symbol_of(node)} < {high:.4g}")
+    return f"no point was tried with {' or '.join(told)}: an error there alone would be unseen" * bool(told)
+
+
+def gap(outputs: Sequence[Node], call: Callable[[FloatPoint], list[Array]], point: FloatPoint) -> float:
+    """The largest difference of floats at a point, relative to the largest element."""
+    try:
+        with np.errstate(all="ignore"):
+            right = [np.asarray(v, dtype=float) for v in unchecked(outputs, point)]
+    except UNUSABLE:
+        return 0.0
+    sizes = [float(np.max(np.abs(v), initial=0.0, where=np.isfinite(v))) for v in right]
+    return _gap(call, point, right, sizes)
+
+
+def _gap(
+    call: Callable[[FloatPoint], list[Array]],
+    point: FloatPoint,
+    right: Sequence[Any],
+    sizes: Sequence[float] | None = None,
+) -> float:
     """The largest relative difference of floats at a point; 1 where the function has no value alone."""
     try:
         made = call(point)
     except Exception:  # whatever the user's function raises is told where the point is measured
         return 1.0
     worst = 0.0
-    for got, value in zip(made, right, strict=True):
+    for got, value, size in zip(made, right, sizes or [1e-300] * len(made), strict=True):
         u, v = np.asarray(got, dtype=float), np.asarray(value, dtype=float)
         known = np.isfinite(v)
         with np.errstate(all="ignore"):
-            gaps = np.abs(u - v) / np.maximum(np.maximum(np.abs(u), np.abs(v)), 1e-300)
+            gaps = np.abs(u - v) / np.maximum(np.maximum(np.abs(u), np.abs(v)), size)
         gaps = np.where(known, np.where(np.isfinite(gaps), gaps, 1.0), 0.0)
         worst = max(worst, float(np.max(gaps, initial=0.0)))
     return worst
