@@ -100,26 +100,7 @@ def lower(
         >>> "softplus" in softplus.source
         True
     """
-    if not isinstance(backend, str):
-        raise LoweringError(
-            f"backend={brief(backend)} is not a backend's name; give the arguments as lower(f, inputs=[x, y])"
-        )
-    if log is not None and backend not in TELLING:
-        raise LoweringError(f"log reports the passes of backends {', '.join(TELLING)}, not of {backend!r}")
-    if wrt is not None and not packed:
-        raise LoweringError("wrt selects the inputs of the packed vector; give packed=True, or leave wrt out")
-    if style not in STYLES or (style == "plain" and backend != "numpy"):
-        raise LoweringError(
-            f"style={brief(style)} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, "
-            "and 'plain' is printed for backend 'numpy'"
-        )
-    if name is not None and not _is_name(name):
-        raise LoweringError(f"name={brief(name)} is not a name that a function in Python can have")
-    if optimize not in range(FULL + 1):
-        raise LoweringError(not_one_of("optimize", optimize, range(FULL + 1)))
-    number = dtype_name(dtype)
-    if number not in DTYPES and backend != "cupy":
-        raise LoweringError(not_one_of("dtype", number, DTYPES))
+    number = _checked(backend, dtype, style, packed, wrt is not None, log is not None, name, optimize)
     whole = as_graph(f, wrt, inputs)
     whole = whole if name is None else whole.named(name)
     check_closed(whole, "lower")
@@ -146,6 +127,44 @@ def lower(
         kernel = with_entry_point(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
     integers = () if packed or whole.grouping else _integers(whole)
     return replace(kernel, arguments=arguments_of(parameters), origin=origin, whole=integers)
+
+
+def _checked(
+    backend: object,
+    dtype: DTypeLike,
+    style: str,
+    packed: bool,
+    selects: bool,
+    logs: bool,
+    name: str | None,
+    optimize: int,
+) -> str:
+    """The name of the dtype, if all options of `lower` go together.
+
+    Raises:
+        LoweringError: they do not.
+    """
+    if not isinstance(backend, str):
+        raise LoweringError(
+            f"backend={brief(backend)} is not a backend's name; give the arguments as lower(f, inputs=[x, y])"
+        )
+    if logs and backend not in TELLING:
+        raise LoweringError(f"log reports the passes of backends {', '.join(TELLING)}, not of {backend!r}")
+    if selects and not packed:
+        raise LoweringError("wrt selects the inputs of the packed vector; give packed=True, or leave wrt out")
+    if style not in STYLES or (style == "plain" and backend != "numpy"):
+        raise LoweringError(
+            f"style={brief(style)} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, "
+            "and 'plain' is printed for backend 'numpy'"
+        )
+    if name is not None and not _is_name(name):
+        raise LoweringError(f"name={brief(name)} is not a name that a function in Python can have")
+    if optimize not in range(FULL + 1):
+        raise LoweringError(not_one_of("optimize", optimize, range(FULL + 1)))
+    number = dtype_name(dtype)
+    if number not in DTYPES and backend != "cupy":
+        raise LoweringError(not_one_of("dtype", number, DTYPES))
+    return number
 
 
 @lru_cache(maxsize=64)

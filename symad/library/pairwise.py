@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 from symad.core.arrays import Array
+from symad.core.dims import Shape
 from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.core.real_arrays import real_array
@@ -63,31 +64,40 @@ def pairwise(
     dimension = nodes["x"].shape[-1] if nodes["x"].shape else None
     if not isinstance(dimension, int):
         raise ShapeError(f"pairwise: x has shape {nodes['x'].shape}; give (N, D) with a known D")
-    sizes = {name: nodes[name].shape for name in params or {}}
-    wrong = [name for name, s in sizes.items() if len(s) > 1 or not all(isinstance(d, int) for d in s)]
-    if wrong:
-        raise ShapeError(
-            f"pairwise: parameter {wrong[0]} has shape {sizes[wrong[0]]}; give numbers or vectors"
-        )
-    parameters = tuple((name, s[0] if s else NUMBER) for name, s in sizes.items())
+    parameters = _parameters({name: nodes[name].shape for name in params or {}})
     op = PairSum(_formula(f, dimension, parameters), parameters, reduce, 0)
-    rows = nodes["y"].shape[0]
-    if b is None:
-        ones = broadcast_to(constant(1), (rows, 1)) if traced else np.ones((rows, 1))
-    elif len(nodes["b"].shape) == 1:
-        ones = reshape(nodes["b"], (rows, 1)) if traced else nodes["b"].reshape(-1, 1)
-    else:
-        ones = nodes["b"]
-    column = b is None or len(nodes["b"].shape) == 1
-    args = (nodes["x"], nodes["y"], ones, *(nodes[name] for name in sizes))
+    weights = _weights(nodes, traced)
+    args = (nodes["x"], nodes["y"], weights, *(nodes[name] for name, _ in parameters))
     found = _at(op, args)
-    if column:
+    if b is None or len(nodes["b"].shape) == 1:
         found = reshape(found, found.shape[:1]) if traced else found[:, 0]
     result = Proxy(found) if traced else found
     if not (return_lse and reduce == "softmax"):
         return result
     lse = _at(PairSum(op.formula, parameters, reduce, 1), args)
     return result, (Proxy(lse) if traced else lse)
+
+
+def _parameters(sizes: Mapping[str, Shape]) -> tuple[tuple[str, int], ...]:
+    """The names of the parameters with their lengths, or `NUMBER`.
+
+    Raises:
+        ShapeError: one is neither a number nor a vector of known length.
+    """
+    for name, shape in sizes.items():
+        if len(shape) > 1 or not all(isinstance(d, int) for d in shape):
+            raise ShapeError(f"pairwise: parameter {name} has shape {shape}; give numbers or vectors")
+    return tuple((name, int(shape[0]) if shape else NUMBER) for name, shape in sizes.items())
+
+
+def _weights(nodes: Mapping[str, Any], traced: bool) -> Any:
+    """The weights b as a matrix (M, E); ones where there are none."""
+    column = (nodes["y"].shape[0], 1)
+    if "b" not in nodes:
+        return broadcast_to(constant(1), column) if traced else np.ones(column)
+    if len(nodes["b"].shape) != 1:
+        return nodes["b"]
+    return reshape(nodes["b"], column) if traced else nodes["b"].reshape(-1, 1)
 
 
 def _at(op: PairSum, args: tuple[Node, ...]) -> Any:

@@ -88,10 +88,11 @@ def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory =
 def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, history: bool) -> Any:
     policy, kept = as_policy(memory)
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    check_callable("scan" if history else "fold", "step", step, "state", "inputs of the step")
+    asked = "scan" if history else "fold"
+    check_callable(asked, "step", step, "state", "inputs of the step")
     for name, parts in (("initial", initial), ("inputs", inputs)):
         for part in parts if isinstance(parts, (tuple, list)) else (parts,):
-            real_array("scan" if history else "fold", name, part)
+            real_array(asked, name, part)
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
         return _scan_arrays(step, initial, inputs, history)
     several = isinstance(initial, (tuple, list))
@@ -99,7 +100,7 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
     shapes = [state.shape for state in states]
 
     def body(packed: Node, *x: Node) -> Node:
-        with body_session(f"a step of {'scan' if history else 'fold'}"):
+        with body_session(f"a step of {asked}"):
             state = [Proxy(c) for c in _unpack(packed, shapes, several)]
             moving = [Proxy(v) for v in x]
             made = step(
@@ -110,20 +111,23 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
         _check(parts, shapes)
         return _pack(parts, several)
 
-    nodes = _pack(states, several), [number(x) for x in xs]
-    if policy != "all":
-        found = chain(body, *nodes, policy, kept, history)
-    elif history:
-        found = scan_nodes(body, *nodes)
-    elif nodes[1][0].shape[0] == 0:
-        found = nodes[0]
-    else:
-        found = take(scan_nodes(body, *nodes), 0, plus(nodes[1][0].shape[0], -1))
+    found = _steps(body, _pack(states, several), [number(x) for x in xs], (policy, kept), history)
     if not several:
         return Proxy(found)
-    if history:
-        return tuple(Proxy(part) for part in _columns(found, found.shape[0], shapes))
-    return tuple(Proxy(part) for part in _unpack(found, shapes, several))
+    parts = _columns(found, found.shape[0], shapes) if history else _unpack(found, shapes, several)
+    return tuple(Proxy(part) for part in parts)
+
+
+def _steps(
+    body: Callable[..., Node], first: Node, xs: list[Node], policy: tuple[str, int], history: bool
+) -> Node:
+    """All states, or the last one, which is the first where there are no steps."""
+    if policy[0] != "all":
+        return chain(body, first, xs, *policy, history)
+    if not history and xs[0].shape[0] == 0:
+        return first
+    states = scan_nodes(body, first, xs)
+    return states if history else take(states, 0, plus(xs[0].shape[0], -1))
 
 
 def as_policy(memory: Any) -> tuple[str, int]:
