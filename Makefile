@@ -95,7 +95,7 @@ bench: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/cpu-peers.tried
 WHEEL := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/symad-tests/cupy-cuda$(CUDA)
 
 gpu-static:
-	@[ -e $(WHEEL)/installed ] || { $(PYTHON) -m venv $(WHEEL) && \
+	@[ $(WHEEL)/installed -nt pyproject.toml ] || { $(PYTHON) -m venv $(WHEEL) && \
 		$(WHEEL)/bin/python -m pip --disable-pip-version-check install --quiet '.[gpu-cuda$(CUDA)]' pytest pytest-xdist hypothesis && \
 		$(WHEEL)/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes symad && touch $(WHEEL)/installed; } || true
 	@if [ -e $(WHEEL)/installed ]; then \

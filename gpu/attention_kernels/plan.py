@@ -122,6 +122,12 @@ class Plan:
         )
 
     @property
+    def even(self) -> bool:
+        """Whether the warps can divide the columns of q̄ among them, where they sum it."""
+        groups = 16 * self.shape.warps // self.shape.part
+        return not self.with_q or groups == 1 or self.padded[0] // groups in (16, 32, 64)
+
+    @property
     def sliced_side(self) -> str:
         """Whether the result has the columns of q ("head") or of v ("value")."""
         values = self.kind in (BACKWARD_KV, SECOND_KV) and not self.with_k
@@ -259,7 +265,7 @@ def plans(
             for shape in candidates(kind, family, level, atomic, split)
             if plain or kind == FORWARD or shape.mt == 1
         ]
-        fitting = [p for p in possible if p.shared_bytes * p.shape.min_blocks <= shared]
+        fitting = [p for p in possible if p.even and p.shared_bytes * p.shape.min_blocks <= shared]
         if not fitting:
             least = min(p.shared_bytes * p.shape.min_blocks for p in possible)
             raise ShapeError(

@@ -84,10 +84,11 @@ SHAPES: dict[tuple[str, str, int], tuple[Shape, ...]] = {
     (DIAGONALS, PLAIN, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
 }
 
-# Shapes of the pass over keys that also sums q̄, by largest padded head dim.
+# Shapes of the pass over keys that also sums q̄, by largest padded head dim. The warps divide the columns of q̄
+# among them by powers of 2; the last shapes give each warp all columns.
 ATOMIC_SHAPES = {
-    64: (Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
-    128: (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32, 1)),
+    64: (Shape(8, 1, 64, 64), Shape(8, 1, 32, 32), Shape(4, 1, 64, 64)),
+    128: (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
 }
 
 # k̄ and v̄ in two launches, with two blocks of 16 rows per warp: each launch reads a tile of queries once for

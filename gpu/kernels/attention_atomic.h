@@ -7,7 +7,7 @@ constexpr int WEIGHT_BYTES = WeightTile::size(OWN);
 // q_sum[rows of 16 queries][columns] += scale s̄ k for the queries of one part, which are divided among the warps.
 DEVICE void add_to_queries(float* q_sum, smem_t weights, smem_t keys, int rows, Real scale) {
   constexpr int ROW_BLOCKS = PART / 16, COLUMN_GROUPS = WARPS / ROW_BLOCKS, COLUMNS = D / COLUMN_GROUPS;
-  static_assert(WARPS % ROW_BLOCKS == 0 && COLUMNS % 16 == 0, "warps share a tile of queries evenly");
+  static_assert(COLUMN_GROUPS == 1 || COLUMNS == 16 || COLUMNS == 32 || COLUMNS == 64, "warps share a tile of queries evenly");
   const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
   const int row0 = warp % ROW_BLOCKS * 16, column0 = warp / ROW_BLOCKS * COLUMNS;
   const smem_t lane_w = WeightTile::move(weights + smem_t(P::lane_at<PART>(lane)), 0, row0 * 2);

@@ -123,6 +123,9 @@ def test_float32_without_tensor_cores(case):
     [
         ("bfloat16", Case((1, 2, 1, 100, 140, 64, 64), causal=True)),
         ("float16", Case((2, 2, 2, 70, 150, 128, 96))),
+        ("bfloat16", Case((1, 2, 1, 70, 90, 8, 24), causal=True)),
+        ("float16", Case((1, 1, 1, 70, 90, 80, 80))),
+        ("bfloat16", Case((1, 1, 1, 70, 90, 96, 32))),
     ],
     ids=str,
 )

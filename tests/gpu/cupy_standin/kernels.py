@@ -111,6 +111,10 @@ def check_name(name):
         raise ValueError(f"Invalid kernel name: {name!r}")
 
 
+MADE: list[object] = []
+"""The kernels and modules that were made, in order."""
+
+
 class ElementwiseKernel:
     """A kernel that runs its body for every element."""
 
@@ -118,6 +122,7 @@ class ElementwiseKernel:
         check_name(name)
         self.inputs, self.outputs = parameters(inputs), parameters(outputs)
         self.name, self.body, self.preamble = name, body, preamble
+        MADE.append(self)
         self.loop = self._loop()
         declare(preamble, self.loop)
 
@@ -196,16 +201,12 @@ def check_launch(grid, block, args):
             raise AssertionError("a kernel gets the pointer of a view that is not contiguous")
 
 
-SOURCES: dict[tuple[str, tuple[str, ...]], None] = {}
-"""The CUDA sources from which kernels were made, with their options."""
-
-
 class RawKernel:
     """A CUDA kernel, run by the CPU shim."""
 
     def __init__(self, code, name, options=()):
         self.code, self.name, self.options = code, name, options
-        SOURCES[code, tuple(options)] = None
+        MADE.append(self)
 
     def __call__(self, grid, block, args, *, shared_mem=0):
         check_launch(grid, block, args)
@@ -218,7 +219,7 @@ class RawModule:
 
     def __init__(self, code, options=()):
         self.code, self.options = code, options
-        SOURCES[code, tuple(options)] = None
+        MADE.append(self)
 
     def compile(self):
         _module(self.code)
@@ -269,6 +270,7 @@ class ReductionKernel:
         body = f"mapped_value = {mapped};"
         self.map = ElementwiseKernel(inputs, f"{wide} mapped_value", body, name, preamble)
         self.end = ElementwiseKernel(f"{wide} a", outputs, f"{after};", name, preamble)
+        MADE[-2:] = [self]
 
     def __call__(self, *args, axis):
         values = self.map(*args)  # one launch with the sum

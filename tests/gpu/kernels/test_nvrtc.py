@@ -122,7 +122,7 @@ def test_tangents_of_wide_heads_in_float32_on_small_devices(arch):
 @pytest.mark.parametrize(
     "arch", [pytest.param(a, marks=[] if a == "sm_90" else pytest.mark.slow) for a in ARCHITECTURES]
 )
-@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("head_dim", [8, 48, 64, 80, 96, 112, 128])
 def test_the_pass_with_atomic_additions(arch, head_dim):
     code = compile_score(trace_score(causal=True), "float")
     element, shared = ELEMENTS["bfloat16"], ARCHITECTURES[arch]

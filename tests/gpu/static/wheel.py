@@ -11,12 +11,17 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 
-from tests.gpu.cupy_standin import installed
+from symad.gpu import compile as compiling
+from tests.gpu.cupy_standin import installed, module
 from tests.gpu.cupy_standin import kernels as standin
 from tests.kept import digest, folder, kept
 
@@ -107,22 +112,46 @@ def _binds(function, call):
 # ---- kernels --------------------------------------------------------------------------------------
 
 
-def texts(source, call):
-    """(text, options, least compute capability) of all CUDA texts of a generated module.
+def texts(call, source=""):
+    """(text, options, least compute capability) of the CUDA texts that a call makes on the stand-in.
 
-    ``call`` runs the code on the stand-in, which makes the kernels whose text depends on the arguments. Those
-    of attention and pairs are chosen among plans by the device, so all plans are taken.
+    Launches are checked and compute nothing: their results are ones, and solutions of systems their right sides. The kernels of attention and pairs are
+    chosen among plans by the device, so all plans of a generated ``source`` are taken.
     """
-    standin.SOURCES.clear()
-    with installed():
-        namespace = {}
+    namespace = {}
+    standin.MADE.clear()
+    compiling._module.cache_clear()
+    idle = SimpleNamespace(get_function=lambda name: Launched())
+    with (
+        installed(),
+        patch.multiple(standin, compiled=lambda *_: Launched(), _module=lambda code: idle),
+        patch.object(np, "empty", np.ones),
+        patch.object(module, "empty", module.ones),
+        patch.object(module.linalg, "solve", lambda a, b: b),
+    ):
         exec(compile(source, "generated", "exec"), namespace)
         call()
-    for value in _inside([v for k, v in namespace.items() if not k.startswith("__")]):
-        if isinstance(value, standin.ElementwiseKernel):
-            yield elementwise_text(value), (), 75
-        elif isinstance(value, standin.ReductionKernel):
-            yield reduction_text(value), (), 75
+    planned = _planned(namespace)
+    for text, least in planned.items():
+        yield text, ("-std=c++17",), least
+    for kernel in standin.MADE:
+        if isinstance(kernel, standin.ReductionKernel):
+            yield reduction_text(kernel), (), 75
+        elif isinstance(kernel, standin.ElementwiseKernel):
+            yield elementwise_text(kernel), (), 75
+        elif kernel.code.removeprefix("#define SYMAD_UNALIGNED\n") not in planned:
+            yield kernel.code, tuple(kernel.options), 75
+
+
+class Launched:
+    """A kernel that computes nothing."""
+
+    def __call__(self, *args, **options):
+        pass
+
+
+def _planned(namespace):
+    """The texts of the plans of a module, with the least compute capability of each."""
     planned = {}
     for name, value in namespace.items():
         if name.startswith("_plans_"):
@@ -130,19 +159,7 @@ def texts(source, call):
         elif name.startswith("_pair_plan") and isinstance(value, dict):
             products = value.get("products")
             planned |= {value["source"]: 75} | ({products["source"]: 80} if products else {})
-    for text, least in planned.items():
-        yield text, ("-std=c++17",), least
-    for text, options in standin.SOURCES:
-        if text.removeprefix("#define SYMAD_UNALIGNED\n") not in planned:
-            yield text, options, 75
-
-
-def _inside(values):
-    """Values, and what nested lists and dictionaries among them hold."""
-    for value in values:
-        yield value
-        if isinstance(value, (dict, tuple, list)):
-            yield from _inside(value.values() if isinstance(value, dict) else value)
+    return planned
 
 
 def _arguments(parameters, dimensions=1):
@@ -191,6 +208,18 @@ def reduction_text(kernel):
         _kernel._TypeMap((("IndexT", np.int32),)), real.name, 512, kind, identity, mapped, reduced, after,
         preamble, (),
     )  # fmt: skip
+
+
+def architectures(text, least):
+    """One architecture for each text that the preprocessor makes of this one, from ``least`` on.
+
+    Which of those that read the same text is drawn by the text, so that all are met.
+    """
+    bounds = {int(n) // 10 for n in re.findall(r"__CUDA_ARCH__ (?:<|>=) (\d+)", text)}
+    starts = sorted({least, *(b for b in bounds if b > least)})
+    for start, end in pairwise([*starts, ARCHITECTURES[-1] + 1]):
+        same = [a for a in ARCHITECTURES if start <= a < end]
+        yield same[int(digest(text), 16) % len(same)]
 
 
 @cache
