@@ -115,8 +115,9 @@ def _binds(function, call):
 def texts(call, source=""):
     """(text, options, least compute capability) of the CUDA texts that a call makes on the stand-in.
 
-    Launches are checked and compute nothing: their results are ones, and solutions of systems their right sides. The kernels of attention and pairs are
-    chosen among plans by the device, so all plans of a generated ``source`` are taken.
+    Launches are checked and compute nothing: their results are ones, and solutions of systems their right
+    sides. The kernels of attention and pairs are chosen among plans by the device, so all plans of a
+    generated ``source`` are taken.
     """
     namespace = {}
     standin.MADE.clear()
