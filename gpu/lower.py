@@ -74,6 +74,13 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     return Kernel(name, "".join(source), run)
 
 
+def standalone(kernel: Kernel) -> tuple[str, str]:
+    """A kernel as a CUDA file and its header."""
+    from symad.gpu.standalone_cuda import standalone as written  # loaded on use
+
+    return written(kernel)
+
+
 _WITH_INDICES: WeakValueDictionary[int, Kernel] = WeakValueDictionary()
 """The kernels in use that check indices, by their ids."""
 

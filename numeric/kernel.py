@@ -53,8 +53,8 @@ class Origin:
     """Makes the kernel again from its saved parts, in another process."""
     listing: Callable[[Graph, str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the plain listing of a graph, "markdown" or "latex"."""
-    standalone: Callable[[Graph], tuple[str, str]] | None = field(default=None, repr=False, compare=False)
-    """Writes an array graph of backend "c" as standalone C: source and header."""
+    standalone: Callable[[Kernel], tuple[str, str]] | None = field(default=None, repr=False, compare=False)
+    """Writes an array graph of backend "c" as standalone C, one of "cupy" as CUDA: source and header."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Kernel:
         def run() -> None:
             function = self.inner or self.function
             parts = function(x) if self.packed else function(*x.tolist())
-            y[...] = np.concatenate([np.ravel(part) for part in _leaves(parts)])
+            y[...] = np.concatenate([np.ravel(part) for part in leaves_of_result(parts)])
 
         return run
 
@@ -262,14 +262,22 @@ class Kernel:
         """Write the source to a file that does not need symad.
 
         Backend "c" writes C to files named .c or .h, with arrays written out in scalars as `c_file` does;
-        to a .py file it writes array code that imports symad to compile its loops.
+        to a .py file it writes array code that imports symad to compile its loops. Backend "cupy" writes CUDA
+        to a file named .cu, with a function for C that launches the kernels, and its header beside it.
 
         Raises:
-            LoweringError: a .c or .h file is asked for, and the kernel has no C; or the kernel calls a user's
-                function that cannot be imported by name from a module.
+            LoweringError: a .c, .h or .cu file is asked for, and the kernel has no such form; or the kernel
+                calls a user's function that cannot be imported by name from a module.
         """
         suffix = Path(path).suffix
-        text = self._c_text(suffix) if suffix in (".c", ".h") else self.source
+        if suffix == ".cu":
+            made = self.origin
+            if made is None or made.standalone is None or made.backend != "cupy":
+                raise LoweringError(f"{path}: {self.name} has no CUDA; backend='cupy' prints it")
+            text, header = made.standalone(self)
+            write_text(Path(path).with_suffix(".h"), header)
+        else:
+            text = self._c_text(suffix) if suffix in (".c", ".h") else self.source
         if not text:
             raise LoweringError(
                 f"{path}: {self.name} has no C; backend='c' prints C if C has all functions of the graph"
@@ -287,15 +295,17 @@ class Kernel:
                 return ""
             if made.dtype != "float64":
                 raise LoweringError(f"C that stands alone is in float64, but {self.name} is in {made.dtype}")
-            texts = made.standalone(made.graph)
+            texts = made.standalone(self)
         return texts[suffix == ".h"]
 
 
-def _leaves(result: Any) -> list[Any]:
+def leaves_of_result(result: Any) -> list[Any]:
     """The arrays in nested tuples and dicts, in order."""
     if isinstance(result, dict):
         result = tuple(result.values())
-    return [leaf for part in result for leaf in _leaves(part)] if isinstance(result, tuple) else [result]
+    if not isinstance(result, tuple):
+        return [result]
+    return [leaf for part in result for leaf in leaves_of_result(part)]
 
 
 def compile_source(name: str, source: str | Sequence[str], packed: bool = False) -> Kernel:

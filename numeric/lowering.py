@@ -186,12 +186,17 @@ def listing(graph: Graph, form: str) -> str:
     return to_markdown(graph) if form == "markdown" else to_latex(graph)
 
 
-def standalone(graph: Graph) -> tuple[str, str]:
-    """A graph as standalone C: source and header."""
+def standalone(kernel: Kernel) -> tuple[str, str]:
+    """A kernel as standalone C, or CUDA: source and header."""
+    assert kernel.origin is not None
+    if kernel.origin.backend == "cupy":
+        module: Any = load_backend("cupy")
+        made: tuple[str, str] = module.standalone(kernel)
+        return made
     from symad.numeric.standalone_c import c_file  # loaded on use
 
-    made = c_file(graph)
-    return made.source, made.header
+    file = c_file(kernel.origin.graph)
+    return file.source, file.header
 
 
 def _integers(graph: Graph) -> tuple[int, ...]:

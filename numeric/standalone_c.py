@@ -97,7 +97,7 @@ def c_file(
     title = c_name(whole.name) if name is None else checked_c_name(name)
     report: list[PassReport] = []
     labels = roles_of(whole, inner=False).labels
-    numbers = _all_numbers(whole, sizes or {})
+    numbers = all_numbers(whole, sizes or {})
     arguments = whole.grouping
     graph = write_definitions(plain_results(whole.at(numbers).ungrouped()))
     scalars = prepare(graph)
@@ -111,8 +111,10 @@ def c_file(
     return CFile(title, source, print_header(title, layout, source))
 
 
-def _all_numbers(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[sympy.Symbol, int]:
-    """The numbers of all symbolic sizes.
+def all_numbers(
+    graph: Graph, sizes: Mapping[sympy.Symbol | str, int], call: str = ""
+) -> dict[sympy.Symbol, int]:
+    """The numbers of all symbolic sizes; ``call`` is what gives them, in errors.
 
     Raises:
         LoweringError: a size has no number, or a number for which arrays are too short.
@@ -122,8 +124,9 @@ def _all_numbers(graph: Graph, sizes: Mapping[sympy.Symbol | str, int]) -> dict[
     if missing:
         given = ", ".join(f'"{name}": 4' for name in missing)
         raise LoweringError(
-            f"C that stands alone needs a number for each size, but {graph.name} leaves {', '.join(missing)} "
-            f"open; give c_file(f, sizes={{{given}}}), or --sizes {' '.join(f'{name}=4' for name in missing)}"
+            f"{'CUDA' if call else 'C'} that stands alone needs a number for each size, but {graph.name} "
+            f"leaves {', '.join(missing)} open; give {call or f'c_file(f, sizes={{{given}}})'}, or --sizes "
+            f"{' '.join(f'{name}=4' for name in missing)}"
         )
     short = [need for need in needed_sizes(graph) if bind(need, found) < 0]
     if short:

@@ -209,6 +209,7 @@ examples:
   symad lower model.py:valley                           print NumPy code
   symad lower model.py:valley --of hessian -o h.py      the Hessian, in a file
   symad lower model.py:valley --backend c -o valley.c   C99, and valley.h
+  symad lower model.py:valley --backend cupy -o valley.cu   CUDA, and valley.h
   symad lower model.py:valley --backend c --name hill   a name in C
   symad lower model.py:valley --style plain --passes    readable code and passes
   symad lower model.py:loss --inputs W=4,3 X=n,4        n stays a symbol
@@ -228,7 +229,7 @@ examples:
     parser.add_argument("--style", choices=("fast", "plain"), default="fast", help="for speed or for reading")
     parser.add_argument("--name", help="the name of the function in the code (default: that of the model)")
     parser.add_argument("--passes", action="store_true", help="print what each pass did (numpy and c)")
-    parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py or .c; printed by default")
+    parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py, .c or .cu; printed by default")
 
 
 def _explain(commands: Commands) -> None:
