@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from symad.core.identifiers import ascii_identifier
 from symad.core.structures import leaves, pack
 from symad.errors import LoweringError
 from symad.gpu.standalone_kernels import C_TYPES, HALVES, Value, number
@@ -52,9 +52,8 @@ def standalone(kernel: Kernel) -> tuple[str, str]:
     results: list[Memory] = []
     for result in leaves_of_result(made):
         results.append(_own(trace, trace.known(result), [*given, *results]))
-    titles = [re.sub(r"\W", "_", one_line(s), flags=re.ASCII).strip("_") for s in graph.inputs]
-    names = [f"in_{t}" for t in titles]
-    if len(set(names)) < len(names) or not all(titles):
+    names = [f"in_{ascii_identifier(one_line(s))}" for s in graph.inputs]
+    if len(set(names)) < len(names):
         names = [f"in_{k}" for k in range(1, len(given) + 1)]
     outer = dict(zip(names, given, strict=True)), {f"out_{k}": r for k, r in enumerate(results, 1)}
     places = _places(trace, {**outer[0], **outer[1]})
@@ -289,6 +288,7 @@ def _constant(name: str, values: np.ndarray[Value, Value]) -> str:
 
 def _isolated(text: str, space: str) -> str:
     """A text in a namespace of its own, whose macros end with it."""
-    macros = dict.fromkeys(re.findall(r"^\s*#\s*define (\w+)", text, re.MULTILINE))
+    lines = [line.split() for line in text.splitlines() if line.startswith("#define ")]
+    macros = dict.fromkeys(words[1].partition("(")[0] for words in lines)
     inside = text.replace('extern "C" __global__', "__global__").replace("__CUDA_ARCH__", "CAPABILITY")
     return "\n".join([f"namespace {space} {{", inside, "}", *(f"#undef {m}" for m in macros), ""])

@@ -112,7 +112,7 @@ class TrainingStep:
         self._recording = Recording(where, self._work, problem.data_inputs, dtype, self._title, capture)
         self._calls = 0
 
-    def __call__(self, *batch: Any) -> Array:
+    def __call__(self, *batch: Array) -> Array:
         """Take one step, and return the loss before it, a device number in the type of the loss.
 
         Raises:
@@ -130,7 +130,7 @@ class TrainingStep:
         self._calls += 1
         return value
 
-    def parameters(self) -> Any:
+    def parameters(self) -> Array:
         """The current parameters in the given structure: device copies, in float32 or float64."""
         layout = self._optimizer.layout
         views = layout.views(self._optimizer.values)
