@@ -5,12 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from symad.core.escaping import visible
 from symad.display.drawing import Drawing, drawn, write_scene
-from symad.display.films import Director, Film
+from symad.display.films import Film, film_of
+from symad.display.modes import Sweep
 from symad.display.picture import Picture, picture
 from symad.display.raster import write_pdf
 from symad.display.reading import mathml
@@ -30,15 +32,15 @@ def play(writer: Writer, title: str, path: Path, mode: str = "") -> list[Path]:
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise EvaluationError(f"play writes {', '.join(FORMATS)} files, not {path.name}")
-    every = Director(writer).films()
-    films = [film for film in every if film.title.startswith(mode)]
-    if not films:
+    every = films(writer)
+    chosen = [film for film in every if film.title.startswith(mode)]
+    if not chosen:
         titles = "; ".join(film.title for film in every)
         raise EvaluationError(f"no mode of {writer.graph.name} begins with {mode!r}; there are: {titles}")
     if kind == ".html":
-        write_text(path, page(writer, title, films))
+        write_text(path, page(writer, title, chosen))
         return [path]
-    pages = [page for film in films for page in _pages(writer, film)]
+    pages = [page for film in chosen for page in _pages(writer, film)]
     if kind == ".pdf":
         write_pdf(pages, path)
         return [path]
@@ -49,10 +51,17 @@ def play(writer: Writer, title: str, path: Path, mode: str = "") -> list[Path]:
     return names
 
 
+def films(writer: Writer) -> list[Film]:
+    """The films of all modes."""
+    modes = [*writer.modes.first(), *writer.modes.second()]
+    return [film_of(mode, writer.names, writer.runs) for mode in modes]
+
+
 def drawn_values(writer: Writer, path: Path | str | None) -> Drawing | None:
     """The graph with all values, and the adjoints of a scalar."""
-    director = Director(writer)
-    shown = director.reverse() if writer.runs.output is not None else director.values()
+    *_, last = writer.modes.first()
+    values = replace(last, sweeps=(Sweep("", [[writer.modes.state]], "known"),))
+    shown = film_of(last if writer.runs.output is not None else values, writer.names, writer.runs)
     lines = {node: tuple(math for _, math in found) for node, found in shown.lines.items()}
     return drawn(picture(writer.graph, lines), path)
 
@@ -83,10 +92,10 @@ def _pages(writer: Writer, film: Film) -> list[tuple[Scene, int, bool]]:
     return made
 
 
-def page(writer: Writer, title: str, films: list[Film]) -> str:
+def page(writer: Writer, title: str, chosen: list[Film]) -> str:
     """The page, which contains its pictures, formulas and program."""
     data = []
-    for film in films:
+    for film in chosen:
         shown, whole = _scene(writer, film)
         frames = [
             {

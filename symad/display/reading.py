@@ -293,4 +293,6 @@ def _ml_leaf(text: str) -> str:
         return f"<mn>{shown}</mn>"
     if " " in text.strip():
         return f"<mtext>{shown.replace(' ', chr(160))}</mtext>"
-    return f"<mi>{shown}</mi>" if text.isalpha() else f"<mo>{shown}</mo>"
+    if text.isalpha():  # functions stand apart from the factor before them
+        return f"<mi>{shown}</mi>" if len(text) == 1 else f"<mo lspace='.17em' rspace='0'>{shown}</mo>"
+    return f"<mo>{shown}</mo>"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from symad.core.questions import flops as flops_of
 from symad.cost import flops, live_curve, memory
 from symad.display.latex import latex_name
 from symad.display.loops import loop_tables
+from symad.display.modes import J_T, R_J, Direction, Mode, Modes
 from symad.display.notation import Notation, read
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
@@ -29,28 +29,12 @@ if TYPE_CHECKING:
 MAX_SHOWN_DIRECTIONS = 3
 """The number of scalar inputs above which one direction is shown, all ones; also used for arrays."""
 
-J_T = read(r"t_k = \sum_p \partial s_k/\partial s_p\, t_p")
-R_J = read(r"r_p = \sum_k r_k\, \partial s_k/\partial s_p")
-FOF = read(r"\partial_i\partial_j g_k = H_{kj}\,\partial_i g_{k-1} + J_k\,\partial_i\partial_j g_{k-1}")
-FOR = read(r"r_{k-1} = (r^1 J_k,\ r^1 H_{kj} + r^2 J_k),\ r_m = (1, 0)")
-ROF = read(r"r_{k-1} = ((r_k)_1 J_k + (r_k)_2 H_{ki},\ (r_k)_2 J_k),\ r_m = (0, 1)")
-ROR = read(r"\dot r_k = J_k \dot r_{k-1},\ \dot s_{k-1} = r_k H_{ki} + \dot s_k J_k,\ \dot s_m = 0")
-"""The recurrences, along a chain; J_k = ∂f_k and H_kj = ∂²f_k ∂g_{k-1}/∂x_j."""
-
 NEEDED = "Live: what is still needed, values with their tangents."
 STORED = "Live: all states up to this one, and the adjoints in use."
 STORED_DUAL = "Live: as in reverse mode, but Dual numbers."
 STORED_THRICE = "Live: as in reverse mode, for each state also its adjoint and tangent."
 
 S_K, OPERATIONS, LIVE = read("s_k"), "flops", "live bytes"
-
-
-@dataclass(frozen=True)
-class Direction:
-    """A tangent of the inputs, with a name: an input, or 1 for all ones."""
-
-    name: str
-    seeds: Values
 
 
 class Writer:
@@ -66,6 +50,7 @@ class Writer:
         self.names = Notation(self.runs, graph)
         self.one = domain_of(point.values()).number(1)
         self.directions = self._directions()
+        self.modes = Modes(self.runs, self.directions, self.one)
         curve = live_curve(graph, self.runs.order)
         self.live = dict(zip(self.runs.order, curve, strict=True))
 
@@ -83,12 +68,16 @@ class Writer:
         """First order, then the Hessians of a scalar function, then the costs of whole derivatives."""
         made = [self.forward()]
         if self.runs.output is not None:
-            count = range(len(self.directions))
             made.append(self.reverse())
             made += loop_tables(self.graph, self.runs, self.names, self.runs.reverse(self.one))
-            made += [self.forward_over_forward(i, j) for i in count for j in count if i <= j]
-            for mode in (self.forward_over_reverse, self.reverse_over_forward, self.reverse_over_reverse):
-                made += [mode(direction) for direction in self.directions]
+            forwards, notes = list(reversed(self._backwards())), {2: STORED_DUAL, 3: STORED_THRICE}
+            for mode in self.modes.second():
+                if mode.copies in notes:
+                    live = self.runs.stored(mode.copies)
+                    made.append(self.second(mode, live, self._backwards(), notes[mode.copies]))
+                else:
+                    live = {n: mode.copies * self.live[n] for n in forwards}
+                    made.append(self.second(mode, live, forwards, NEEDED))
             made.append(self.costs())
         return made
 
@@ -137,85 +126,15 @@ class Writer:
 
     # ---- second order ----------------------------------------------------------------------------
 
-    def forward_over_forward(self, i: int, j: int) -> Table:
-        """s_k = Dual(g_k, ∂_j g_k) and t_k = Dual(∂_i g_k, ∂_i ∂_j g_k)."""
-        first, second = self.directions[i], self.directions[j]
-        self.runs.operations.clear()
-        t_i = self.runs.forward(first.seeds)
-        t_j, t_ij = self.runs.forward_over_forward(t_i, second.seeds)
-        columns = (
-            _pair("s_k", "g", _d(second.name, "g")),
-            _pair("t_k", _d(first.name, "g"), _d(first.name, _d(second.name, "g"))),
-        )
-        rows = [
-            (self.names.math("s", n), self._dual(n, self.runs.states, t_j), self._dual(n, t_i, t_ij),
-             self.runs.operations[n], 4 * self.live[n])
-            for n in self.names.rows
-            if n in self.runs.real
-        ]  # fmt: skip
-        both = first.name if i == j else f"{first.name} and {second.name}"
-        return self._hessian("forward over forward", both, columns, rows, (FOF, NEEDED))
-
-    def forward_over_reverse(self, direction: Direction) -> Table:
-        """s_k = Dual(g_k, ∂_j g_k), then r_k = Dual(∂f/∂s_k, ∂²f/∂s_k∂x_j)."""
-        r = _pair("r_k", R, _d(direction.name, R))
-        return self._dual_reverse("forward over reverse", direction, self.runs.forward_over_reverse, r, FOR)
-
-    def reverse_over_forward(self, direction: Direction) -> Table:
-        """s_k = Dual(g_k, ∂_i g_k), then the reverse of the dual program, seed (0, 1)."""
-        r = _pair("r_k", _d(direction.name, R), R)
-        return self._dual_reverse("reverse over forward", direction, self.runs.reverse_over_forward, r, ROF)
-
-    def _dual_reverse(
-        self,
-        mode: str,
-        direction: Direction,
-        sweep: Callable[..., tuple[Values, Values]],
-        r: Math,
-        note: Math,
-    ) -> Table:
-        self.runs.operations.clear()
-        t = self.runs.forward(direction.seeds)
-        r1, r2 = sweep(self.one, t)
-        live, states = self.runs.stored(2), self.runs.states
-        rows = [
-            (self.names.math("s", n), self._dual(n, states, t), self._dual(n, r1, r2),
-             self.runs.operations[n], live[n])
-            for n in self._backwards()
-        ]  # fmt: skip
-        columns = (_pair("s_k", "g", _d(direction.name, "g")), r)
-        return self._hessian(mode, direction.name, columns, rows, (note, STORED_DUAL))
-
-    def reverse_over_reverse(self, direction: Direction) -> Table:
-        """r_k, then ṙ_k = J ṙ_{k−1} forwards, then ṡ_{k−1} = r_k H_ki + ṡ_k J_k backwards."""
-        self.runs.operations.clear()
-        r = self.runs.reverse(self.one)
-        r_dot = self.runs.forward(direction.seeds)
-        s_dot = self.runs.reverse_over_reverse(r, r_dot)
-        live = self.runs.stored(3)
-        columns = (read("r_k"), read(r"\dot r_k"), read(r"\dot s_k"))
-        rows = [
-            (
-                self.names.math("s", n),
-                *(self._entry(n, v) for v in (r, r_dot, s_dot)),
-                self.runs.operations[n],
-                live[n],
-            )
-            for n in self._backwards()
-        ]
-        return self._hessian("reverse over reverse", direction.name, columns, rows, (ROR, STORED_THRICE))
-
-    def _hessian(
-        self,
-        mode: str,
-        name: str,
-        columns: tuple[Math, ...],
-        rows: list[Any],
-        notes: tuple[Any, ...],
-    ) -> Table:
-        where = "(1, ..., 1)" if name == "1" else name
-        headers = (S_K, *columns, OPERATIONS, LIVE)
-        return Table(f"Hessian, {mode}, direction {where}", headers, tuple(rows), notes)
+    def second(self, mode: Mode, live: Mapping[Node, Dim], order: Sequence[Node], note: str) -> Table:
+        """Each state with its dual numbers, or its adjoints and tangents."""
+        rows = []
+        for n in order:
+            cells = [Dual(*(v.get(n, 0) for v in values)) if len(values) == 2 else self._entry(n, *values)
+                     for _, values in mode.columns]  # fmt: skip
+            rows.append((self.names.math("s", n), *cells, mode.operations[n], live[n]))
+        headers = (S_K, *(head for head, _ in mode.columns), OPERATIONS, LIVE)
+        return Table(f"Hessian, {mode.title}", headers, tuple(rows), (mode.note, note))
 
     # ---- costs -----------------------------------------------------------------------------------
 
@@ -239,21 +158,7 @@ class Writer:
     def _entry(self, node: Node, found: Values) -> sp.Expr:
         return found.get(node, 0) if node in self.runs.real else None
 
-    def _dual(self, node: Node, values: Values, tangents: Values) -> Dual:
-        return Dual(values.get(node, 0), tangents.get(node, 0))
-
-
-R = r"\partial f/\partial s_k"
-
 
 def _partial(name: str) -> Math:
     """The header of a column of tangents."""
     return read(r"\text{in }(1, \dots, 1)" if name == "1" else rf"\partial/\partial {latex_name(name)}")
-
-
-def _d(name: str, of: str) -> str:
-    return rf"\partial_{{{latex_name(name)}}} {of}"
-
-
-def _pair(name: str, first: str, second: str) -> Math:
-    return read(rf"{name} = ({first},\ {second})")

@@ -10,7 +10,7 @@ import sympy
 
 import symad
 from symad.core.graph import Graph, topological
-from symad.display.films import Director
+from symad.display.player import films
 from symad.display.reading import mathml, plain
 from symad.errors import EvaluationError
 from symad.op_examples import EXAMPLES
@@ -48,25 +48,25 @@ def texts(film):
 
 
 def test_the_last_steps_are_sympys_derivatives(steps):
-    films = {film.title: texts(film) for film in Director(steps.writer).films()}
-    assert len(films) == 12  # two directions, reverse, three pairs, three modes in two directions
+    made = {film.title: texts(film) for film in films(steps.writer)}
+    assert len(made) == 12  # two directions, reverse, three pairs, three modes in two directions
     for name, symbol in (("x", x), ("y", y)):
-        assert films[f"forward mode, direction {name}"][-1].endswith(f"= {shown(derivative(symbol))}")
-        (adjoint,) = [t for t in films["reverse mode"] if t.startswith(f"r_{name} ")]
+        assert made[f"forward mode, direction {name}"][-1].endswith(f"= {shown(derivative(symbol))}")
+        (adjoint,) = [t for t in made["reverse mode"] if t.startswith(f"r_{name} ")]
         assert adjoint.endswith(f"= {shown(derivative(symbol))}")
         for other, second in (("x", x), ("y", y)):
             entry = f"= {shown(derivative(symbol, second))}"
             for mode, letter in (
                 ("forward over reverse", "r'"), ("reverse over forward", "p"), ("reverse over reverse", "ṡ"),
             ):  # fmt: skip
-                found = [t for t in films[f"{mode}, direction {name}"] if t.startswith(f"{letter}_{other} ")]
+                found = [t for t in made[f"{mode}, direction {name}"] if t.startswith(f"{letter}_{other} ")]
                 assert found[0].endswith(entry), (mode, name, other)
-    pair = films["forward over forward, directions x and y"]
+    pair = made["forward over forward, direction x and y"]
     assert pair[-1] == f"t'_4 = t'_3 = {shown(derivative(x, y))}"
 
 
 def test_reverse_mode_adds_at_a_fan_out(steps):
-    (film,) = [f for f in Director(steps.writer).films() if f.title == "reverse mode"]
+    (film,) = [f for f in films(steps.writer) if f.title == "reverse mode"]
     assert texts(film)[-1] == f"r_x = 2 r_1 x + r_2 y = {shown(derivative(x))}"
 
 
@@ -76,9 +76,9 @@ def test_the_page_needs_no_network(steps, tmp_path):
     assert re.findall(r"https?://[^\"\\ ]+", page).count("http://www.w3.org/2000/svg") == page.count("http")
     assert "src=" not in page and "@import" not in page and "<link" not in page
     assert "prefers-color-scheme: dark" in page and 'name="viewport"' in page and "ArrowRight" in page
-    films = films_of(page)
-    assert [f["title"] for f in films][2] == "reverse mode"
-    for film in films:
+    shown_films = films_of(page)
+    assert [f["title"] for f in shown_films][2] == "reverse mode"
+    for film in shown_films:
         root = ElementTree.fromstring(film["svg"])
         boxes = {e.get("data-box") for e in root.iter(SVG + "rect") if e.get("data-box")}
         assert boxes == set(map(str, range(6)))
@@ -132,8 +132,8 @@ def test_values_and_adjoints_in_a_picture(steps):
 
 
 def test_a_vector_function_has_forward_mode_alone(tmp_path):
-    films = Director(symad.trace([x * y, x + y]).explain(**AT).writer).films()
-    assert [f.title for f in films] == ["forward mode, direction x", "forward mode, direction y"]
+    made = films(symad.trace([x * y, x + y]).explain(**AT).writer)
+    assert [f.title for f in made] == ["forward mode, direction x", "forward mode, direction y"]
 
 
 def attention(q, k, v):
@@ -145,8 +145,8 @@ def attention(q, k, v):
 def test_arrays_in_matrix_calculus():
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(3, 2)) for _ in range(3))
-    films = Director(symad.trace(attention, [(3, 2)] * 3).explain(q=q, k=k, v=v).writer).films()
-    (reverse,) = [texts(f) for f in films if f.title == "reverse mode"]
+    made = films(symad.trace(attention, [(3, 2)] * 3).explain(q=q, k=k, v=v).writer)
+    (reverse,) = [texts(f) for f in made if f.title == "reverse mode"]
     formulas = {t.split(" = ")[0]: t.split(" = ")[1] for t in reverse if t.count(" = ") == 2}
     assert formulas["P̄"] == "s̄_3 vᵀ" and formulas["v̄"] == "Pᵀ s̄_3"
     assert formulas["S̄"] == "P ⊙ (P̄ - Σ P ⊙ P̄ by rows)"
@@ -190,7 +190,7 @@ def test_every_op_has_frames(graph, tmp_path):
     rng = np.random.default_rng(0)
     values = [rng.uniform(0.1, 0.9, n.shape)[()] for n in graph.input_nodes]
     explained = graph.explain(**dict(zip(map(str, graph.inputs), values, strict=True)))
-    for film in Director(explained.writer).films():
+    for film in films(explained.writer):
         for text in texts(film):
             assert "\\" not in text and "{" not in text and len(text) < 700
     explained.play(tmp_path / "f.html")
