@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from itertools import count
-from string import Template
 from typing import Any
 
 import sympy
@@ -20,9 +19,11 @@ from symad.core.identifiers import parameter_names
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
+from symad.numeric.modules import argument_helpers as helpers
 from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.targets.dimensions import Called, dimension
+from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.target import Level, Text
 from symad.ops.basic.sources import symbol_of
 from symad.transforms.seeding import total_size
@@ -192,12 +193,11 @@ class EntryPoint:
         ]
         return "\n".join(lines) + "\n"
 
-    def helper(self, name: str, text: str) -> str:
+    def helper(self, function: Callable[..., Any]) -> str:
         """The name of a function that the file defines."""
-        each = "[*map(array.ravel().__getitem__, range(array.size))]"  # no implicit copy to the host
-        point = each if self.np == "cp" else "array.ravel().tolist()"
-        self.helpers[name] = Template(text).substitute(np=self.np, point=point)
-        return name
+        found = pasted(function, np=self.np)
+        self.helpers.update(found.functions)
+        return found.functions[-1][0]
 
     # ---- structures -------------------------------------------------------------------------------
 
@@ -211,7 +211,8 @@ class EntryPoint:
         elif isinstance(structure, VectorOf):
             for _ in structure.items:
                 next(nodes)
-            yield f"*{self.helper('_entries', ENTRIES)}({title!r}, {text}, {structure.shape})"
+            entries = helpers._entries_on_device if self.np == "cp" else helpers._entries
+            yield f"*{self.helper(entries)}({title!r}, {text}, {structure.shape})"
         else:
             selected = self.selected(structure, text, title)
             for item, (part, name) in zip(structure.items, selected, strict=True):
@@ -222,15 +223,15 @@ class EntryPoint:
     ) -> list[tuple[str, str]]:
         """The texts that select the items of a structure, with their names; checks are written before."""
         if isinstance(structure, DataclassOf):
-            checked, field = self.helper("_fields", FIELDS), self.helper("_field", FIELD)
+            checked, field = self.helper(helpers._fields), self.helper(helpers._field)
             self.lines.append(f"{checked}({title!r}, {text}, {list(structure.keys)!r})")
             return [(f"{field}({text}, {key!r})", f"{title}.{key}") for key in structure.keys]
         if isinstance(structure, DictOf):
             keys = [_key(key, title) for key in structure.keys]
-            checked = self.helper("_keys", KEYS)
+            checked = self.helper(helpers._keys)
             self.lines.append(f"{checked}({title!r}, {text}, [{', '.join(keys)}])")
             return [(f"{text}[{key}]", f"{title}[{key}]") for key in keys]
-        checked = self.helper("_length", LENGTH)
+        checked = self.helper(helpers._length)
         self.lines.append(f"{checked}({title!r}, {text}, {len(structure.items)})")
         return [(f"{text}[{k}]", f"{title}[{k}]") for k in range(len(structure.items))]
 
@@ -254,7 +255,7 @@ class EntryPoint:
         for text, title, node in shapes:
             for axis, dim in enumerate(node.shape):
                 if isinstance(dim, sympy.Symbol) and dim not in bound:
-                    axis_of = self.helper("_axis", AXIS)
+                    axis_of = self.helper(helpers._axis)
                     self.lines.append(f"{self.dims[dim]} = {axis_of}({title!r}, {text}, {axis})")
                     bound.add(dim)
         for p, name in zip(self.parameters, self.names, strict=True):
@@ -278,7 +279,7 @@ class EntryPoint:
     def cut(self, p: Parameter, name: str) -> str:
         """The inputs, as parts of a flat vector."""
         total = self.dim(total_size(p.nodes)).text
-        checked = self.helper("_vector", VECTOR)
+        checked = self.helper(helpers._vector)
         self.lines.append(f"{name} = {checked}({p.title!r}, {name}, {total})")
         pieces: list[str] = []
         offset = 0
@@ -295,7 +296,7 @@ class EntryPoint:
 
     def in_one(self, p: Parameter, name: str) -> str:
         """A vector, as a part of the one vector of all inputs."""
-        return f"{self.helper('_vector', VECTOR)}({p.title!r}, {name}, {len(p.nodes)})"
+        return f"{self.helper(helpers._vector)}({p.title!r}, {name}, {len(p.nodes)})"
 
     def all_in_one(self, given: Sequence[str]) -> str:
         """The vector of all inputs."""
@@ -304,7 +305,7 @@ class EntryPoint:
             if isinstance(p.structure, Flat):
                 pieces.append(text)
             elif p.structure is None:
-                pieces.append(f"[{self.helper('_number', NUMBER)}({p.title!r}, {text})]")
+                pieces.append(f"[{self.helper(helpers._number)}({p.title!r}, {text})]")
             else:
                 pieces.append(f"[{text}]")
         return f"{self.np}.concatenate(({', '.join(pieces)}))"
@@ -339,70 +340,3 @@ def _key(key: object, title: str) -> str:
     if type(key) in (int, bool):
         return repr(key)
     raise LoweringError(f"{title} has the key {key!r}; keys of dicts in generated code are text or integers")
-
-
-ENTRIES = '''\
-def _entries(name, value, shape):
-    array = $np.asarray(value)
-    lead = array.ndim - len(shape)
-    if lead < 0 or array.shape[lead:] != shape:
-        if [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
-            raise TypeError(f"{name} is an array of shape {shape}, but was given one of shape {array.shape}")
-        array, lead = array.reshape(shape), 0
-    if not lead:
-        return $point
-    return list($np.moveaxis(array.reshape((*array.shape[:lead], -1)), -1, 0))
-'''
-
-KEYS = '''\
-def _keys(name, value, keys):
-    given = list(value) if hasattr(value, "keys") else None
-    if given is None or set(given) != set(keys):
-        found = type(value).__name__ if given is None else f"one with {', '.join(map(str, given))}"
-        raise TypeError(f"{name} is a dict with the keys {', '.join(map(str, keys))}, but was given {found}")
-'''
-
-FIELDS = '''\
-def _fields(name, value, fields):
-    given = list(value) if isinstance(value, dict) else [f for f in fields if hasattr(value, f)]
-    if set(given) != set(fields):
-        told = f"{type(value).__name__} with {', '.join(map(str, given)) or 'none of them'}"
-        raise TypeError(f"{name} has the fields {', '.join(fields)}, but was given a {told}")
-'''
-
-FIELD = '''\
-def _field(value, field):
-    return value[field] if isinstance(value, dict) else getattr(value, field)
-'''
-
-LENGTH = '''\
-def _length(name, value, count):
-    if not isinstance(value, (list, tuple)) or len(value) != count:
-        found = f"one of {len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__
-        raise TypeError(f"{name} is a list or tuple of {count} entries, but was given {found}")
-'''
-
-AXIS = '''\
-def _axis(name, value, axis):
-    shape = $np.shape(value)
-    if len(shape) <= axis:
-        raise ValueError(f"{name} has shape {shape}, without an axis {axis}")
-    return shape[axis]
-'''
-
-VECTOR = '''\
-def _vector(name, value, size):
-    array = $np.asarray(value)
-    if array.shape != (size,):
-        told = f"{array.shape}" if array.shape else f"a {type(value).__name__}: it is one flat vector"
-        raise ValueError(f"{name} must have shape ({size},), not {told}")
-    return array
-'''
-
-NUMBER = '''\
-def _number(name, value):
-    array = $np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be a real number, not of shape {array.shape} and {array.dtype}")
-    return array.item()
-'''
