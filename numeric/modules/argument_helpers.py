@@ -25,20 +25,23 @@ def _shaped(name: str, value: Any, shape: tuple[int, ...]) -> Any:
     return array
 
 
-def _entries(name: str, value: Any, shape: tuple[int, ...]) -> list[Any]:
-    """Numbers, or arrays of points where the axes of a batch lead."""
-    array = _shaped(name, value, shape)
-    if array.ndim == len(shape):
-        return array.ravel().tolist()
-    lead = array.shape[: array.ndim - len(shape)]
+def _of_points(array: Any, axes: int) -> list[Any]:
+    """Arrays of points, from one where the axes of a batch lead."""
+    lead = array.shape[: array.ndim - axes]
     return list(np.moveaxis(array.reshape((*lead, -1)), -1, 0))
+
+
+def _entries(name: str, value: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Numbers, or arrays of points."""
+    array = _shaped(name, value, shape)
+    return _of_points(array, len(shape)) if array.ndim > len(shape) else array.ravel().tolist()
 
 
 def _entries_on_device(name: str, value: Any, shape: tuple[int, ...]) -> list[Any]:
     """The same without a copy to the host."""
     array = _shaped(name, value, shape)
-    lead = array.shape[: array.ndim - len(shape)]
-    return list(np.moveaxis(array.reshape((*lead, -1)), -1, 0))
+    each = map(array.ravel().__getitem__, range(array.size))
+    return _of_points(array, len(shape)) if array.ndim > len(shape) else [*each]
 
 
 def _keys(name: str, value: Any, keys: Sequence[Any]) -> None:
