@@ -191,15 +191,18 @@ class Clues:
                             return True
                 elif kind is Pow and abs(k) == 1 and value - k * self.sketch(base)[0] in prints:
                     return True
-                if k < 0 and self._is_quotient(value - k * self.sketch(base)[0], base, prints):
+                if k < 0 and self._is_quotient(value, k, base, prints):
                     return True
         return last and len(terms) <= 3 and self._is_conjugate(terms)
 
-    def _is_quotient(self, rest: int, under: Node, prints: set[int]) -> bool:
-        """Whether a term without its divisor is another term, but for one factor."""
-        for value in prints:
-            over = self.bases.get(rest - value)
-            if rest == value or (over is not None and (over.args or under.args)):
+    def _is_quotient(self, value: int, k: int, under: Node, prints: set[int]) -> bool:
+        """Whether a term without its divisor is another term, but for one factor, or a term of the divisor."""
+        one = self.sketch(under)[0]
+        inside = {inner for inner, _ in self.terms(under)} if type(under.op) is Add else ()
+        for other in prints:
+            rest = value - k * one - other
+            over = self.bases.get(rest)
+            if not rest or value + one - other in inside or (over is not None and (over.args or under.args)):
                 return True
         return False
 

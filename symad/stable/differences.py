@@ -12,6 +12,7 @@ recursion.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import product as pairs_of
 from typing import Any
 
@@ -155,6 +156,23 @@ class Differences:
             if made is not None:
                 yield {m: c, n: -c}, mul(product(c, shared), made)
         yield from self._conjugates(terms)
+        yield from self._over_sums(terms)
+
+    def _over_sums(self, terms: Terms) -> Iterator[Step]:
+        """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
+        for m, c in terms.items():
+            for base, inside in [(b, self.forms.terms(b)) for b, k in m if k < 0 and _is_sum(b)]:
+                whole = times(m, frozenset([(base, 1)]))
+                for part, factor in inside.items():
+                    n = times(whole, inverse(part))
+                    shared = min(abs(terms.get(n, 0)), abs(Fraction(c) / factor))
+                    if not shared or (terms[n] < 0) == ((c < 0) == (factor > 0)):
+                        continue
+                    rest = total({r: x for r, x in inside.items() if r != part})
+                    if self.last or rational(rest) is not None:
+                        shared = shared if terms[n] > 0 else -shared
+                        over = product(shared, times(n, frozenset([(base, -1)])))
+                        yield {n: shared, m: -shared * factor}, mul(over, rest)
 
     def _complements(self, terms: Terms, named: list[Named]) -> Iterator[Step]:
         """c ± c f(u) for a number c by its row, if c is all of that number."""
