@@ -191,18 +191,23 @@ class Clues:
                             return True
                 elif kind is Pow and abs(k) == 1 and value - k * self.sketch(base)[0] in prints:
                     return True
+                elif kind is Add and k == 1:
+                    rest = value - self.sketch(base)[0]
+                    if any([rest + inner in prints for inner, _ in self.terms(base)]):
+                        return True
                 if k < 0 and self._is_quotient(value, k, base, prints):
                     return True
         return last and len(terms) <= 3 and self._is_conjugate(terms)
 
     def _is_quotient(self, value: int, k: int, under: Node, prints: set[int]) -> bool:
-        """Whether a term without its divisor is another term, but for one factor, or a term of the divisor."""
+        """Whether a term without its divisor is another one, but for a factor or a term of the divisor."""
         one = self.sketch(under)[0]
         inside = {inner for inner, _ in self.terms(under)} if type(under.op) is Add else ()
         for other in prints:
             rest = value - k * one - other
             over = self.bases.get(rest)
-            if not rest or value + one - other in inside or (over is not None and (over.args or under.args)):
+            found = over is not None and bool(over.args or under.args)
+            if found or not rest or value + one - other in inside:
                 return True
         return False
 

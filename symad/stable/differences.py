@@ -17,7 +17,7 @@ from itertools import product as pairs_of
 from typing import Any
 
 import sympy
-from sympy.codegen.cfunctions import log1p
+from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
@@ -51,6 +51,7 @@ from symad.stable.secants import (
     MAX_POWER,
     REFLECTIONS,
     guarded,
+    log_of_complement,
     power_secant,
     powers_between,
     secant_of,
@@ -98,8 +99,14 @@ class Differences:
         return broadcast_to(_joined(made, list(zip(args, listed, strict=True))), shape)
 
     def logarithm(self, inside: Node) -> Node | None:
-        """log(a/b) by the difference d of a and b: 2 atanh(d/(a + b)) if a + b is a number, or log1p(d/b)."""
+        """log(a/b) by the difference d of a and b: 2 atanh(d/(a + b)) if a + b is a number, or log1p(d/b).
+
+        And log(1 − exp(u)) by its row.
+        """
         coefficient, factors = self.forms.monomial(inside)
+        if coefficient == -1 and [(head_of(base), k) for base, k in factors] == [(expm1, 1)]:
+            ((base, _),) = factors
+            return log_of_complement(Formula(base.args[0])).node
         if coefficient != 1 or sorted(k for _, k in factors) != [-1, 1]:
             return None
         (a, _), (b, _) = sorted(factors, key=lambda pair: -pair[1])
@@ -157,6 +164,17 @@ class Differences:
                 yield {m: c, n: -c}, mul(product(c, shared), made)
         yield from self._conjugates(terms)
         yield from self._over_sums(terms)
+        yield from self._by_parts(terms)
+
+    def _by_parts(self, terms: Terms) -> Iterator[Step]:
+        """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
+        for m, c in terms.items():
+            for base, inside in [(b, self.forms.terms(b)) for b, k in m if k == 1 and _is_sum(b)]:
+                n = times(m, frozenset([(base, -1)]))
+                met = [part for part, x in inside.items() if terms.get(times(n, part)) == -c * x]
+                if met:
+                    made = mul(product(c, n), total({r: x for r, x in inside.items() if r not in met}))
+                    yield {m: c} | {times(n, part): -c * inside[part] for part in met}, made
 
     def _over_sums(self, terms: Terms) -> Iterator[Step]:
         """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""

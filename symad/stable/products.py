@@ -20,6 +20,7 @@ from symad.ops.basic.arithmetic import Add, add, div, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
+from symad.ops.elementwise.selection import compare, select
 from symad.stable.clues import Factors
 from symad.stable.formulas import Formula, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational, times
@@ -77,6 +78,13 @@ def normal_slope(u: Nodes, v: Nodes) -> Node | None:
     return ((Formula(constant(sympy.pi)) / 2) ** HALF * apply(normal_ratio, x)).node
 
 
+def scaled_tail(u: Nodes, v: Nodes) -> Node | None:
+    """√(2/π)/h(−√2 v) for u = v², if v > 0; else the factors are not small beside each other."""
+    made = normal_slope((neg(u[0]),), v)
+    given = mul(apply(sympy.exp, u[0]), apply(sympy.erfc, v[0]))
+    return None if made is None else select(compare("<", constant(0), v[0]), div(ONE, made), given)
+
+
 s, tanh, exp_1 = function(sigmoid), function(sympy.tanh), function(expm1)
 PRODUCTS: dict[Any, tuple[Product, ...]] = {
     sympy.sinh: (Product(sympy.cosh, -1, same(tanh)), Product(sympy.sech, 1, same(tanh))),
@@ -84,7 +92,9 @@ PRODUCTS: dict[Any, tuple[Product, ...]] = {
     sympy.exp: (
         Product(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
         Product(sympy.erfc, -1, normal_slope, early=False),
+        Product(sympy.erfc, 1, scaled_tail, early=False),
         Product(sigmoid, 1, opposite(s)),
+        Product(sympy.exp, 1, opposite(lambda u: Formula(ONE))),
     ),
     expm1: (
         Product(Add, -1, same(lambda u: tanh(u / 2))),

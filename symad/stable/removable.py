@@ -201,6 +201,8 @@ def _split(term: Term, t: Node, forms: Forms, depth: int = 3) -> tuple[Monomial,
     scale, inside = forms.monomial(t)
     rest, order = dict[Node, int](), 0
     made = fmpq_series([_rational(term[0])])
+    if not term[0]:
+        return term[1], Laurent(0, made)
     for base, k in term[1]:
         factors, part = _of_argument(base, t, forms, depth)
         for b, j in factors:

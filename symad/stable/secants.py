@@ -76,6 +76,11 @@ def log_form(u: Formula, v: Formula, d: Formula) -> Formula:
     return by_sign(d, log_1(d / v), -log_1(-(d / u)))
 
 
+def log_of_complement(u: Formula) -> Formula:
+    """log(1 − exp(u)): one of both is exact to rounding where exp(u) is small, one where it is almost 1."""
+    return where(u < -0.6875, log_1(-exp(u)), log(-exp_1(u)))
+
+
 def log_condition(u: Formula, v: Formula, d: Formula) -> Formula:
     """Both logarithms have values, and the ratio is a float."""
     return (v > 0) & (u > 0) & (abs(d) * 2.0**-1000 < v)

@@ -3,6 +3,7 @@
 Each at points where the formula as it is written loses them, beside SymPy's derivatives with many digits.
 """
 
+import math
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,12 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.graph import Graph, Node
 from symad.numeric import lower
+from symad.ops.basic.arithmetic import Add, Mul, mul
+from symad.ops.basic.sources import constant, input_node
+from symad.ops.elementwise.apply import apply
+from symad.stable import stabilize
 
 U, V, X, Y = sp.symbols("u v x y", real=True)
 TINY, NEAR = [(1e-9, 1e-12), (0.3, 1e-10), (-0.7, 1e-9), (-0.3, 0.2)], [(1.3, 1e-10), (2.0, 1e-9), (3.0, 2.0)]
@@ -69,22 +75,36 @@ CASES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
         [(1e4,), (-1e4,), (1e-2,), (1.0,)],
     ),
     "odds": (ODDS / (1 - ODDS), [(710.0,), (708.0,), (-710.0,), (1.0,), (-40.0,)]),
+    "x²/(1 + x²)": (X**2 / (1 + X**2), [(1e8,), (1e3,), (-1e5,), (0.3,)]),
+    "x²/(y + 2 x²)": (X**2 / (Y + 2 * X**2), [(1e8, 1.0), (1e3, 2.0), (1e-3, 3.0)]),
+    "log(1 - exp(-x))": (sp.log(1 - sp.exp(-X)), [(40.0,), (700.0,), (1e-9,), (0.7,), (0.68,)]),
     "three exponentials": (
         X * (sp.exp((U + V) * X) - 1) / ((sp.exp(U * X) - 1) * (sp.exp(V * X) - 1)),
         [(1.0, 2.0, 1e-8), (0.3, 2.0, 1e-3), (0.4, 0.7, 1.0)],
     ),
 }
+VALUES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
+    "a scaled tail": (sp.exp(X**2) * sp.erfc(X), [(40.0,), (10.0,), (-5.0,), (1e3,), (0.5,)]),
+    "exponentials that cancel": (sp.exp(X**2) * sp.cos(X) * sp.exp(-(X**2)), [(40.0,), (2.0,)]),
+    "a product beside its terms": ((X + Y) * U - X * U, [(1.0, 1e9, 1e-9), (0.3, 2.0, 0.7)]),
+}
+"""Those of which the values alone keep their digits."""
+
 LOST = 2.0**-44
 """The largest relative error: 9 bits of 53, for points that are rounded and entries of different sizes."""
 
 
+def formula(name: str) -> tuple[sp.Expr, list[tuple[float, ...]]]:
+    return (CASES | VALUES)[name]
+
+
 def inputs(name: str) -> list[sp.Symbol]:
-    return sorted(CASES[name][0].free_symbols, key=str)
+    return sorted(formula(name)[0].free_symbols, key=str)
 
 
 @cache
 def derivatives(name: str, order: int) -> list[sp.Expr]:
-    found = [CASES[name][0]]
+    found = [formula(name)[0]]
     for _ in range(order):
         found = [sp.diff(f, s) for f in found for s in inputs(name)]
     return [f.replace(sp.DiracDelta, lambda *where: sp.Integer(0)) for f in found]
@@ -97,18 +117,50 @@ def right(name: str, order: int, point: tuple[float, ...]) -> list[Any]:
         return [mpmath.mpmathify(f(*map(mpmath.mpf, point))) for f in made]
 
 
-@pytest.mark.sample(24)
-@pytest.mark.parametrize("order", range(3))
-@pytest.mark.parametrize("name", CASES)
-def test_no_digits_are_lost(name: str, order: int) -> None:
-    graph = symad.trace(CASES[name][0], inputs(name))
+def check(name: str, order: int) -> None:
+    value, points = formula(name)
+    graph = symad.trace(value, inputs(name))
     if order:
         graph = (symad.gradient if order == 1 else symad.hessian)(graph, inputs(name))
     kernel = lower(graph)
-    for point in CASES[name][1]:
+    for point in points:
         made = np.hstack([np.ravel(v) for v in np.atleast_1d(kernel(*map(np.float64, point)))])
         for got, want in zip(made, right(name, order, point), strict=True):
             if abs(want) > 1.7e308:
                 assert got == np.inf
             else:
                 assert abs(mpmath.mpf(float(got)) - want) <= LOST * abs(want) + 1e-290, (point, got, want)
+
+
+@pytest.mark.sample(24)
+@pytest.mark.parametrize("order", range(3))
+@pytest.mark.parametrize("name", CASES)
+def test_no_digits_are_lost(name: str, order: int) -> None:
+    check(name, order)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name: str) -> None:
+    check(name, 0)
+
+
+def test_a_slope_that_is_a_product_of_functions() -> None:
+    """The mixed slope of (u^v − 1)/v is u^(v−1) log u, although it is a sum of quotients by v and v²."""
+    kernel = lower(symad.hessian((U**V - 1) / V, [U, V]))
+    for u, v in [(3.0, 1e-9), (0.2, 1e-6), (5.0, -1e-3)]:
+        assert kernel(u, v)[0, 1] == pytest.approx(u ** (v - 1) * math.log(u), rel=1e-14)
+
+
+def test_a_product_with_an_exact_zero() -> None:
+    """The series of a term that is 0 is divided by nothing."""
+    x, y = (input_node(s) for s in (X, Y))
+    zero = Node.of(Mul((1, 1)), (constant(0), x))  # as passes may leave it
+    product = Node.of(Mul((1, 1)), (y, zero))
+    for total in (
+        Node.of(Add((1, -1, 1)), (apply(sp.sin, mul(x, y)), mul(x, y), product)),
+        Node.of(Add((1, -1, 1)), (apply(sp.sin, zero), product, apply(sp.exp, mul(x, y)))),
+    ):
+        (made,) = stabilize(Graph((x, y), (total,))).output_nodes
+        value = Graph((x, y), (made,))(0.5, 0.25)
+        written = Graph((x, y), (total,))(0.5, 0.25)
+        assert float(value) == pytest.approx(float(written), rel=1e-12)

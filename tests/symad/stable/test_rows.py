@@ -162,6 +162,7 @@ def test_reflections(head: Any) -> None:
 def arguments(row: Product) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """Arguments that are related as the row needs."""
     tries = [(U, U), (neg(V), V), (mul(constant(2), V), V), (neg(power(V, constant(2))), V)]
+    tries.append((power(V, constant(2)), V))
     return next(((u,), (v,)) for u, v in tries if row.form((u,), (v,)) is not None)
 
 
