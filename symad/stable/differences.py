@@ -183,7 +183,7 @@ class Differences:
                 whole = times(m, frozenset([(base, 1)]))
                 for part, factor in inside.items():
                     n = times(whole, inverse(part))
-                    shared = min(abs(terms.get(n, 0)), abs(Fraction(c) / factor))
+                    shared = min(Fraction(abs(terms.get(n, 0))), abs(Fraction(c) / factor))
                     if not shared or (terms[n] < 0) == ((c < 0) == (factor > 0)):
                         continue
                     rest = total({r: x for r, x in inside.items() if r != part})
