@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -72,6 +73,17 @@ class OutOfBudget(Unsupported):
     """A limit of work or size was reached."""
 
 
+QUIET, OFTEN = 2.0, 0.5
+"""Seconds until the progress is shown, and between two lines of it."""
+
+
+def show(line: str) -> None:
+    """A line of progress in place of the one before; an empty one takes it away. Terminals alone see it."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+
 @dataclass(eq=False)
 class Meter:
     """Counts steps against a limit, and against the limit of the enclosing computation."""
@@ -85,6 +97,8 @@ class Meter:
     """Steps spent so far."""
     stopped: str = ""
     """The limit at which a computation was interrupted: time or memory."""
+    told: float = 0.0
+    """When the progress is shown again."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
@@ -94,6 +108,7 @@ class Meter:
             )
         if self.limit < 0:
             self.limit = float(self.budget.steps)
+        self.told = self.start + QUIET
 
     def part(self, limit: float) -> Meter:
         """A meter for a part of the computation, with a limit of its own."""
@@ -118,6 +133,9 @@ class Meter:
         self.steps += steps
         if self.outer is not None:
             self.outer.spend(steps)
+        elif time.monotonic() > self.told:
+            self.told = time.monotonic() + OFTEN
+            show(f"symad: {self.seconds:.0f} s, {self.steps:,.0f} of at most {self.limit:,.0f} steps")
         if self.stopped or self.steps >= self.limit or self.is_late:
             raise OutOfBudget(self.used_up)
 

@@ -89,6 +89,12 @@ def _read_sympy(where: sympy.Basic) -> Graph:
     known = sympy.Q.positive_definite
     definite = [p for p in parts if isinstance(p, AppliedPredicate) and p.function == known]
     rest = sympy.And(*[p for p in parts if p not in definite])
+    if other := next((p for p in parts if isinstance(p, AppliedPredicate) and p not in definite), None):
+        raise TraceError(
+            f"verify: where={other} is no condition on values; use one such as x > 0 or "
+            "Q.positive_definite(A), a symbol with the assumption, or a formula with the property: "
+            "(A + A.T)/2 for a symmetric A"
+        )
     matrices = [p.arg for p in definite]
     if not matrices:
         return as_graph(sympy.Piecewise((1, where), (0, True)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import wraps
 from typing import ParamSpec
 
@@ -17,6 +18,7 @@ from symad.errors import OutsideError, TraceError
 from symad.tracing import as_graph
 from symad.tracing.input_symbols import is_function_input
 from symad.tracing.ranged import check_decidable
+from symad.verification.budget import show
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.decide import versions
 
@@ -30,15 +32,34 @@ def undecided_outside(question: Callable[P, Certificate]) -> Callable[P, Certifi
     def asked(*args: P.args, **kwargs: P.kwargs) -> Certificate:
         start = time.monotonic()
         try:
-            return question(*args, **kwargs)
+            made = question(*args, **kwargs)
+            return replace(made, notes=(*made.notes, *_advice(made)))
         except OutsideError as problem:
             title = "equality" if question.__name__ == "equal" else f"{question.__name__} of an expression"
             reason = f"outside of real functions: {problem}"
             entry = Entry("value", "undecided", "not decided", 1.0, (), reason=reason)
             seed = secrets.randbits(63) if kwargs.get("seed") is None else int(str(kwargs["seed"]))
             return Certificate(title, (entry,), (), seed, (), versions(), time.monotonic() - start, 0, ())
+        finally:
+            show("")
 
     return asked
+
+
+LIMITS = {"the work allowed": "steps", "the memory allowed": "memory", "the time allowed": "seconds"}
+"""The fields of `Budget`, by what is said where one of them ends a computation."""
+
+
+def _advice(certificate: Certificate) -> Iterator[str]:
+    """What may help where a limit ended the search."""
+    reasons = " ".join(e.reason for e in certificate.entries_of("undecided"))
+    ended = [field for words, field in LIMITS.items() if f"{words} " in reasons]
+    if ended:
+        more = ", ".join(f"{field}=..." for field in ended)
+        yield (
+            f"budget=symad.verification.Budget({more}) allows more; fewer branches (where, max, abs), "
+            "smaller arrays, or the parts of the function one by one need less"
+        )
 
 
 def as_decidable(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:

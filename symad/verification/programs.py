@@ -228,7 +228,8 @@ def _measured_at(
     )
     entries = measured_with_values(claim, found.entries)
     name = getattr(program.function, "__name__", "the function")
-    notes = [*[found.unseen] * bool(found.unseen), *[CHANGES] * setting.caller.changes]
+    held = found.unseen and all(e.status == "measured" for e in entries)
+    notes = [*[found.unseen] * bool(held), *[CHANGES] * setting.caller.changes]
     made = Certificate(
         f"{program.title}, as {name} computes it", tuple(entries), (), setting.seed, (), versions(),
         meter.seconds, int(meter.steps), (*meter.budget.notes, *notes), tuple(found.losses),

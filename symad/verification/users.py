@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
@@ -11,13 +12,16 @@ from typing import Any
 import sympy
 
 from symad.core.claims import Derivative
-from symad.core.graph import Graph, Node, TupleOf
+from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.core.signatures import Inputs, Traceable, Where, Wrt
 from symad.derivatives.forward import pushforward as own_pushforward
 from symad.derivatives.hessian import hessian as own_hessian
 from symad.derivatives.jacobian import gradient as own_gradient
 from symad.derivatives.jacobian import jacobian as own_jacobian
 from symad.derivatives.reverse import pullback as own_pullback
+from symad.ops.basic.sources import Input, constant_value, symbol_of
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.tracing.wrt import select
 from symad.verification.after_refutation import named_formula
 from symad.verification.budget import Budget, Meter
@@ -164,6 +168,8 @@ def verify(
             notes = (REASON, *notes)
         made = _with_rounded(title, comparison, constants, seed, budget)
         made = named_formula(made, kind, graph, nodes, comparison)
+        if made.status == "undecided" and where is None:
+            notes = (*notes, *_domains(graph))
     rules = entries_of_rules(graph.output_nodes, 1 + (kind in SECOND), made.seed) if kind != "value" else []
     return replace(made, entries=(*made.entries, *rules), notes=made.notes + notes)
 
@@ -184,6 +190,22 @@ def _words(where: Where) -> str:
     return (
         str(where) if isinstance(where, sympy.Basic) else f"{getattr(where, '__name__', 'where')}(...) holds"
     )
+
+
+def _domains(graph: Graph) -> list[str]:
+    """Advice for logarithms and roots of an input that may be negative."""
+    heads = {sympy.log: ">", sympy.sqrt: ">="}
+    found = [(n, n.args[0]) for n in topological(graph.output_nodes) if isinstance(n.op, Apply | Pow)]
+    told = []
+    for node, inner in found:
+        power = isinstance(node.op, Pow) and constant_value(node.args[1]) == Fraction(1, 2)
+        head = sympy.sqrt if power else getattr(node.op, "head", None)
+        symbol = symbol_of(inner) if isinstance(inner.op, Input) else None
+        if head in heads and symbol is not None and not symbol.is_nonnegative:
+            told.append(f"{symbol} {heads[head]} 0")
+    return [
+        f"f has values where {c} alone: where={c} makes the claim about these" for c in dict.fromkeys(told)
+    ]
 
 
 CLOSE = 1e-9

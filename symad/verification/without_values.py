@@ -159,9 +159,25 @@ def why(claim: Claimed) -> str:
     inputs = [n for n in topological(claim.nodes) if isinstance(n.op, Input)]
     if is_too_large(claim.nodes):
         return f"graphs of more than {MOST_ELEMENTS:,} elements are not evaluated, so that no value is known"
+    if apart := _apart(claim):
+        return apart
     empty = nowhere(claim.nodes, promised(inputs))
     names = dict.fromkeys(str(n.op.head) if isinstance(n.op, Apply) else "a root" for n in empty)
     return f"{NO_VALUE}; intervals show that {', '.join(names)} has none" if names else NO_VALUE
+
+
+def _apart(claim: Claimed) -> str:
+    """That each side of an equality has values, but both together none; empty if one has none at all."""
+    if len(claim.nodes) > 2 * claim.count:
+        return ""
+    sides = claim.nodes[: claim.count], claim.nodes[claim.count : 2 * claim.count]
+    found = [with_values(claimed_of((*side, *side), (), "value", None, None)) for side in sides]
+    if any(flags is not None and not any(f.any() for f in flags) for flags in found):
+        return ""
+    return (
+        "each side has values, but no open set of points was found on which both have: their domains touch "
+        "at most, so that nothing is claimed"
+    )
 
 
 def nowhere_defined(function: tuple[Node, ...], domain: Node | None) -> str:

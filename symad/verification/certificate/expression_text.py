@@ -50,12 +50,24 @@ def text_of(node: Node) -> str:
     if len(order) <= SHORT and _written_size(order) <= SHORT:
         try:
             inputs = tuple(n for n in order if isinstance(n.op, Input))
-            text = str(_Text().doprint(to_sympy(Graph(inputs, (node,)))))
+            text = str(_Text().doprint(_without_points(to_sympy(Graph(inputs, (node,))))))
             if len(text) <= SHORT:
                 return text
         except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError):
             pass  # SymPy has no form for it, or cannot print it: it is described
     return f"a {type(node.op).__name__} of {len(order)} nodes"
+
+
+def _without_points(form: object) -> object:
+    """An expression without branches for single points, where powers have rules of their own."""
+    if not isinstance(form, sympy.Expr):
+        return form
+    return form.replace(
+        lambda e: (
+            isinstance(e, sympy.Piecewise) and isinstance(e.args[0].cond, sympy.Eq) and len(e.args) == 2
+        ),
+        lambda e: e.args[1].expr,
+    )
 
 
 def _written_size(order: Sequence[Node]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -57,8 +58,9 @@ POINTS, TRIED = 5, 24
 MIN_POINTS = 3
 """The smallest number of points at which the right derivative is not the rest of a cancellation."""
 
-MAX_ELEMENTS = 2_000
-"""The maximum number of elements of a derivative whose mistake is named."""
+MAX_ELEMENTS, SECONDS = 2_000, 5.0
+"""The maximum number of elements of a derivative whose mistake is named, and the time after which no further
+kind of mistake is tried."""
 
 
 NAMELESS = (SymadError, ArithmeticError, ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError)
@@ -152,34 +154,31 @@ def names_of_mistakes(
     asked: Asked, wrong: Sequence[int], witnesses: Sequence[Mapping[str, Nested]] = ()
 ) -> dict[int, str]:
     """For outputs of the reference that are wrong the names of the mistakes, as far as there are any."""
-    reference = asked.reference
-    shapes_fit = [o.shape for o in reference.output_nodes] == [
-        n.shape for n in (asked.function.output_nodes if asked.forward else asked.wrt)
-    ]
-    sizes = [int(np.prod(lengths(o))) for o in reference.output_nodes if is_concrete(o.shape)]
-    if not shapes_fit or len(sizes) < len(reference.output_nodes) or sum(sizes) > MAX_ELEMENTS:
+    parts = _parts(asked)
+    if parts is None:
         return {}
-    ends = np.cumsum([0, *sizes])
-    parts = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     points, found, right, eps = _compared(asked, witnesses)
     if not points:
         return {}
     difference = Difference(right, found, eps, parts)
-    every = range(len(parts))
     wrong = [k for k in wrong if difference.shows(parts[k])]
     if not wrong or not _is_told(difference, wrong):
         return {}
     outputs, names = expanded(asked.function)
-    directions = [n for n in reference.input_nodes if n not in asked.function.input_nodes]
+    directions = [n for n in asked.reference.input_nodes if n not in asked.function.input_nodes]
     ones = [np.ones(lengths(o)) for o in outputs]
-    seeds = [[p[n] for n in directions] if directions else ones for p in points]
+
+    def network(points: Sequence[FloatPoint]) -> Network:
+        seeds = [[p[n] for n in directions] if directions else ones for p in points]
+        return network_of(outputs, asked.wrt, seeds, points, asked.forward)
+
     try:
-        net = network_of(outputs, asked.wrt, seeds, points, asked.forward)
+        net = network(points)
         steady = Difference(right, net.result, eps, parts).right_points
         if not steady.all():  # the rest of a cancellation says nothing
-            points, seeds = list(compress(points, steady)), list(compress(seeds, steady))
+            points = list(compress(points, steady))
             difference = replace(difference, right=right[steady], found=found[steady])
-            net = network_of(outputs, asked.wrt, seeds, points, asked.forward)
+            net = network(points)
         net.leave_out_shifts()
     except TooLarge:
         return {}
@@ -187,18 +186,38 @@ def names_of_mistakes(
         return {}
     difference = replace(difference, counts=net.counts)
     told = [str(symbol_of(n)) for n in directions] or ["1"] * len(outputs)
-    found_names: dict[int, str] = {}
-    for stage in _stages(net, Words(names), parts, told, reference, points, difference):
+    return _first_names(_stages(net, Words(names), parts, told, asked.reference, points, difference),
+                        difference, wrong)  # fmt: skip
+
+
+def _parts(asked: Asked) -> list[slice] | None:
+    """Where each output lies; None where the derivative has other shapes, or is too large."""
+    reference = asked.reference
+    shapes = [n.shape for n in (asked.function.output_nodes if asked.forward else asked.wrt)]
+    if [o.shape for o in reference.output_nodes] != shapes or not all(map(is_concrete, shapes)):
+        return None
+    ends = np.cumsum([0, *(int(np.prod(lengths(o))) for o in reference.output_nodes)])
+    if ends[-1] > MAX_ELEMENTS:
+        return None
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+def _first_names(
+    stages: Iterator[list[Change]], difference: Difference, wrong: Sequence[int]
+) -> dict[int, str]:
+    """The first change that explains all that is wrong, or else each output by itself; for some seconds."""
+    every, found = range(len(difference.parts)), dict[int, str]()
+    end = time.process_time() + SECONDS
+    for stage in stages:
         changes = sorted(stage, key=lambda change: change.rank)
         together = next((t for c in changes if (t := name_in(c, difference, wrong, every))), "")
-        for k in wrong:
-            if k not in found_names:
-                alone = (t for c in changes if (t := name_in(c, difference, [k], [k])))
-                found_names[k] = together or next(alone, "")
-        found_names = {k: text for k, text in found_names.items() if text}
-        if len(found_names) == len(wrong):
+        for k in [k for k in wrong if k not in found]:
+            alone = (t for c in changes if (t := name_in(c, difference, [k], [k])))
+            if told := together or next(alone, ""):
+                found[k] = told
+        if len(found) == len(wrong) or time.process_time() > end:
             break
-    return found_names
+    return found
 
 
 def _is_told(difference: Difference, wrong: Sequence[int]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import isfinite, sqrt
+from typing import Any
 
 import sympy
 
@@ -15,7 +16,7 @@ from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import Constant, Input
+from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
@@ -24,7 +25,7 @@ from symad.verification.rewriting.rewrite import expand_definitions
 DEPTH = 3
 """How many operations of a value without a name are told."""
 
-MAX_DENOMINATOR = 64
+MAX_DENOMINATOR, DECIMALS = 64, 3
 CLOSE = 1e-5
 
 
@@ -83,19 +84,16 @@ class Words:
         return 0.5 if told.startswith(("the mean", "sigmoid")) else 1 + min(len(told), 99) / 100
 
     def _told(self, node: Node, depth: int) -> str:
-        op: Op = node.op
         if node in self.names:
             return f"`{self.names[node]}`"
-        if isinstance(op, Input):
-            return f"`{op.symbol}`"
-        if isinstance(op, Constant):
-            return f"{float(op.value):.6g}" if isinstance(op.value, float) else str(op.value)
-        if isinstance(op, (Reshape, Broadcast)):
+        if isinstance(node.op, Input):
+            return f"`{node.op.symbol}`"
+        if isinstance(node.op, Constant):
+            return _number(node.op.value)
+        if isinstance(node.op, (Reshape, Broadcast)):
             return self._told(node.args[0], depth)
-        if isinstance(op, Slice):
-            ends = zip(op.start, op.count, node.args[0].shape, strict=True)
-            part = ", ".join(":" if n == d else f"{a}" if n == 1 else f"{a}:{a + n}" for a, n, d in ends)
-            return f"{self._told(node.args[0], depth)}[{part}]"
+        if isinstance(node.op, Slice):
+            return f"{self._told(node.args[0], depth)}[{_part(node.op, node.args[0])}]"
         if node in self.reciprocals:
             return f"1/`{self.reciprocals[node]}`"
         inside = argument_of_sigmoid(node)
@@ -107,27 +105,8 @@ class Words:
         if not depth:
             return "…"
         inner = [self._told(a, depth - 1) for a in node.args]
-        if isinstance(op, Einsum) and len(inner) == 1:
-            return f"Σ {inner[0]}" if len(op.output) < len(op.inputs[0]) else inner[0]
-        if isinstance(op, Einsum):
-            return " · ".join(inner)
-        if isinstance(op, Compare):
-            return f"{inner[0]} {op.relation} {inner[1]}"
-        if isinstance(op, Select):
-            return f"where({', '.join(inner)})"
-        if isinstance(op, Extreme):
-            return f"{op.kind} {inner[0]}"
-        if isinstance(op, Apply):
-            return f"{op.head.__name__}({', '.join(inner)})"
-        if isinstance(op, Pow):
-            return f"√({inner[0]})" if inner[1] == "1/2" else f"({inner[0]})^{inner[1]}"
-        if isinstance(op, Add):
-            terms = [("− " if s < 0 else "+ ") + x for s, x in zip(op.signs, inner, strict=True)]
-            return f"({' '.join(terms).removeprefix('+ ')})"
-        if isinstance(op, Mul):
-            factors = [_factor(p, x) for p, x in zip(op.powers, inner, strict=True)]
-            return " ".join(sorted(factors, key=lambda x: x.startswith("/ ")))
-        return f"{type(op).__name__}({', '.join(inner)})"
+        rule = next((rule for kind, rule in RULES.items() if isinstance(node.op, kind)), _called)
+        return rule(node.op, inner)
 
     def _averaged(self, node: Node) -> Node | None:
         """Of what a node is the mean, if it is one."""
@@ -144,6 +123,61 @@ class Words:
                 if size > 1 and value == (size if node.op.powers == (1, -1) else 1 / Fraction(size)):
                     return total.args[0]
         return None
+
+
+def _number(value: object) -> str:
+    return f"{float(value):.6g}" if isinstance(value, float) else str(value)
+
+
+def _part(op: Slice, whole: Node) -> str:
+    """The elements of a slice, as NumPy writes them."""
+    told = []
+    for start, count, step, size in zip(op.start, op.count, op.step, whole.shape, strict=True):
+        stop = start + (count - 1) * step + (1 if step > 0 else -1)
+        ends = f"{start}:{stop if stop >= 0 else ''}" if count != size or step != 1 else ":"
+        told.append(f"{start}" if count == 1 else f"{ends}:{step}" if step != 1 else ends)
+    return ", ".join(told)
+
+
+Rule = Callable[[Any, list[str]], str]
+"""An op and the words of its arguments."""
+
+
+def _einsum(op: Einsum, inner: list[str]) -> str:
+    if len(inner) > 1:
+        return " · ".join(inner)
+    return f"Σ {inner[0]}" if len(op.output) < len(op.inputs[0]) else inner[0]
+
+
+def _power(op: Op, inner: list[str]) -> str:
+    return f"√({inner[0]})" if inner[1] == "1/2" else f"({inner[0]})^{inner[1]}"
+
+
+def _sum(op: Add, inner: list[str]) -> str:
+    terms = [("− " if s < 0 else "+ ") + x for s, x in zip(op.signs, inner, strict=True)]
+    return f"({' '.join(terms).removeprefix('+ ')})"
+
+
+def _product(op: Mul, inner: list[str]) -> str:
+    factors = [_factor(p, x) for p, x in zip(op.powers, inner, strict=True)]
+    return " ".join(sorted(factors, key=lambda x: x.startswith("/ ")))
+
+
+def _called(op: Op, inner: list[str]) -> str:
+    return f"{type(op).__name__}({', '.join(inner)})"
+
+
+RULES: dict[type[Op], Rule] = {
+    Einsum: _einsum,
+    Pow: _power,
+    Add: _sum,
+    Mul: _product,
+    ArrayConstant: lambda op, inner: "an array of numbers",
+    Compare: lambda op, inner: f"{inner[0]} {op.relation} {inner[1]}",
+    Select: lambda op, inner: f"where({', '.join(inner)})",
+    Extreme: lambda op, inner: f"{op.kind} {inner[0]}",
+    Apply: lambda op, inner: f"{op.head.__name__}({', '.join(inner)})",
+}
 
 
 def _is_one(node: Node, other: Node) -> bool:
@@ -204,4 +238,5 @@ def factor_of(scale: float) -> str:
     if square and abs(sqrt(square) - abs(wanted)) <= CLOSE * abs(wanted):
         sign = "−" if wanted < 0 else ""
         return f"{sign}√{square}" if square.denominator == 1 else f"{sign}√({square})"
-    return ""
+    decimal = round(scale, DECIMALS)
+    return f"1/{decimal:g}" if abs(decimal - scale) <= CLOSE * abs(scale) else ""
