@@ -209,6 +209,7 @@ class Graph(metaclass=Interned):
     def explain(self, /, as_latex: bool = False, **point: Any) -> Explanation:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
 
+        The result's ``.play("steps.html")`` steps through them; ``.draw("graph.svg")`` shows the values.
         ``as_latex``: if true, the derivation instead, step by step, with the name of each rule.
         """
         return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, **point)

@@ -15,6 +15,7 @@ from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.display.reading import plain
 from symad.display.typesetting.derivation import rule_name
+from symad.display.typesetting.graphs import SHOWN
 from symad.errors import SymadError
 from symad.tracing import trace
 from symad.verification.certificate.certificate import Certificate, Entry
@@ -70,7 +71,8 @@ class Grade:
         wrt = [s for s in graph.inputs if str(s) == name] or list(graph.inputs)
         if level == 2:
             whole = hessian(graph) if "²" in fault.name else jacobian(graph, wrt)
-            return plain((gradient(graph, wrt) if "/∂" in fault.name else whole).to_latex())
+            made = gradient(graph, wrt) if "/∂" in fault.name else whole
+            return plain(made.to_latex()) if len(made.nodes) <= SHOWN else "the formula is long: see explain"
         pairs = zip(graph.inputs, graph.input_nodes, strict=True)
         reached, rules = {n for s, n in pairs if s in wrt}, dict[str, None]()
         for node in graph.nodes:

@@ -143,4 +143,6 @@ class Notation:
             terms += [bar for a, bar in zip(free, bars, strict=False) if a is node and bar != Atom("0")]
         if not terms:
             return Atom("0")
-        return total([1] * len(terms), terms, [bool(node.shape)] * len(terms))
+        made = total([1] * len(terms), terms, [bool(node.shape)] * len(terms))
+        long = len(write(made)) > MAX_FORMULA
+        return Atom(rf"\text{{a sum over {len(terms)} uses}}") if long and len(terms) > 1 else made

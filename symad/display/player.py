@@ -110,8 +110,8 @@ def page(writer: Writer, title: str, chosen: list[Film]) -> str:
         data.append({"title": film.title, "note": note, "svg": to_svg(whole, frames=True), "frames": frames})
     template = resources.files("symad.display").joinpath("player.html").read_text("utf-8")
     safe = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    formula = graph_latex(writer.graph)
-    function = mathml(formula) if len(formula) <= MAX_TITLE and "aligned" not in formula else ""
+    formula = graph_latex(writer.graph) if len(writer.graph.nodes) <= MAX_FORMULA_NODES else "aligned"
+    function = "" if "aligned" in formula or len(formula) > MAX_TITLE else mathml(formula)
     short = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
     parts = {"TITLE": html.escape(short), "FORMULA": function, "FILMS": safe}
     return visible(re.sub("|".join(parts), lambda found: parts[found[0]], template))
@@ -119,3 +119,6 @@ def page(writer: Writer, title: str, chosen: list[Film]) -> str:
 
 MAX_TITLE = 160
 """The maximum number of characters of the title and of the LaTeX of the formula below it."""
+
+MAX_FORMULA_NODES = 25
+"""The maximum number of nodes of a graph with a formula: written out, shared parts double its length."""

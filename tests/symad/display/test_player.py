@@ -172,6 +172,21 @@ def test_formulas_read_as_text(latex, expected):
     ElementTree.fromstring(mathml(latex))
 
 
+@pytest.mark.thorough
+def test_a_long_program_has_a_page(tmp_path):
+    """243 steps in which each state is used three times: its formula would have 3^60 parts."""
+
+    def deep(W, x):
+        for _ in range(60):
+            x = np.tanh(W @ x) * x + x
+        return x.sum()
+
+    steps = symad.trace(deep, [(3, 3), (3,)]).explain(W=np.eye(3) / 10, x=np.ones(3) / 10)
+    steps.play(tmp_path / "deep.html")
+    (reverse,) = [f for f in films(steps.writer) if f.title == "reverse mode"]
+    assert any(t.startswith("W̄ = a sum over 60 uses = ") for t in texts(reverse))
+
+
 def cases():
     for cls, make in EXAMPLES.items():
         node = make()[0]
