@@ -34,6 +34,7 @@ from symad.gpu.settings import current
 from symad.numeric.fusion.nest import Nest, total_of
 from symad.numeric.modules.module_text import frame, one_line, returned, summary
 from symad.numeric.modules.size_checks import needed_sizes
+from symad.numeric.numpy_arrays import expressions, kernels  # noqa: F401  (register their answers)
 from symad.numeric.numpy_arrays.loop_statements import loop_lines
 from symad.numeric.numpy_arrays.statements import assign_lines, block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter

@@ -5,7 +5,9 @@ CuPy is imported here and in no module that is loaded earlier, so that `import s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -55,13 +57,8 @@ def cupy() -> ModuleType:
             'extra "gpu-cuda12" or "gpu-cuda13", or use NumPy arrays and backend="numpy", which '
             "need no GPU"
         ) from error
-    try:
+    with explained(f"CuPy {cp.__version__}"):
         count = cp.cuda.runtime.getDeviceCount()
-    except cp.cuda.runtime.CUDARuntimeError as error:
-        raise GpuError(
-            f"CuPy {cp.__version__} is installed, but CUDA says: {error}. Check the driver with "
-            'nvidia-smi, or use NumPy arrays and backend="numpy", which need no GPU'
-        ) from error
     if count == 0:
         raise GpuError('there is no CUDA device; NumPy arrays and backend="numpy" need none')
     return cp
@@ -74,7 +71,8 @@ def machine() -> Machine:
         GpuError: there is no CUDA device.
     """
     cp = cupy()
-    return _machine(cp, cp.cuda.Device().id)
+    with explained("looking for the device"):
+        return _machine(cp, cp.cuda.Device().id)
 
 
 @lru_cache(maxsize=16)
@@ -107,29 +105,95 @@ def _module(cp: ModuleType, source: str, device: int) -> Any:
     # CuPy adds -arch for the device. The architecture-specific targets (sm_90a) are only needed for kernels
     # with wgmma, and there are none here.
     module = cp.RawModule(code=source, options=("-std=c++17",))
-    try:
+    with explained("compiling a kernel"):
         module.compile()
-    except Exception as error:
-        raise_if_not_compiled(error)
-        raise
     return module
 
 
-def raise_if_not_compiled(error: Exception) -> None:
-    """Explain an error of CuPy that comes from compiling a kernel, or from a library that this needs.
+KINDS = {
+    "CUDARuntimeError", "CUDADriverError", "CUBLASError", "CUSOLVERError", "CuSparseError", "CURANDError",
+    "NVRTCError", "CompileException", "DynamicLibNotFoundError", "OutOfMemoryError",
+}  # fmt: skip
+"""The classes of CuPy's errors that are not mistakes of a call, by name: importing them needs CuPy."""
+
+CACHE = (
+    "CuPy keeps compiled kernels in a folder: set CUPY_CACHE_DIR to one that can be written, or "
+    "CUPY_CACHE_IN_MEMORY=1"
+)
+EXTRAS = 'the extras "gpu-cuda12" and "gpu-cuda13" install the libraries that CuPy needs, NVRTC among them'
+MEMORY = "free memory on the device, or compute less at once: a shorter dtype, a smaller batch"
+ADVICE = (
+    (("dynamiclib",), EXTRAS),
+    (("outofmemory", "out of memory", "out_of_memory", "memoryallocation", "alloc_failed"), MEMORY),
+    (("not_initialized",), f"libraries need memory of their own when they start: {MEMORY}"),
+    (
+        ("insufficientdriver", "unsupportedptx", "nokernelimage", "no_binary", "invalid_ptx", "mismatch",
+         "callrequiresnewerdriver", "stubs"),
+        "the driver is older than the CUDA of this CuPy: nvidia-smi shows its version; update it, or install "
+        'symad with the extra "gpu-cuda12" in place of "gpu-cuda13"',
+    ),
+    (
+        ("illegal", "launchfailure", "launch_failed", "misaligned", "stackerror", "invalidpc", "assert",
+         "ecc", "launchtimeout", "execution_failed", "mapping_error", "internal_error"),
+        "the device can no longer be used by this process: start a new one. If the call fails again, run it "
+        "under compute-sanitizer and report it",
+    ),
+    (
+        ("outofresources",),
+        "the kernel needs more registers or shared memory than this device has: use a shorter dtype or "
+        "narrower heads",
+    ),
+    (
+        ("capture",),
+        "this cannot be recorded as a CUDA graph: print it with options(capture=True), or give capture=False",
+    ),
+    (
+        ("compileexception", "nvrtc"),
+        "NVRTC does not compile a kernel of symad: report it, with the version of CuPy",
+    ),
+)  # fmt: skip
+"""Words of errors, in small letters, and what to do; the first row with such a word holds."""
+
+
+def advice(error: Exception) -> str:
+    """What to do about an error of CuPy or of the system; empty if it is an error of the call itself."""
+    if isinstance(error, OSError):
+        cannot_write = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+        return CACHE if cannot_write else EXTRAS
+    kinds = {cls.__name__ for cls in type(error).__mro__}
+    if not kinds & KINDS:
+        return ""
+    text = f"{type(error).__name__} {error}".lower()
+    found = (told for words, told in ADVICE if any(word in text for word in words))
+    return next(found, "check the device with nvidia-smi")
+
+
+def raise_explained(error: Exception, what: str) -> None:
+    """Raise an error of CuPy or of the system again, with what to do; do nothing for other errors.
 
     Raises:
-        GpuError: the error is of this kind.
+        GpuError: the error is of CUDA, of its libraries or compiler, or of the folder of compiled kernels.
     """
-    name = type(error).__name__  # errors of CuPy's compiler, and of its search for libraries
-    if name == "CompileException":
-        raise GpuError(f"NVRTC does not compile a kernel of symad:\n{error}") from error
-    if name == "DynamicLibNotFoundError" or isinstance(error, OSError):
+    told = advice(error)
+    if told:
         raise GpuError(
-            f"CuPy cannot compile kernels ({name}: {error}); the extras "
-            '"gpu-cuda12" and "gpu-cuda13" install the libraries it needs, NVRTC among them. NumPy '
-            'arrays and backend="numpy" need none'
+            f"{what} fails on the GPU ({type(error).__name__}: {error}). To do: {told}. NumPy arrays and "
+            'backend="numpy" need no GPU'
         ) from error
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Errors inside that are not mistakes of a call say what to do.
+
+    Raises:
+        GpuError: as `raise_explained`.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise_explained(error, what)
+        raise
 
 
 def check_device(xp: ModuleType, **arrays: Array | None) -> None:

@@ -17,7 +17,7 @@ from symad.core.graph import Graph
 from symad.cost import memory
 from symad.errors import LoweringError
 from symad.gpu.array_printer import print_cupy_module
-from symad.gpu.compile import GpuError, cupy, raise_if_not_compiled
+from symad.gpu.compile import MEMORY, GpuError, advice, cupy, explained, raise_explained
 from symad.gpu.cupy_library import DTYPES
 from symad.gpu.kernels_or_definitions import with_kernels
 from symad.gpu.passes.recognize_attention import recognized
@@ -65,10 +65,10 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     def run(*values: Any) -> Any:
         try:
             return compiled().function(*values)
-        except MemoryError as error:
-            raise GpuError(_out_of_memory(prepared, dtype, values, error)) from error
         except Exception as error:
-            raise_if_not_compiled(error)
+            if isinstance(error, MemoryError) or advice(error) == MEMORY:
+                raise GpuError(_out_of_memory(prepared, dtype, values, error)) from error
+            raise_explained(error, graph.name)
             raise
 
     return Kernel(name, "".join(source), run)
@@ -95,7 +95,8 @@ def check_indices() -> None:
         IndexError: an index was out of range; the message gives the axis and its length.
         GpuError: there is no usable GPU.
     """
-    cupy().cuda.runtime.deviceSynchronize()
+    with explained("waiting for the device"):
+        cupy().cuda.runtime.deviceSynchronize()
     look_at_indices()
 
 
@@ -109,7 +110,7 @@ def look_at_indices() -> None:
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
-def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Array], error: MemoryError) -> str:
+def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Array], error: Exception) -> str:
     """The message: the function, the memory it needs at these shapes, and ways to need less."""
     sizes = {
         dim: size

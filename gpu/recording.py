@@ -18,7 +18,7 @@ import numpy as np
 
 from symad.core.graph import Graph
 from symad.errors import EvaluationError, ShapeError
-from symad.gpu.compile import GpuError, Machine, machine
+from symad.gpu.compile import GpuError, Machine, explained, machine
 from symad.gpu.lower import look_at_indices
 from symad.gpu.settings import options
 from symad.numeric.lowering import lower
@@ -104,6 +104,12 @@ class Recording:
             GpuError: the function does something that cannot be recorded.
         """
         arrays = self._checked(values)
+        with explained(self._what):
+            found = self._run(arrays)
+        look_at_indices()
+        return found
+
+    def _run(self, arrays: list[Array]) -> Any:
         current = self._cp.cuda.get_current_stream()
         self._stream.wait_event(current.record())
         with self._stream, self._cp.cuda.using_allocator(self.pool.malloc):
@@ -116,7 +122,6 @@ class Recording:
                 self._graph.launch()
             found = _each(self._found, lambda a: a.copy())
         current.wait_event(self._stream.record())
-        look_at_indices()
         return found
 
     def _checked(self, values: Sequence[Array]) -> list[Array]:
@@ -140,7 +145,9 @@ class Recording:
         if isinstance(value, self._cp.ndarray):
             return value
         if hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] in (2, 13):
-            return self._cp.from_dlpack(value)
+            return self._cp.from_dlpack(value.detach() if getattr(value, "requires_grad", False) else value)
+        if hasattr(value, "__cuda_array_interface__"):
+            return self._cp.asarray(value)
         raise TypeError(
             f"{name} is a {type(value).__module__}.{type(value).__name__}; give arrays on the device"
         )

@@ -39,7 +39,7 @@ def _flag(device):
     seen = np.frombuffer(memory, np.int64, 1)
     seen[0] = 0
     owned = cp.cuda.UnownedMemory(memory.ptr, 8, memory, device)
-    atexit.register(_check_indices)
+    atexit.register(_check_indices, device)
     return seen, cp.ndarray(1, cp.int64, cp.cuda.MemoryPointer(owned, 0))
 '''
 
@@ -55,10 +55,12 @@ REPORT = '''def _report(seen):
         raise IndexError(f"an index is not an integer in {first}..{length - 1}: {place} has length {length}")
 '''
 
-CHECK = '''def _check_indices():
-    """Wait for the device, and raise the error of a wrong index if a call has met one."""
-    cp.cuda.runtime.deviceSynchronize()
-    _report(_flag(cp.cuda.Device().id)[0])
+CHECK = '''def _check_indices(device=None):
+    """Wait for a device, by default the current one, and raise the error of a wrong index that it met."""
+    device = cp.cuda.Device().id if device is None else device
+    with cp.cuda.Device(device):
+        cp.cuda.runtime.deviceSynchronize()
+    _report(_flag(device)[0])
 '''
 
 SEGMENT_SUM = '''def _segment_sum(keys, updates, rows, columns):

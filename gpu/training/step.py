@@ -16,7 +16,7 @@ from symad.core.escaping import not_one_of
 from symad.core.renamed import renamed
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
-from symad.gpu.compile import Machine, machine
+from symad.gpu.compile import Machine, explained, machine
 from symad.gpu.cupy_library import DTYPES
 from symad.gpu.recording import Recording, check_recordable
 from symad.gpu.settings import options
@@ -89,8 +89,9 @@ def training_step(
     with options(capture=capture):
         made = (value_and_gradient if loss_scale is None else pullback)(problem.loss, names)
         kernel = lower(made, backend="cupy", dtype=dtype)
-    state = DeviceOptimizer(where, optimizer, problem.arrays, dtype, clip, loss_scale, factors)
-    return TrainingStep(where, problem, kernel, state, dtype, loss_scale is not None, capture)
+    with explained(f"the step of {problem.loss.name}"):
+        state = DeviceOptimizer(where, optimizer, problem.arrays, dtype, clip, loss_scale, factors)
+        return TrainingStep(where, problem, kernel, state, dtype, loss_scale is not None, capture)
 
 
 class TrainingStep:

@@ -17,17 +17,17 @@ from tests.gpu.cupy_agreement import library
 from tests.gpu.cupy_standin import kernels
 
 
-class Refused(Exception):
+class CUDARuntimeError(RuntimeError):
     """What CuPy raises without a driver."""
 
 
 def fake_cupy(count):
     def get_device_count():
         if count is None:
-            raise Refused("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+            raise CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
         return count
 
-    runtime = types.SimpleNamespace(getDeviceCount=get_device_count, CUDARuntimeError=Refused)
+    runtime = types.SimpleNamespace(getDeviceCount=get_device_count, CUDARuntimeError=CUDARuntimeError)
     made = types.ModuleType("cupy")
     made.__version__ = "14.0"
     made.cuda = types.SimpleNamespace(runtime=runtime)
@@ -90,7 +90,7 @@ def test_an_install_without_nvrtc(monkeypatch, error):
 
     made = fake_cupy(1)
     made.RawModule = Missing
-    with pytest.raises(GpuError, match=r'cannot compile kernels.*libnvrtc.*"gpu-cuda12" and "gpu-cuda13"'):
+    with pytest.raises(GpuError, match=r'compiling a kernel fails.*libnvrtc.*"gpu-cuda12" and "gpu-cuda13"'):
         gpu_compile._module(made, f"no text that is cached: {error!r}", 0)
 
 
@@ -103,7 +103,7 @@ def test_printed_code_explains_it_too(monkeypatch):
     with library() as cp:
         monkeypatch.setattr(kernels.RawModule, "get_function", refuse)
         arrays = [cp.ones((1, 1, 5, 4))] * 3
-        with pytest.raises(GpuError, match=r"cannot compile kernels.*libnvrtc"):
+        with pytest.raises(GpuError, match=r"f fails on the GPU.*libnvrtc.*gpu-cuda13"):
             lower(graph, backend="cupy")(*arrays)
 
 
