@@ -6,17 +6,17 @@ checks the arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from symad.numeric.expressions.numbers import is_number
-from symad.numeric.expressions.views import viewed
+from symad.numeric.expressions.origins import Origin, origins, shown_by
 from symad.numeric.modules.module_text import frame, returned, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import doubtful
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, every_statement
+from symad.numeric.program.statements import every_statement
 from symad.numeric.targets.arguments import arguments, points
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY, NumPy
@@ -79,55 +79,49 @@ def libraries(writer: Writer) -> str:
 
 def _returned(program: Program, writer: Writer) -> str:
     """The text of the results."""
-    made = {s.value: s.expression for s in program.statements if isinstance(s, Assign)}
+    given = shown_by(program)
     shown: set[Value] = set()
-    texts = [_result(r, writer, program, made, shown) for r in program.results]
+    texts = [_result(r, writer, [*origins(r, given)], program.inputs, shown) for r in program.results]
     return returned(program.structure, texts)
 
 
 def _result(
     expression: Expression,
     writer: Writer,
-    program: Program,
-    made: Mapping[Value, Expression],
+    sources: Sequence[Origin],
+    inputs: Sequence[Value],
     shown: set[Value],
 ) -> str:
     """The text of a result, which has NumPy's type and memory of its own.
 
     A result shares no memory with arguments, constants or earlier results. ``shown`` are the values whose
-    memory earlier results show; the value of this result is added.
+    memory earlier results show; those of this result are added.
     """
     text = writer.text(expression).text
-    if is_number(expression) and not _is_truth(expression):
+    number = any(is_number(origin.made) and not _is_truth(origin.made) for origin in sources)
+    if number and not expression.shape:
         if writer.batch:
             return f"np.full_like({writer.batch}, {text})[()]"
-        return f"np.{writer.dtype}({text})"
-    value = _memory(expression, made)
-    twice = value in shown
-    if value is not None:
-        shown.add(value)
-    borrowed = twice or (_is_borrowed(expression, program, made) and expression.shape)
-    if not expression.shape and _is_boxed(expression, made):
+        return f"np.{writer.dtype}({text})" if is_number(expression) else text
+    values = {origin.value for origin in sources if origin.value is not None}
+    borrowed = bool(values & shown) or (expression.shape and any(_is_borrowed(o, inputs) for o in sources))
+    shown |= values
+    if not expression.shape and any(_is_boxed(origin.made) for origin in sources):
         return f"{text}[()]"
     return f"{text}.copy()" if borrowed else text
 
 
-def _is_boxed(expression: Expression, made: Mapping[Value, Expression]) -> bool:
+def _is_boxed(made: Expression) -> bool:
     """Whether NumPy gives an array without axes instead of a number."""
-    while isinstance(expression, Read) and expression.value in made:
-        expression = made[expression.value]
-    return isinstance(expression, Compute) and isinstance(expression.op, (Select, Undefined))
+    return isinstance(made, Compute) and not made.shape and isinstance(made.op, (Select, Undefined))
 
 
-def _memory(expression: Expression, made: Mapping[Value, Expression]) -> Value | None:
-    """The value whose memory an expression shows; None if the expression makes memory of its own."""
-    found, inner = None, viewed(expression)
-    while isinstance(inner, Read):
-        found = inner.value
-        inner = viewed(made[found]) if found in made else expression
-        if inner is expression:
-            break
-    return found
+def _is_borrowed(origin: Origin, inputs: Sequence[Value]) -> bool:
+    """Whether the memory is that of an argument or a constant, or cannot be written to."""
+    made = origin.made
+    if isinstance(made, Compute) and isinstance(made.op, Broadcast):
+        return not is_number(made.args[0])
+    return origin.value in inputs or (isinstance(made, Compute) and isinstance(made.op, ArrayConstant))
 
 
 def _is_truth(expression: Expression) -> bool:
@@ -135,16 +129,6 @@ def _is_truth(expression: Expression) -> bool:
     return isinstance(getattr(op, "value", None), bool)
 
 
-def _is_borrowed(expression: Expression, program: Program, made: Mapping[Value, Expression]) -> bool:
-    """Whether an expression shows the memory of an argument or a constant, or cannot be written to."""
-    inner = viewed(expression)
-    while isinstance(inner, Read) and inner.value in made:
-        inner = viewed(made[inner.value])
-    if isinstance(inner, Compute) and isinstance(inner.op, Broadcast):
-        return not is_number(inner.args[0])
-    if isinstance(inner, Read):
-        return inner.value in program.inputs
-    return isinstance(inner, Compute) and isinstance(inner.op, ArrayConstant)
 
 
 def _every_expression(program: Program) -> list[Expression]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from symad.core.questions import question
-from symad.numeric.program.expressions import Read, Value, values_read
+from symad.numeric.expressions.numbers import is_number, literal
+from symad.numeric.program.expressions import Expression, Read, Value, values_read
 from symad.numeric.program.loops import FindRoot, Loop
 from symad.numeric.program.statements import (
     Allocate,
@@ -18,7 +19,7 @@ from symad.numeric.program.statements import (
 )
 from symad.numeric.targets import helpers
 from symad.numeric.targets.formulas import recurrence
-from symad.numeric.targets.target import Level
+from symad.numeric.targets.target import Level, Text
 from symad.numeric.targets.writer import Writer
 
 Lines: TypeAlias = "list[str]"
@@ -70,7 +71,7 @@ def store_lines(statement: Store, writer: Writer) -> Lines:
 @lines.dispatch
 def loop_lines(statement: Loop, writer: Writer) -> Lines:
     """Initial values, the body, next values; next values that depend on each other share one line."""
-    made = [f"{writer.name(c.value)} = {writer.text(c.initial)}" for c in statement.carried]
+    made = [f"{writer.name(c.value)} = {_state(c.initial, writer)}" for c in statement.carried]
     steps = f"range({writer.dim(statement.count)})"
     with writer.index(statement.index) as index:
         comment = recurrence(statement, writer)
@@ -95,10 +96,17 @@ def _replaced(statement: Loop, writer: Writer) -> list[str]:
     read_later = [set(values_read(c.next)) for c in moving]
     tangled = any(v in later for k, v in enumerate(values) for later in read_later[k + 1 :])
     names = [writer.name(v) for v in values]
-    texts = [writer.text(c.next) for c in moving]
+    texts = [_state(c.next, writer) for c in moving]
     if tangled:
         return [f"{', '.join(names)} = {', '.join(t.inside(Level.CONDITION) for t in texts)}"]
     return [f"{name} = {text}" for name, text in zip(names, texts, strict=True)]
+
+
+def _state(expression: Expression, writer: Writer) -> Text:
+    """A state of a loop; a number has the dtype, which results have that show it."""
+    text = writer.text(expression)
+    number = is_number(expression) and not isinstance(literal(expression), bool)
+    return Text(f"{writer.type_text}({text})") if number else text
 
 
 @lines.dispatch
