@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 import sympy
 
-from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.sources import Constant, Dimension
 
 
-def is_number(expression: Expression) -> bool:
-    """Whether an expression consists of constants and dimensions, and elementwise ops of them."""
+def is_number(expression: Expression, made: Mapping[Value, Expression] = MappingProxyType({})) -> bool:
+    """Whether an expression consists of constants and dimensions, and elementwise ops of them.
+
+    Args:
+        expression: the expression.
+        made: what values were assigned; others are no numbers.
+    """
+    while isinstance(expression, Read) and expression.value in made and not expression.shape:
+        expression = made[expression.value]
     if not isinstance(expression, Compute):
         return False
     if isinstance(expression.op, (Constant, Dimension)):
         return True
-    return isinstance(expression.op, ElementwiseOp) and all(map(is_number, expression.args))
+    return isinstance(expression.op, ElementwiseOp) and all(is_number(a, made) for a in expression.args)
 
 
 def literal(expression: Expression) -> int | float | Fraction | sympy.Expr | bool | None:

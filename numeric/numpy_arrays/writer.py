@@ -102,9 +102,8 @@ class ArrayWriter(Writer):
         """Names that loops assigned to arrays and views; they are set to None when memory is freed."""
         self.inner: list[tuple[str, Shape]] = []
         """The names that the body being written assigns, with the shapes of their values."""
-        self.made: dict[Value, Expression] = {}
         self.reads: Counter[Value] = Counter()
-        """The expressions of values, and the number of expressions that read each."""
+        """The number of expressions that read each value."""
         self.later: dict[Value, Value] = {}
         self.earlier: dict[Value, Value] = {}
         """For a value the one that overwrites it, and the one that it overwrites."""

@@ -252,8 +252,9 @@ def write_sparse_pack(
 def write_constant_array(
     op: ArrayConstant, target: Body, node: Compute, args: Texts, writer: BodyWriter
 ) -> Written:
-    """A copy, so that the caller may change it."""
-    return Text(f"{writer.bound('array')}({writer.constant(op.array)})")
+    """A copy, so that the caller may change it; integers become floats, as all results are."""
+    array = op.array if op.array.dtype.kind == "b" else op.array.astype(np.float64)
+    return Text(f"{writer.bound('array')}({writer.constant(array)})")
 
 
 def _display(args: list[Text] | tuple[Text, ...]) -> str:

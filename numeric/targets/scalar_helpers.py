@@ -217,8 +217,8 @@ def _evaluated(
 
 
 def _as_float(array: Array, dtype: DTypeLike) -> Array:
-    """Floats in one precision: numbers alone are doubles; truth values stay."""
-    return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
+    """Floats in one precision: numbers alone are doubles or integers; truth values stay."""
+    return array if array.dtype.kind == "b" else array.astype(dtype, copy=False)
 
 
 def _point(result: Any, dtype: DTypeLike) -> Any:
@@ -227,7 +227,10 @@ def _point(result: Any, dtype: DTypeLike) -> Any:
         return {key: _point(part, dtype) for key, part in result.items()}
     if isinstance(result, tuple):
         return tuple(_point(part, dtype) for part in result)
-    return result if hasattr(result, "toarray") else _as_float(np.asarray(result), dtype)[()]
+    if hasattr(result, "toarray"):
+        result.data = _as_float(result.data, dtype)
+        return result
+    return _as_float(np.asarray(result), dtype)[()]
 
 
 def _batched(

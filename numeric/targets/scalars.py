@@ -104,7 +104,7 @@ def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Write
     top = over[0].inside(Level.PRODUCT) if over else _integer(1, target)
     for factor in over[1:]:
         top += "*" + factor.inside(Level.SIGN)
-    if under and isinstance(target, NumPy) and is_number(node):
+    if under and isinstance(target, NumPy) and is_number(node, writer.made):
         top = f"{writer.type_text}({top})"
     if not under:
         return Text(top, Level.PRODUCT if len(over) > 1 else over[0].level)
@@ -130,7 +130,7 @@ def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, w
         library = target.np if isinstance(target, NumPy) else "math"
         return call(f"{library}.sqrt", node.args[:1], args[:1], writer)
     base = args[0].inside(Level.ATOM)
-    if is_number(node.args[0]) and isinstance(target, NumPy):
+    if is_number(node.args[0], writer.made) and isinstance(target, NumPy):
         if writer.dtype == "float64" and not is_number(node.args[1]):
             return Text(f"{writer.np}.power({args[0]}, {args[1]})")
         base = f"{writer.type_text}({args[0]})"  # where NumPy gives nan, Python's numbers raise

@@ -59,6 +59,8 @@ class Writer:
         self.dtype = dtype
         self.names = names
         self.named: dict[Value, str] = {}
+        self.made: dict[Value, Expression] = {}
+        """What values were assigned, where the text of a later statement depends on it."""
         self.batch = ""
         """The first argument of a scalar function; its axes are those of the batch of points."""
         self.sizes: set[sympy.Symbol] = set()

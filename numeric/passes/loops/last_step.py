@@ -13,7 +13,7 @@ from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.loop import Loop, has_loops, pieces, with_body
 from symad.ops.basic.arithmetic import Add
-from symad.ops.basic.shaping import Broadcast, Pad, Reshape, pad, reshape
+from symad.ops.basic.shaping import Broadcast, Pad, Reshape, broadcast_to, pad, reshape
 from symad.ops.basic.sources import constant_value, fresh_input
 
 
@@ -37,7 +37,8 @@ def _started(node: Node, args: Nodes) -> Node:
         seed = _last_alone(x)
         body = _without(op, k) if seed is not None else None
         if seed is not None and body is not None:
-            return Node.of(with_body(op, body, op.slices - 1), (seed, *xs[:k], *xs[k + 1 :], *constants))
+            start = broadcast_to(seed, initial.shape)
+            return Node.of(with_body(op, body, op.slices - 1), (start, *xs[:k], *xs[k + 1 :], *constants))
     return made
 
 

@@ -20,6 +20,7 @@ from symad.numeric import lower
 from tests.example_files import EXAMPLES, ROOT, SMALLER, needs
 from tests.gpu.cupy_agreement import library, on_device
 from tests.gpu.lowering.op_cases import example_graphs, example_values
+from tests.numeric.calls import programs_of_views
 from tests.numeric.calls.mutating_calls import twice
 
 x, y = sp.symbols("x y", real=True)
@@ -137,6 +138,39 @@ def test_every_op(graph: Any, dims: Any) -> None:
     except LoweringError:
         return  # ops that the plain printer has no form for
     check_ownership(kernel, values)
+
+
+def check_random_program(seed: int) -> None:
+    """Values, slopes and batches in each style and precision: of the right type, and memory of their own."""
+    values = [np.random.default_rng(seed).normal(size=s) for s in programs_of_views.SHAPES]
+    graph = symad.trace(lambda *u: programs_of_views.program(seed, *u), programs_of_views.SHAPES)
+    scalar = symad.trace(lambda *u: programs_of_views.total(seed, *u), programs_of_views.SHAPES)
+    several = [np.stack([v] * 2) for v in values]
+    cases = [(graph, values), (symad.value_and_gradient(scalar), values)]
+    cases += [(symad.hvp(scalar), [*values, *values])] if seed % 3 == 0 else []
+    cases += [(symad.vmap(graph, (None, 0, 0)), [values[0], *several[1:]])] if seed % 3 == 1 else []
+    for g, given in cases:
+        right = leaves(g(*given))
+        for options in ({}, {"style": "plain"}, {"dtype": "float32"}):
+            number = options.get("dtype", "float64")
+            kernel = lower(g, **options)
+            found = leaves(twice(f"{seed} {options}", kernel, [v.astype(number) for v in given], {}))
+            for one, wanted in zip(found, right, strict=True):
+                assert one.dtype == number and np.shape(one) == np.shape(wanted)
+                error = 1e-4 if number == "float32" else 1e-11
+                np.testing.assert_allclose(one, wanted, rtol=error, atol=error * (1 + np.max(np.abs(wanted))))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs(seed: int) -> None:
+    check_random_program(seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("start", [8, 48, 88, 128])
+def test_more_random_programs(start: int) -> None:
+    for seed in range(start, start + 40):
+        check_random_program(seed)
 
 
 @dataclasses.dataclass
