@@ -14,7 +14,7 @@ from symad.numeric.modules.module_text import frame, returned, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import doubtful
 from symad.numeric.passes.memory_layout.packed_entries import Pack
-from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
+from symad.numeric.program.expressions import Compute, Expression, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.targets.arguments import arguments, points
@@ -127,8 +127,6 @@ def _is_borrowed(origin: Origin, inputs: Sequence[Value]) -> bool:
 def _is_truth(expression: Expression) -> bool:
     op = expression.op if isinstance(expression, Compute) else None
     return isinstance(getattr(op, "value", None), bool)
-
-
 
 
 def _every_expression(program: Program) -> list[Expression]:

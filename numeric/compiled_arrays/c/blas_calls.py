@@ -79,12 +79,14 @@ def matrix_product(
 def _gemm(
     labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
 ) -> list[str] | None:
-    """One BLAS call; None if it is no product of two matrices, or BLAS cannot read or write these."""
+    """One BLAS call; None if it is no product of two matrices, or BLAS cannot read or write these.
+
+    BLAS refuses an empty matrix whose rows are 0 elements apart.
+    """
     shapes = [a.shape for a in args]
-    product = matrix_product(labels, output, shapes)
-    if product is None:
+    product, size = matrix_product(labels, output, shapes), _lengths(labels, shapes)
+    if product is None or 0 in size.values():
         return None
-    size = _lengths(labels, shapes)
     sides = zip((*labels, output), (*args, made), strict=True)
     strides = [dict(zip(part, a.strides, strict=True)) for part, a in sides]
     m, n, k = product.row, product.column, product.summed

@@ -176,7 +176,7 @@ class _Work:
                 here += [Assign(place, view), Assign(Value("", source.shape), source, place)]
             else:
                 here.append(Scatter(values, _range(start, 1), source))
-        if found.total:
+        if found.total or first or found.index is not None:  # empty parts, too, are views of it
             self._allocate(values, first, here)
         for each in found.sums:
             here += _added(each, found, values)

@@ -34,7 +34,7 @@ from symad.core.questions import (
 from symad.errors import ShapeError, TraceError
 from symad.numbers.number_domains import divide
 from symad.ops.basic.shaping import broadcast_axes, broadcast_to
-from symad.ops.basic.sources import EXACT, Constant, constant, described
+from symad.ops.basic.sources import EXACT, Constant, constant, constant_value, described
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,9 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
     if not kept:
         return _repeated(constant(Fraction(over, under)), lost)
     if over == 0:
-        return _repeated(_zero_like(kept), lost)
+        by_zero = any(power == -1 and constant_value(f) == 0 for power, f in zip(powers, kept, strict=True))
+        made = _product_of([1, *powers], [constant(0), *kept]) if by_zero else _zero_like(kept)
+        return _repeated(made, lost)
     if over != 1 or under != 1:
         sign = -1 if (over < 0) != (under < 0) else 1
         common = gcd(over, under)

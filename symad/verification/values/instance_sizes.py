@@ -57,7 +57,10 @@ def _where_inverses_exist(
 
 ONE, THIRTIES = (1, 1, 1, 1), ((33, 34, 35, 36), (36, 35, 34, 33))
 TENS, FEW = ((17, 18, 19, 20), (20, 19, 18, 17)), ((7, 5, 6, 8), (5, 6, 8, 7))
-FURTHER = *FEW, ONE, *TENS
+BESIDE = ((1, 3, 2, 4), (3, 1, 4, 2), (2, 4, 1, 3), (4, 2, 3, 1))
+"""One symbol is 1, and those beside it are not: code that drops axes of length 1 is wrong there alone."""
+
+FURTHER = *FEW, ONE, *BESIDE, *TENS
 """Sizes at which floats are asked, where the claim would be for two sizes only."""
 
 MANY = *THIRTIES, *TENS, *FEW
@@ -73,9 +76,13 @@ def further_sizes(left: Graph, right: Graph) -> list[dict[sympy.Symbol, int]]:
 def sizes_of_programs(
     outputs: tuple[Node, ...], symbols: Sequence[sympy.Symbol], most: float
 ) -> list[Chosen]:
-    """Size 1 and a larger one, each if the nodes have values there and take at most that many operations."""
+    """Sizes 1, 1 for one symbol alone, and larger ones.
+
+    Each is left out if the nodes have no values there or take more than ``most`` operations.
+    """
     found = []
-    for numbers in ((ONE,), MANY):
+    beside = ((one,) for one in BESIDE[: len(symbols)] if len(symbols) > 1)
+    for numbers in ((ONE,), *beside, MANY):
         chosen = _fitting(outputs, symbols, numbers)
         cheap = [c for c in chosen if operations(topological(Graph((), outputs).at(c).output_nodes)) <= most]
         found += _where_inverses_exist(outputs, cheap)[:1]

@@ -32,6 +32,21 @@ def test_a_program_that_is_wrong_for_one_element_or_for_many_is_refuted(wrong, s
     assert [e.name for e in certificate.entries_of("refuted")] == [f"∂f/∂x at n = {size}"]
 
 
+M = sp.Symbol("m", integer=True, positive=True)
+ROWS = symad.trace(lambda a: (a.sum(axis=1) ** 2).sum(), [(N, M)])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_program_that_is_wrong_where_one_size_alone_is_one_is_refuted(axis):
+    """As code is that drops axes of length 1: matrices of one row or of one column are not square."""
+
+    def slope(a):
+        wrong = a.shape[axis] == 1 < a.shape[1 - axis]
+        return np.repeat(2 * a.sum(axis=1)[:, None], a.shape[1], axis=1) * (1 + wrong)
+
+    assert symad.verify(ROWS, gradient=slope, hostile=False).status == "refuted"
+
+
 SIZES = {
     "no value at 1": (
         lambda x: np.sqrt(((x - x.mean()) ** 2).mean()),
