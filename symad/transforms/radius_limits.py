@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, nan
 
 import numpy as np
 import sympy
@@ -18,9 +18,9 @@ from symad.core.graph import Node, Tangent, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Broadcast, broadcast_to
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import constant, constant_value, fresh_input
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.radius import inside, is_zero, slopes_of
+from symad.ops.elementwise.radius import inside, is_root, is_zero, slopes_of
 from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, logic, select
 from symad.transforms.branch_masks import upwards
 from symad.transforms.guards import Guards
@@ -69,13 +69,13 @@ def with_limits(
 class Limits:
     """What is known about a graph with radii."""
 
-    rank: Mapping[Node, int]
     moving: Collection[Node]
     """The nodes that depend on what the graph is differentiated by."""
     above: Mapping[Node, int]
-    """For each node the set of radii, as bits, on which it depends, or on their q or u."""
+    """For each node the set of radii, as bits, on which it depends, or on their q or u; by elements alone."""
     bits: Mapping[Node, int]
-    guards: Guards
+    uses: Mapping[Node, Node]
+    """The conditions under which nodes are used."""
     push_along: PushAlong
 
     @staticmethod
@@ -92,19 +92,21 @@ class Limits:
         for radius, bit in bits.items():
             for below in inside(radius):
                 inner[below] = inner.get(below, 0) | bit
+        alone = sum(bit for radius, bit in bits.items() if not radius.shape)
         above: dict[Node, int] = {}
         for node in order:
-            found = bits.get(node, 0) | inner.get(node, 0)
+            found = 0
             for arg in node.args:
                 found |= above[arg]
-            above[node] = found
+            if not isinstance(node.op, ElementwiseOp):
+                found &= alone
+            above[node] = found | bits.get(node, 0) | inner.get(node, 0)
         moving = upwards(order, lambda node: node in roots)
-        rank = {node: k for k, node in enumerate(order)}
-        return Limits(rank, moving, above, bits, Guards.of(order, outputs), push_along)
+        return Limits(moving, above, bits, Guards.of(order, outputs).uses, push_along)
 
     def selected(self, node: Node, made: Node, radius: Node, k: int, rest: Node) -> Node:
         """A product F'(r) · slope by the k-th value inside of r, with its limit where that is needed."""
-        if radius not in self.moving or _excludes(self.guards.uses.get(node), radius):
+        if radius not in self.moving or _excludes(self.uses.get(node), radius):
             return made
         zero = vanishes(rest)
         if zero is None or not self._depends(rest, radius):
@@ -119,30 +121,83 @@ class Limits:
         return any(self.above.get(node, 0) & self.bits[radius] for node in known)
 
     def _limit(self, radius: Node, k: int, rest: Node) -> Node | None:
-        """F''(0)/2, or F''(0) u; None if the product is 0 at 0 anyway, as sign u is, with all its slopes."""
-        (slope,) = self.push_along(
-            self._between(radius, rest),
-            {radius: broadcast_to(constant(1), radius.shape)},
-            self.guards,
-            [rest],
-        )
-        if not isinstance(slope, Node):  # F' is a step
-            return None if isinstance(radius.op, Apply) else constant(0)
-        (at_zero,) = rebuild([slope], {radius: broadcast_to(constant(0), radius.shape)}, _remade)
-        if not has_values(at_zero):
-            return None
-        return mul(at_zero, inside(radius)[k]) if isinstance(radius.op, Apply) else div(at_zero, constant(2))
+        """The product near r = 0; None if it is 0 at 0 anyway, as sign u is, or F has no second derivative.
 
-    def _between(self, radius: Node, rest: Node) -> list[Node]:
-        """The nodes between a radius and a function of it, arguments first."""
-        bit = self.bits[radius]
-        found, waiting = {rest}, [rest]
-        while waiting:
-            for arg in waiting.pop().args:
-                if self.above.get(arg, 0) & bit and arg not in found:
-                    found.add(arg)
-                    waiting.append(arg)
-        return sorted(found, key=lambda node: self.rank.get(node, len(self.rank)))
+            F'(r)/(2r) = F''(0)/2 + F⁗(0) q/12 + …,    F'(r) u/r = (F''(0) + F⁗(0) r²/6 + …) u
+
+        have two derivatives more if F'''(0) = 0. For norms of other orders, F''(0) has to be 0.
+        """
+        at, root = fresh_input(radius.shape), not isinstance(radius.op, Apply)
+        fixed = _fixed(radius, rest)
+        (made,) = rebuild([rest], {radius: at, **fixed})
+        second = self._slope(made, at)
+        if not isinstance(second, Node):  # F' is a step
+            return constant(0) if root else None
+        value = _at_zero(second, at, bool(fixed))
+        if value is None or (root and not is_root(radius)):
+            return constant(0) if value is not None and _number(value) == 0 else None
+        parts = inside(radius)
+        limit = div(value, constant(2)) if root else mul(value, parts[k])
+        fourth = self._fourth(second, at)
+        if fourth is None:
+            return limit
+        square = parts[0] if root else add(*[mul(part, part) for part in parts])
+        more = mul(fourth, square)
+        return add(limit, div(more, constant(12)) if root else div(mul(more, parts[k]), constant(6)))
+
+    def _fourth(self, second: Node, at: Node) -> Node | None:
+        """F⁗(0) from F''; None if it is 0, or if F'''(0) is not."""
+        third = self._slope(second, at)
+        if not isinstance(third, Node):
+            return None
+        value, fourth = _at_zero(third, at), self._slope(third, at)
+        if value is None or _number(value) != 0 or not isinstance(fourth, Node):
+            return None
+        value = _at_zero(fourth, at)
+        return None if value is None or _number(value) == 0 else value
+
+    def _slope(self, function: Node, at: Node) -> Tangent:
+        """The slope of a function of a radius."""
+        order = topological([function])
+        ones = {at: broadcast_to(constant(1), at.shape)}
+        (slope,) = self.push_along(order, ones, Guards.of(order, [function]), [function])
+        return slope
+
+
+def _fixed(radius: Node, rest: Node) -> dict[Node, Node]:
+    """Nodes that stay: of an array of radii, each limit is by one of them, and sums keep the others."""
+    if not radius.shape:
+        return {}
+    fixed, waiting, seen = {}, [rest], {radius}
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node.op, ElementwiseOp):
+            waiting += node.args
+        else:
+            fixed[node] = node
+    return fixed
+
+
+def _at_zero(function: Node, at: Node, whole: bool = False) -> Node | None:
+    """The value of a function of a radius at 0; None if it has none.
+
+    If ``whole``, products of 0 and of sums that stay are kept: such a sum may have no value.
+    """
+    made = _made_whole if whole else _remade
+    (value,) = rebuild([function], {at: broadcast_to(constant(0), at.shape)}, made)
+    return value if has_values(value) else None
+
+
+def _made_whole(node: Node, args: Nodes) -> Node:
+    made = _remade(node, args)
+    return Node.of(node.op, args) if isinstance(node.op, Mul) and not all(map(_is_number, args)) else made
+
+
+def _is_number(node: Node) -> bool:
+    return _number(node) is not None
 
 
 def vanishes(node: Node) -> Node | None:
@@ -178,6 +233,16 @@ def _remade(node: Node, args: Nodes) -> Node:
 
 def has_values(node: Node) -> bool:
     """False if a node contains a scalar function of numbers that has no finite value, such as 1/0."""
+    return all(map(isfinite, _numbers(node).values()))
+
+
+def _number(node: Node) -> float | None:
+    """The value of a node made of numbers; None for others."""
+    return _numbers(node).get(node)
+
+
+def _numbers(node: Node) -> dict[Node, float]:
+    """The values of those nodes below that are made of numbers."""
     known: dict[Node, float] = {}
     for part in topological([node]):
         args = [known[a] for a in part.args if a in known]
@@ -188,8 +253,8 @@ def has_values(node: Node) -> bool:
                 value = args[0] if isinstance(part.op, Broadcast) else evaluate(part.op, tuple(args))
                 known[part] = np.float64(value)
         except ArithmeticError:
-            return False
-    return all(map(isfinite, known.values()))
+            known[part] = nan
+    return known
 
 
 def _is_never_zero(node: Node) -> bool:

@@ -1,24 +1,25 @@
 """Powers of powers, and of sums of squares, in forms whose derivatives at 0 are those of the function.
 
 The chain rule by way of b^m multiplies a slope that vanishes at b = 0 by one that does not exist there.
-Therefore (b^m)^p is differentiated as b^(mp) for b ≥ 0, and as |b|^(mp) for even m; q^p of a sum of squares
-q as r^(2p) with the radius r = √q, for which `radius_limits` has limits. √(q²) is q, and (√q)^4 is q².
+Therefore (b^m)^p is differentiated as b^(mp) for b ≥ 0, and as |b|^(mp) for even m; q^p of a sum q of powers
+of degree d as r^(dp) with the radius r = q^(1/d), for which `radius_limits` has limits. √(q²) is q, and
+(√q)^4 is q². An even power in all terms under a root is taken out of it: √(x⁴ + x²) = |x| √(x² + 1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 import sympy
 
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Mul
+from symad.ops.basic.arithmetic import Add, Mul, mul, signed_sum
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import HALF, Pow, is_sum_of_squares, power, sqrt
-from symad.ops.elementwise.radius import inside
+from symad.ops.elementwise.powers import EXACT_EXPONENT, HALF, Pow, degree, power
+from symad.ops.elementwise.radius import inside, is_root
 
 Number = int | Fraction | float
 
@@ -48,15 +49,68 @@ def _joined(node: Node, args: Nodes) -> Node | None:
         return None
     base, inner = _powered(args[0])
     total = inner * outer
+    if total % 1 == 0 and outer % 1 == 0 and inside(args[0]) and not is_root(args[0]):
+        return power(base, constant(_tidy(total)))
     if total % 2 == 0 and (inner == HALF or outer % 1):
         return power(base, constant(_tidy(total))) if inner % 2 == 0 or _is_positive(base) else None
     if inner != 1 and not inside(args[0]) and (inner % 1 or outer % 1):
         if _is_positive(base):
             return power(base, constant(_tidy(total)))
         return power(apply(sympy.Abs, base), constant(_tidy(total))) if inner % 2 == 0 else None
-    if outer > HALF and 2 * outer % 1 and is_sum_of_squares(args[0]):
-        return power(sqrt(args[0]), constant(2 * outer))
+    return _taken_out(args[0], outer) or _by_radius(args[0], outer)
+
+
+def _taken_out(base: Node, outer: Number) -> Node | None:
+    """|b|^(kp) q^p for (b^k q)^p, where k is even and all terms of a sum have b^k."""
+    signs, added = _terms(base)
+    if len(added) < 2 or outer % 1 == 0:
+        return None
+    terms = [_factors(term) for term in added]
+    for b in terms[0]:
+        least = min(term.get(b, 0) for term in terms)
+        common = int(least - least % 2)
+        if common:
+            left = signed_sum([(sign, _without(t, b, common)) for sign, t in zip(signs, terms, strict=True)])
+            taken = power(apply(sympy.Abs, b), constant(_tidy(common * outer)))
+            return mul(taken, power(left, constant(outer)))
     return None
+
+
+def _terms(node: Node) -> tuple[list[int], list[Node]]:
+    """The terms of a sum, and of sums in it, with their signs."""
+    signs, found, waiting = [], [], [(1, node)]
+    while waiting:
+        sign, term = waiting.pop()
+        if isinstance(term.op, Add):
+            waiting += [(sign * s, a) for s, a in zip(term.op.signs, term.args, strict=True)]
+        else:
+            signs.append(sign)
+            found.append(term)
+    return signs, found
+
+
+def _without(factors: Mapping[Node, Number], base: Node, exponent: int) -> Node:
+    """The product of powers, divided by a power of one base."""
+    left = [(f, m - exponent if f is base else m) for f, m in factors.items()]
+    return mul(*[power(f, constant(_tidy(m))) for f, m in left])
+
+
+def _factors(term: Node) -> dict[Node, Number]:
+    """The bases of a product, with their exponents; a quotient is one factor."""
+    product = isinstance(term.op, Mul) and -1 not in term.op.powers
+    found: dict[Node, Number] = {}
+    for factor in term.args if product else (term,):
+        base, exponent = _powered(factor)
+        found[base] = found.get(base, 0) + exponent
+    return found
+
+
+def _by_radius(base: Node, outer: Number) -> Node | None:
+    """q^p as r^(dp), where q^(p−1) is infinite at 0 and p has derivatives by way of the radius."""
+    d = degree(base) if outer % 1 else None
+    if d is None or d * outer <= 1 + EXACT_EXPONENT or (d == 2 and outer > 1 and d * outer % 1 == 0):
+        return None
+    return power(power(base, constant(Fraction(1) / d)), constant(_tidy(d * outer)))
 
 
 def _powered(node: Node) -> tuple[Node, Number]:
@@ -81,4 +135,4 @@ def _tidy(exponent: Number) -> Number:
 
 def _is_positive(node: Node) -> bool:
     """True if a value is known not to be negative."""
-    return bool(inside(node)) or is_sum_of_squares(node)
+    return bool(inside(node)) or degree(node) is not None

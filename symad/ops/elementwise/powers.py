@@ -35,7 +35,7 @@ from symad.ops.basic.arithmetic import (
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
 from symad.ops.basic.sources import constant, constant_value, is_exact
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import equal, logic, select
 
 
@@ -97,7 +97,7 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
     """e b**(e−1), reusing y if the exponent is 1/2."""
     value = constant_value(exponent)
     if type(value) is Fraction and value == HALF:
-        return distance_slope(y) if is_sum_of_squares(base) else div(constant(1), mul(constant(2), y))
+        return distance_slope(y) if is_distance(y) else div(constant(1), mul(constant(2), y))
     if isinstance(value, sympy.NumberSymbol):  # π − 1 is an expression
         return mul(exponent, power(base, sub(exponent, constant(1))))
     if value is not None:
@@ -109,31 +109,60 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
 
 
 def distance_slope(y: Node) -> Node:
-    """1/(2y) of a distance y, the root of a sum of squares.
+    """1/(2y) of a distance y = √q, and in general y/(d q) of y = q^(1/d).
 
     It has no derivative at the origin; there its slope is defined as 0, like that of |x|, and it has no
     second derivative.
     """
-    return select(equal(y, constant(0)), sqrt(y), div(constant(1), mul(constant(2), y)))
+    base, exponent = y.args
+    value = constant_value(exponent)
+    slope = div(constant(1), mul(constant(2), y)) if value == HALF else div(mul(exponent, y), base)
+    return select(equal(y, constant(0)), sqrt(y), slope)
 
 
-def is_sum_of_squares(node: Node) -> bool:
-    """True if a node is a sum of even powers, along axes or term by term, or ⟨x, x⟩."""
+def is_distance(node: Node) -> bool:
+    """True for q^(1/d) of a sum q of powers of degree d, as in √(x² + y²) and (|x|³ + |y|³)^(1/3)."""
+    if not isinstance(node.op, Pow):
+        return False
+    value = constant_value(node.args[1])
+    if type(value) not in (Fraction, float) or not 0 < value < 1:
+        return False
+    d = degree(node.args[0])
+    return d is not None and abs(d * value - 1) < EXACT_EXPONENT
+
+
+EXACT_EXPONENT = 1e-14
+"""How far the product of an exponent 1/d, a float, and of the degree d may be from 1."""
+
+
+def degree(node: Node) -> int | Fraction | float | None:
+    """The d for which a node is a sum of powers |u|^d and higher ones; None if it is no such sum.
+
+    The sum is along axes or term by term, of even powers, powers of absolute values, or ⟨x, x⟩. It is not
+    negative, and is 0 only where all terms are.
+    """
     op, args = node.op, node.args
     if isinstance(op, Pow):
         exponent = constant_value(args[1])
-        return isinstance(exponent, int) and exponent > 0 and exponent % 2 == 0
+        if type(exponent) not in (int, Fraction, float) or exponent <= 0:
+            return None
+        if isinstance(exponent, int) and exponent % 2 == 0:
+            return exponent
+        return exponent if isinstance(args[0].op, Apply) and args[0].op.head is sympy.Abs else None
     if isinstance(op, Add):
-        return -1 not in op.signs and all(map(is_sum_of_squares, args))
+        known = [degree(a) for a in args] if -1 not in op.signs else [None]
+        return None if None in known else min(d for d in known if d is not None)
     if isinstance(op, Mul):
         over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
         rest = [a for a in args if not _is_positive(a)]
-        alike = len(rest) == 2 and rest[0] is rest[1] and rest[0] in over
-        return alike or (len(rest) == 1 and rest[0] in over and is_sum_of_squares(rest[0]))
+        if len(rest) == 2 and rest[0] is rest[1] and over.count(rest[0]) == 2:
+            return 2
+        return degree(rest[0]) if len(rest) == 1 and rest[0] in over else None
     if isinstance(op, Einsum):
-        twice = len(args) == 2 and args[0] is args[1] and op.inputs[0] == op.inputs[1]
-        return twice or (len(args) == 1 and is_sum_of_squares(args[0]))
-    return isinstance(op, (Broadcast, Reshape, Slice)) and is_sum_of_squares(args[0])
+        if len(args) == 2 and args[0] is args[1] and op.inputs[0] == op.inputs[1]:
+            return 2
+        return degree(args[0]) if len(args) == 1 else None
+    return degree(args[0]) if isinstance(op, (Broadcast, Reshape, Slice)) else None
 
 
 def _is_positive(node: Node) -> bool:

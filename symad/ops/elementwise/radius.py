@@ -1,4 +1,4 @@
-"""Radii: absolute values, roots of sums of squares, and hypot(u, v); they have no derivative at 0.
+"""Radii: absolute values, norms of any order, and hypot(u, v); they have no derivative at 0.
 
 As selections between 0 and √q they are no branches: the slope at 0 is defined, and need not be masked.
 """
@@ -13,12 +13,12 @@ from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import div, mul
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import SLOPES, Apply
-from symad.ops.elementwise.powers import HALF, Pow, distance_slope, is_sum_of_squares
+from symad.ops.elementwise.powers import HALF, Pow, distance_slope, is_distance
 from symad.ops.elementwise.selection import Select, equal, select
 
 
 def inside(node: Node) -> Nodes:
-    """For a radius |u| the node u, for √q of a sum of squares, with its value at 0 or not, q; else ().
+    """For a radius |u| the node u, for q^(1/d) of a sum of powers, with its value at 0 or not, q; else ().
 
     For hypot(u, v) both, or what is inside of these; hypot(1, v) is never 0, and no radius.
     """
@@ -30,15 +30,22 @@ def inside(node: Node) -> Nodes:
             return tuple([n for a, part in zip(args, parts, strict=True) for n in part or (a,)])
         return args if op.head is sympy.Abs else ()
     if kind is Pow:
-        return args[:1] if constant_value(args[1]) == HALF and is_sum_of_squares(args[0]) else ()
-    if kind is Select and isinstance(args[2].op, Pow) and constant_value(args[1]) == 0:
+        return args[:1] if is_distance(node) else ()
+    if kind is Select and is_root(args[2]) and constant_value(args[1]) == 0:
         below = inside(args[2])
         return below if below and args[0] is equal(below[0], constant(0)) else ()
     return ()
 
 
+def is_root(radius: Node) -> bool:
+    """Whether a radius is the root of a sum of squares, with its value at 0 or not."""
+    if isinstance(radius.op, Select):
+        return is_root(radius.args[2])
+    return isinstance(radius.op, Pow) and constant_value(radius.args[1]) == HALF
+
+
 def slopes_of(radius: Node) -> Nodes:
-    """1/(2r), by q; sign u; u/r and v/r of hypot(u, v). All are 0 at 0."""
+    """1/(2r), by q, and r/(d q) of other orders; sign u; u/r and v/r of hypot(u, v). All are 0 at 0."""
     if isinstance(radius.op, Apply):
         rule, below = SLOPES[radius.op.head], inside(radius)
         slopes = [rule(radius, below, k) for k in range(len(below))]

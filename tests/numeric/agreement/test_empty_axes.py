@@ -1,7 +1,7 @@
 """Axes without elements and with one: values, gradients, Hessians, sparse ones and batches, on each backend.
 
-Values are compared with NumPy's, derivatives with the evaluation of their graph. A mean of nothing is nan, and
-no backend raises ZeroDivisionError or NameError, or asks BLAS for a matrix without rows.
+Values are compared with NumPy's, derivatives with the evaluation of their graph. A mean of nothing is nan; no
+backend raises ZeroDivisionError or NameError, or asks BLAS for a matrix without rows.
 """
 
 from collections.abc import Callable
@@ -139,7 +139,7 @@ def test_sizes_that_are_arguments(name: str, style: str) -> None:
 
 @pytest.mark.parametrize("style", ["fast", "plain"])
 def test_folds_of_batches_of_unknown_length(style: str) -> None:
-    """A cotangent of the last state that is one number is the start of a state for each point of the batch."""
+    """A cotangent of the last state that is one number starts a state for each point of the batch."""
     fold, _ = OWN["fold"]
     graph = symad.vmap(symad.value_and_gradient(symad.trace(fold, [(n_,)])))
     point = np.array([[0.2, -0.4, 0.1], [1.0, 0.3, -2.0]])
