@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite, nan
+from math import isfinite, nan, sqrt
 
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, Tangent, rebuild, topological
+from symad.core.graph import ZERO, Node, Tangent, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Broadcast, broadcast_to
 from symad.ops.basic.sources import constant, constant_value, fresh_input
 from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.radius import inside, is_root, is_zero, slopes_of
 from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, logic, select
 from symad.transforms.branch_masks import upwards
@@ -114,7 +115,13 @@ class Limits:
         limit = self._limit(radius, k, rest)
         if limit is None:
             return made
-        return select(logic("and", is_zero(radius), zero), limit, made)
+        return select(logic("and", is_zero(radius), zero, *self._sums_that_stay(radius, rest)), limit, made)
+
+    def _sums_that_stay(self, radius: Node, rest: Node) -> list[Node]:
+        """The conditions that norms are not 0 of which a product has a power: at 0 it may have no limit."""
+        below = topological(_fixed(radius, rest))
+        norms = [n for n in below if not n.shape and isinstance(n.op, (Pow, Select)) and inside(n)]
+        return [broadcast_to(logic("not", is_zero(norm)), radius.shape) for norm in norms]
 
     def _depends(self, rest: Node, radius: Node) -> bool:
         known = [rest] if rest in self.above else rest.args  # a product with one factor less is a new node
@@ -128,12 +135,11 @@ class Limits:
         have two derivatives more if F'''(0) = 0. For norms of other orders, F''(0) has to be 0.
         """
         at, root = fresh_input(radius.shape), not isinstance(radius.op, Apply)
-        fixed = _fixed(radius, rest)
-        (made,) = rebuild([rest], {radius: at, **fixed})
+        (made,) = rebuild([rest], {radius: at, **_fixed(radius, rest)})
         second = self._slope(made, at)
         if not isinstance(second, Node):  # F' is a step
             return constant(0) if root else None
-        value = _at_zero(second, at, bool(fixed))
+        value = _at_zero(second, at)
         if value is None or (root and not is_root(radius)):
             return constant(0) if value is not None and _number(value) == 0 else None
         parts = inside(radius)
@@ -146,15 +152,16 @@ class Limits:
         return add(limit, div(more, constant(12)) if root else div(mul(more, parts[k]), constant(6)))
 
     def _fourth(self, second: Node, at: Node) -> Node | None:
-        """F⁗(0) from F''; None if it is 0, or if F'''(0) is not."""
+        """F⁗(0) from F''; None if it is 0, or if F'''(0) is not, but for rounding."""
         third = self._slope(second, at)
-        if not isinstance(third, Node):
+        fourth = self._slope(third, at) if isinstance(third, Node) else ZERO
+        if not (isinstance(third, Node) and isinstance(fourth, Node)):
             return None
-        value, fourth = _at_zero(third, at), self._slope(third, at)
-        if value is None or _number(value) != 0 or not isinstance(fourth, Node):
+        known = [_at_zero(function, at) for function in (second, third, fourth)]
+        f2, f3, f4 = [nan if value is None else _number(value) for value in known]
+        if f3 is None or f4 == 0 or not abs(f3) <= ROUNDING * sqrt(abs((f2 or 0) * (f4 or 0))):
             return None
-        value = _at_zero(fourth, at)
-        return None if value is None or _number(value) == 0 else value
+        return known[2]
 
     def _slope(self, function: Node, at: Node) -> Tangent:
         """The slope of a function of a radius."""
@@ -174,30 +181,17 @@ def _fixed(radius: Node, rest: Node) -> dict[Node, Node]:
         if node in seen:
             continue
         seen.add(node)
-        if isinstance(node.op, ElementwiseOp):
+        if isinstance(node.op, ElementwiseOp) and node.shape:
             waiting += node.args
         else:
             fixed[node] = node
     return fixed
 
 
-def _at_zero(function: Node, at: Node, whole: bool = False) -> Node | None:
-    """The value of a function of a radius at 0; None if it has none.
-
-    If ``whole``, products of 0 and of sums that stay are kept: such a sum may have no value.
-    """
-    made = _made_whole if whole else _remade
-    (value,) = rebuild([function], {at: broadcast_to(constant(0), at.shape)}, made)
+def _at_zero(function: Node, at: Node) -> Node | None:
+    """The value of a function of a radius at 0; None if it has none."""
+    (value,) = rebuild([function], {at: broadcast_to(constant(0), at.shape)}, _remade)
     return value if has_values(value) else None
-
-
-def _made_whole(node: Node, args: Nodes) -> Node:
-    made = _remade(node, args)
-    return Node.of(node.op, args) if isinstance(node.op, Mul) and not all(map(_is_number, args)) else made
-
-
-def _is_number(node: Node) -> bool:
-    return _number(node) is not None
 
 
 def vanishes(node: Node) -> Node | None:
@@ -228,7 +222,11 @@ def _remade(node: Node, args: Nodes) -> Node:
         return compare(op.relation, *args)
     if isinstance(op, Logic):
         return logic(op.kind, *args)
-    return select(*args) if isinstance(op, Select) else Node.of(op, args)
+    if isinstance(op, Select):
+        return select(*args)
+    made = Node.of(op, args)
+    zero = isinstance(op, (Pow, Apply)) and _number(made) == 0
+    return broadcast_to(constant(0), node.shape) if zero else made
 
 
 def has_values(node: Node) -> bool:

@@ -49,6 +49,8 @@ def _joined(node: Node, args: Nodes) -> Node | None:
         return None
     base, inner = _powered(args[0])
     total = inner * outer
+    if inner == 1 and total % 2 == 0 and isinstance(base.op, Apply) and base.op.head is sympy.Abs:
+        return power(base.args[0], constant(_tidy(total)))
     if total % 1 == 0 and outer % 1 == 0 and inside(args[0]) and not is_root(args[0]):
         return power(base, constant(_tidy(total)))
     if total % 2 == 0 and (inner == HALF or outer % 1):

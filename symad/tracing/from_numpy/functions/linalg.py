@@ -172,8 +172,8 @@ def _vector_norm(node: Node, axes: tuple[int, ...], order: float) -> Node:
         return sum_axes(absolute, axes)
     if order in (np.inf, -np.inf):
         return extreme("max" if order > 0 else "min", absolute, axes)
-    p = constant(order)
-    return power(sum_axes(power(absolute, p), axes), power(p, constant(-1)))
+    total = sum_axes(power(absolute, constant(order)), axes)
+    return power(total, constant(1 / order) if order % 1 else power(constant(int(order)), constant(-1)))
 
 
 def _matrix_norm(node: Node, axes: tuple[int, ...], order: float | str) -> Node:

@@ -192,3 +192,90 @@ def test_gradients_have_no_more_nodes() -> None:
     r = sp.sqrt(x**2 + y**2)
     assert not any(n.op.branches and n.shape for n in symad.gradient(sp.cosh(r)).nodes)
     assert len(symad.gradient(sp.cosh(r), [x, y]).nodes) <= 21
+
+
+# ---- norms of other orders ---------------------------------------------------------------------------------
+
+
+ORDERS = (2.5, 3, 3.5, 4, 5, 6)
+POWERS = (1, 1.5, 2, 2.5, 3, 4)
+POINTS = ([1.0, 0.0, 0.0], [0.5, -2.0, 0.0], [0.25, 0.5, -1.0], [0.0, 0.0, 0.0])
+
+
+def closed_form(u: np.ndarray, order: float, k: float) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient and Hessian of N^k for N = (Σ|u|^p)^(1/p), p > 2; at 0 the Hessian exists for k > 2 only."""
+    norm = np.sum(np.abs(u) ** order) ** (1 / order)
+    if norm == 0:
+        return np.zeros(3), np.full((3, 3), 0.0 if k > 2 else np.nan)
+    a = np.sign(u) * (np.abs(u) / norm) ** (order - 1)
+    curved = (order - 1) * (np.diag((np.abs(u) / norm) ** (order - 2)) - np.outer(a, a)) / norm
+    outer = k * (k - 1) * norm ** (k - 2) * np.outer(a, a)
+    return k * norm ** (k - 1) * a, outer + k * norm ** (k - 1) * curved
+
+
+def check_norms(order: float, k: float) -> None:
+    f = symad.trace(lambda u: np.linalg.norm(u, order) ** k, [(3,)])
+    for point in map(np.array, POINTS):
+        slope, curved = closed_form(point, order, k)
+        for mode in ("reverse", "forward"):
+            np.testing.assert_allclose(symad.gradient(f, mode=mode)(point), slope, rtol=1e-12, atol=1e-14)
+        for found in hessians(f, (point,)):
+            if np.isnan(curved).any():
+                assert np.isnan(found).all()
+            else:
+                np.testing.assert_allclose(found, curved, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(("order", "k"), [(3, 1), (3, 3), (4, 1), (2.5, 2), (4, 3)])
+def test_norms_of_other_orders(order: float, k: float) -> None:
+    """At points with zeros among their elements, and at 0."""
+    check_norms(order, k)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("k", POWERS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_norms_of_all_orders(order: float, k: float) -> None:
+    check_norms(order, k)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4])
+def test_powers_of_sums_of_powers_at_zero(degree: int) -> None:
+    """(Σ|u|^d)^p has a slope at 0 for dp > 1, and a second one for dp > 2."""
+    for total in (1.2, 1.9, 2.4, 3.0, 3.5):
+        f = symad.trace(lambda u, p=total / degree: np.sum(np.abs(u) ** degree) ** p, [(2,)])
+        assert not np.any(symad.gradient(f)(np.zeros(2)))
+        for found in hessians(f, (np.zeros(2),)):
+            assert np.isnan(found).all() if total < 2 else not np.any(found)
+
+
+@pytest.mark.parametrize("name", ["cosh", "cos", "fourth power", "square"])
+def test_fourth_derivatives(name: str) -> None:
+    """F⁗(0)/3 times the symmetric tensor of identities, for F'''(0) = 0."""
+    f = FUNCTIONS[name]
+    third, fourth = (sp.nsimplify(sp.diff(f, t, k).subs(t, 0)) for k in (3, 4))
+    graph = symad.trace(f.subs(t, sp.sqrt(x**2 + y**2)), [x, y])
+    found = symad.jacobian(symad.jacobian(symad.hessian(graph)))(0.0, 0.0).reshape(2, 2, 2, 2)
+    if third == 0:
+        one = np.eye(2)
+        right = sum(np.einsum(f"ij,kl->{order}", one, one) for order in ("ijkl", "ikjl", "iklj"))
+        np.testing.assert_allclose(found, float(fourth) / 3 * right, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["log cosh", "sech", "product of sines"])
+def test_more_fourth_derivatives(name: str) -> None:
+    test_fourth_derivatives(name)
+
+
+@pytest.mark.parametrize("at", [1e-3, 1e-9, 1e-100, 1e-170])
+def test_roots_with_a_common_power(at: float) -> None:
+    """√(x⁴ + x²) = |x| √(1 + x²), whose second derivative is 3x + O(x³)."""
+    for f in (sp.sqrt(x**4 + x**2), sp.sqrt(sp.Add(x**4, x**2, 0 * y))):
+        right = at * (2 * at**2 + 3) / (1 + at**2) ** 1.5
+        for found in hessians(symad.trace(f, [x]), (at,)):
+            np.testing.assert_allclose(found, right, rtol=1e-14)
+        assert symad.gradient(f, x)(at) == pytest.approx((1 + 2 * at**2) / np.sqrt(1 + at**2), rel=1e-14)
+    nested = symad.trace(lambda u: np.sqrt(2 * u**4 - 3 * u**2 * u**2 + u * u + 5 * u**3), [()])
+    for found in hessians(nested, (1e-9,)):  # (u √(1 + 5u − u²))'' = 5 − 87 u/4 + O(u²)
+        np.testing.assert_allclose(found, 5 - 87e-9 / 4, rtol=1e-15)
