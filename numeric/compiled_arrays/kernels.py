@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from symad.core.dims import same_shape
+from symad.core.dims import same_shape, size
 from symad.fused.pair_sum import PairOp
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME
 from symad.numeric.compiled_arrays.c.nest_text import kernel_source, result_type
@@ -65,7 +65,8 @@ def nest_lines(op: Nest, writer: NativeWriter, made: Made) -> KernelLines:
         nest = Nest(op.body, op.index, op.full, (len(op.full) - 1,)) if rows else op
         return _called(nest, texts, writer, made, not rows)
     several = len(op.axes) > 1
-    lead = ", ".join([*map(writer.dim, op.full[: -len(op.axes)]), "-1"])
+    rank = len(op.full) - len(op.axes)
+    lead = ", ".join(map(writer.dim, [*op.full[:rank], size(op.full[rank:])]))  # −1 fails in an empty batch
     texts = [writer.operand(a) for a in found.args]
     if several:
         texts = [f"{t}.reshape({lead})" if a.shape else t for t, a in zip(texts, found.args, strict=True)]
