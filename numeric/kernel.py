@@ -266,10 +266,16 @@ class Kernel:
         to a file named .cu, with a function for C that launches the kernels, and its header beside it.
 
         Raises:
-            LoweringError: a .c, .h or .cu file is asked for, and the kernel has no such form; or the kernel
-                calls a user's function that cannot be imported by name from a module.
+            LoweringError: a .c, .h or .cu file is asked for, and the kernel has no such form; a .py file is
+                asked for, and the kernel is a C function of scalars; or the kernel calls a user's function
+                that cannot be imported by name from a module.
         """
         suffix = Path(path).suffix
+        if suffix == ".py" and self.c_header:
+            raise LoweringError(
+                f"{path}: {self.name} is a C function; save it as .c and .h, or write Python by "
+                "lower(..., backend='numpy').save(...)"
+            )
         if suffix == ".cu":
             made = self.origin
             if made is None or made.standalone is None or made.backend != "cupy":

@@ -70,6 +70,7 @@ def load_written(target: str, inputs: Sequence[str] | None = None) -> dict[str, 
         return {name: _graph(path, name, namespace[name], inputs)}
     if inputs:
         raise ModelError(f"--inputs is for one function; say which: {target}:NAME")
+    _tell_skipped(path, target, namespace)
     values = {n: _called(path, n, namespace[n]) for n in _candidates(namespace)}
     models = {n: _graph(path, n, value) for n, value in values.items() if _is_given(value)}
     if not models:
@@ -126,6 +127,15 @@ def _place(error: BaseException, path: Path) -> str:
 def _candidates(namespace: Mapping[str, object]) -> list[str]:
     """The names that are models: no bare symbols or numbers, and no imported objects."""
     return [n for n, value in namespace.items() if not n.startswith("_") and _is_model(value)]
+
+
+def _tell_skipped(path: Path, target: str, namespace: Mapping[str, object]) -> None:
+    """Name the file's functions of arguments on stderr: only their shapes make them models."""
+    for name, value in namespace.items():
+        own = isinstance(value, FunctionType) and value.__module__ == RUN_NAME and not name.startswith("_")
+        if own and isinstance(value, FunctionType) and not _takes_nothing(value):
+            told = f"left out: {name}{inspect.signature(value)}, which needs the shapes of its arguments"
+            print(f"{path.name}: {told}: {target}:{name} --inputs ...", file=sys.stderr)
 
 
 def _is_model(value: object) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, level
+from symad.numeric.compiler.c_compiler import FULL, NotCompiled, compile_c, level, optimized
 
 FROM_LOOPS, FROM_LOOPS_AND_SIGNATURE = 1, 31
 """Positions in NumPy's table of functions."""
@@ -46,14 +46,15 @@ Declaration = tuple[str, str, str]
 """The name of an inner loop, its types such as "ff->f", and the signature of its cores; "" for none."""
 
 
-def compiled(source: str, declarations: Sequence[Declaration]) -> list[np.ufunc]:
-    """One ufunc for each declared inner loop of a C source.
+def compiled(source: str, declarations: Sequence[Declaration], optimize: int = FULL) -> list[np.ufunc]:
+    """One ufunc for each declared inner loop of a C source, compiled with a level of optimization.
 
     Raises:
         NotCompiled: there is no C compiler, or none that works.
         LoweringError: the compiler refused the source.
     """
-    library = load(source)
+    with optimized(optimize):
+        library = load(source)
     if library is None:
         raise NotCompiled("this code needs a C compiler that works; use backend='numpy'")
     return [ufunc(library, *declaration) for declaration in declarations]

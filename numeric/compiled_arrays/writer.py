@@ -18,6 +18,7 @@ from symad.numeric.compiled_arrays.c.gather_text import SIGNATURE, gather_source
 from symad.numeric.compiled_arrays.c.loop_text import LoopText
 from symad.numeric.compiled_arrays.c.nest_text import result_type
 from symad.numeric.compiled_arrays.choose_kernels import fuse
+from symad.numeric.compiler.c_compiler import FULL, level
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.numpy_arrays import lower
@@ -77,15 +78,16 @@ class NativeWriter(NumPyWriter):
         lines = super().preliminaries()
         if self.multiplies:
             lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
+        quick = f", optimize={level()}" if level() < FULL else ""
         if self.kernels or self.loops:
             lines.append(f'KERNELS = r"""{self.c_source}"""')
         if self.kernels:
             made = _tuple(f"_{name}" for name, _, _ in self.kernels.values())
             declared = [f"    {declaration!r}," for declaration in self.kernels.values()]
-            lines += [f"{made} = compiled(KERNELS, [", *declared, "])"]
+            lines += [f"{made} = compiled(KERNELS, [", *declared, f"]{quick})"]
         if self.loops:
             made = _tuple(f"_{name}" for name in self.loops.values())
-            lines.append(f"{made} = compiled_loops(KERNELS, {list(self.loops.values())!r})")
+            lines.append(f"{made} = compiled_loops(KERNELS, {list(self.loops.values())!r}{quick})")
         return lines
 
     @cached_property

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symad.core.arguments import Argument
-from symad.numeric.modules.module_text import one_line
+from symad.core.arguments import Argument, were_given
+from symad.core.escaping import visible
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array
@@ -19,9 +19,9 @@ def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], s
 
     ``scalar`` says that the code takes scalars, or arrays of points.
     """
-    names = [one_line(a.name) for a in arguments]
+    names = [visible(a.name) for a in arguments]
     if len(values) != len(names):
-        several, given = "s" * (len(names) != 1), f"but {len(values)} were given"
+        several, given = "s" * (len(names) != 1), f"but {were_given(len(values))}"
         told = f"{title} takes {len(names)} value{several} ({', '.join(names)}), {given}"
         more = f"; missing: {', '.join(names[len(values) :])}" if len(values) < len(names) else ""
         if len(values) == 1 and np.ndim(values[0]) == 1:

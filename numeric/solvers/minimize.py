@@ -159,7 +159,14 @@ def _by_scipy(name: str, options: dict[str, Any], path: Path, iterations: int) -
     except _Reached:
         return path.finish(True, SLOPE_IS_SMALL)
     path.x, (path.value, path.gradient) = found.x, problem.value_and_gradient(found.x)
+    if path.undefined is not None and found.status != OUT_OF_STEPS:  # SciPy calls that convergence
+        at = problem.unpack(path.undefined)
+        return path.stopped(f"f or its gradient is not finite at {at}, which was tried: bound x or change x0")
     return path.stopped(str(found.message))
+
+
+OUT_OF_STEPS = 1
+"""The status of SciPy's methods after the maximum number of iterations."""
 
 
 def _for_scipy(name: str, limits: Restrictions) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
-from symad.core.arguments import argument_of, leaves_of
+from symad.core.arguments import Argument, argument_of, leaves_of
 from symad.core.graph import Graph
 from symad.core.signatures import Tree
 from symad.core.structures import Structure
@@ -63,7 +63,7 @@ class Named:
         whole = len(free) == 1 and free[0].structure is not None
         if isinstance(x0, Mapping) and not (whole and any(str(k) not in self.entries for k in x0)):
             return tuple(x0), [(str(k), v) for k, v in x0.items()]
-        if len(free) == 1:
+        if len(free) == 1 and not self._is_listed(free[0], x0):
             return "one", [(free[0].name, x0)]
         values = list(x0) if isinstance(x0, (Sequence, np.ndarray)) else [x0]
         if len(values) != len(free):
@@ -72,3 +72,8 @@ class Named:
                 f"{self.graph.name} has the unknowns {names}, but x0 has {len(values)} entries"
             )
         return "sequence", [(a.name, v) for a, v in zip(free, values, strict=True)]
+
+    def _is_listed(self, argument: Argument, x0: Tree) -> bool:
+        """Whether a start is the list of the one value of a scalar, as SciPy's callers give it."""
+        scalar = argument.structure is None and not self.entries[argument.name].nodes[0].shape
+        return scalar and isinstance(x0, (list, tuple, np.ndarray)) and np.shape(x0) == (1,)

@@ -116,6 +116,8 @@ class Path:
     restrictions: Restrictions | None = None
     evaluations: int = 0
     products: int = 0
+    undefined: Vector | None = None
+    """The last point tried where f or its gradient was not finite."""
     history: list[Step] = field(default_factory=list)
     directions: Directions = field(default_factory=Directions)
 
@@ -146,8 +148,10 @@ class Path:
                 value, gradient = self.problem.value_and_gradient(x)
         except np.linalg.LinAlgError:  # a matrix in f is singular or not positive definite at x
             return np.inf, np.zeros_like(x)
-        sound = np.isfinite(value) and np.all(np.isfinite(gradient))
-        return (value, gradient) if sound else (np.inf, gradient)
+        if np.isfinite(value) and np.all(np.isfinite(gradient)):
+            return value, gradient
+        self.undefined = np.array(x)
+        return np.inf, gradient
 
     def move(self, x: Vector, value: float, gradient: Vector) -> None:
         """Take a step."""

@@ -86,7 +86,8 @@ class Unknowns:
         Args:
             f: a function, in any form that `symad.trace` takes, or a Graph.
             x0: a mapping by symbol or name; or values of the arguments that are not in ``data``, in order:
-                the value itself for one argument, otherwise a sequence with one entry for each. The value of
+                the value itself for one argument (for a scalar also a list of it), otherwise a sequence with
+                one entry for each. The value of
                 an argument that is a dict, list or dataclass of arrays is such an object.
             data: the values of the other arguments, by symbol or name.
             inputs: order and grouping of the arguments, as in `symad.trace`.

@@ -228,6 +228,10 @@ examples:
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")
     parser.add_argument("--style", choices=("fast", "plain"), default="fast", help="for speed or for reading")
     parser.add_argument("--name", help="the name of the function in the code (default: that of the model)")
+    parser.add_argument(
+        "--optimize", type=int, choices=(0, 1, 2), default=2,
+        help="how much the C compiler optimizes, for -o OUT.py of backend c: 0 compiles soonest (default: 2)",
+    )  # fmt: skip
     parser.add_argument("--passes", action="store_true", help="print what each pass did (numpy and c)")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py, .c or .cu; printed by default")
 

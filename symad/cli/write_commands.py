@@ -50,9 +50,11 @@ def lower(options: Namespace) -> int:
         return _lower_c(options, sizes, log)
     if options.limit is not None:
         raise ModelError("--limit is for C that stands alone: --backend c, without -o or with -o OUT.c")
+    if options.optimize < 2 and options.backend != "c":
+        raise ModelError("--optimize is for --backend c with -o OUT.py, which a C compiler compiles")
     kernel = lower_graph(
         _named(options, sizes), backend=options.backend, dtype=options.dtype, style=options.style, log=log,
-        name=options.name,
+        name=options.name, optimize=options.optimize,
     )  # fmt: skip
     if options.output is None:
         print(kernel.source)
@@ -72,6 +74,8 @@ def _lower_c(options: Namespace, sizes: dict[str, int], log: Callable[[str], Non
             "C that stands alone is fast code in float64: leave out --style and --dtype; -o OUT.py writes "
             "NumPy code that compiles its loops, also in float32"
         )
+    if options.optimize < 2:
+        raise ModelError("--optimize is for -o OUT.py: who compiles C that stands alone gives options for it")
     limit = MAX_OPERATIONS if options.limit is None else options.limit
     made = c_file(_named(options), sizes, limit=limit, log=log, name=options.name)
     if options.output is None:

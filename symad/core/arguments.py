@@ -129,7 +129,7 @@ def bind(
     """
     names = [a.name for a in arguments]
     if len(values) > len(names):
-        raise EvaluationError(f"{_takes(title, names)}, but {len(values)} were given")
+        raise EvaluationError(f"{_takes(title, names)}, but {were_given(len(values))}")
     found: dict[int, ArrayLike] = dict(enumerate(values))
     if named:
         places = {name: k for k, name in enumerate(parameters_of(arguments))}
@@ -142,9 +142,14 @@ def bind(
             found[k] = value
     if missing := [name for k, name in enumerate(names) if k not in found]:
         raise EvaluationError(
-            f"{_takes(title, names)}, but {len(found)} were given; missing: {', '.join(missing)}"
+            f"{_takes(title, names)}, but {were_given(len(found))}; missing: {', '.join(missing)}"
         )
     return [found[k] for k in range(len(names))]
+
+
+def were_given(count: int) -> str:
+    """``1 was given``, ``3 were given``."""
+    return f"{count} {'was' if count == 1 else 'were'} given"
 
 
 def _takes(title: str, names: Sequence[str]) -> str:

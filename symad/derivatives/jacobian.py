@@ -31,6 +31,8 @@ def gradient(
         f: an argument of `trace`, with one scalar (or 1×1) output.
         wrt: inputs, all by default. The result is a tuple with one entry for each. It is a bare array if
             ``wrt`` is one symbol, name or position outside a list, or is left out and ``f`` has one argument.
+            A symbol that a SymPy ``f`` does not contain becomes its last input, unless ``inputs`` lists all:
+            ``gradient(x**2, y)`` is the function 0 of x and y.
         mode: "reverse" (one pullback) or "forward" (one pushforward for each element of ``wrt``).
         inputs: order and grouping of the arguments, as in `trace`; ``wrt`` never changes them.
 

@@ -38,7 +38,7 @@ def reading_stand_ins(f: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(f, FunctionType):
         calls = [vars(c)["__call__"] for c in type(f).__mro__ if "__call__" in vars(c)][:1]
         return reading_stand_ins(MethodType(calls[0], f)) if isinstance(calls[0], FunctionType) else f
-    found: Callable[..., Any] = _with_stand_ins(_reachable(f)).of(f)
+    found: Callable[..., Any] = _with_stand_ins(reachable(f)).of(f)
     return found
 
 
@@ -139,7 +139,7 @@ class Names(dict[str, Any]):
         return self._stand_ins.of(self._module[name])
 
 
-def _reachable(f: FunctionType) -> dict[FunctionType, list[Any]]:
+def reachable(f: FunctionType) -> dict[FunctionType, list[Any]]:
     """The function and the user's functions that it reaches by names, each with the values that it names."""
     found: dict[FunctionType, list[Any]] = {}
     open_ = [f]

@@ -31,6 +31,7 @@ from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import SESSION, Session
 from symad.tracing.proxies.surroundings import tracing
 from symad.tracing.proxies.wrapped import Wrapped, as_node
+from symad.tracing.random_draws import told_of_draws
 from symad.tracing.users_line import library_call_in, users_line_in
 from symad.tracing.wrt import as_outputs, symbol_like
 
@@ -69,7 +70,9 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
     known = dims | (around.dims - set(symbols))
     frames = Frames(Proxy, _node_of)
     opened = Session(f"the traced function {name}", known, symbols, around, frames=frames)
-    with tracing(opened), told_of_rewriting(frames.follow), _told_of_recursion(name):
+    with (
+        tracing(opened), told_of_rewriting(frames.follow), _told_of_recursion(name), told_of_draws(f, name)
+    ):
         structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
     title = name if name.isidentifier() else "f"
     plain = all(argument.structure is None for argument in grouping)

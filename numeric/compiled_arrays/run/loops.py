@@ -13,15 +13,17 @@ from symad.numeric.compiled_arrays.blas import product_address
 from symad.numeric.compiled_arrays.c.small_systems import SINGULAR
 from symad.numeric.compiled_arrays.ufuncs import load
 from symad.numeric.compiler.c_calls import CFunction
+from symad.numeric.compiler.c_compiler import FULL, optimized
 
 
-def compiled_loops(source: str, names: Sequence[str]) -> list[CFunction]:
-    """The loops of a C source.
+def compiled_loops(source: str, names: Sequence[str], optimize: int = FULL) -> list[CFunction]:
+    """The loops of a C source, compiled with a level of optimization.
 
     Raises:
         LoweringError: there is no C compiler, or it refused the source.
     """
-    library = load(source)
+    with optimized(optimize):
+        library = load(source)
     if library is None:
         raise LoweringError("compiled loops need a C compiler: none was found; use backend='numpy'")
     return [getattr(library, name) for name in names]

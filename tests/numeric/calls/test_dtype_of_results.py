@@ -32,7 +32,7 @@ FUNCTIONS = {
 def test_one_vector_for_several_numbers_is_refused_with_advice(backend: str) -> None:
     """As scipy.optimize.minimize(lower(f), x0) calls it."""
     kernel = lower(x * y, backend)
-    with pytest.raises(TypeError, match=r"takes 2 values \(x, y\), but 1 were given; .*packed=True"):
+    with pytest.raises(TypeError, match=r"takes 2 values \(x, y\), but 1 was given; .*packed=True"):
         kernel(np.zeros(2))
     with pytest.raises(TypeError, match=r"takes 2 values \(x, y\), but 3 were given"):
         kernel(1.0, 2.0, 3.0)

@@ -116,3 +116,27 @@ def test_arguments_in_place_of_a_backend_are_an_error_that_says_where_they_go():
     for given in [(x * y, [x, y]), ([x, y], x * y), (x * y, (x, y))]:
         with pytest.raises(LoweringError, match=r"lower\(f, inputs=\[x, y\]\)"):
             lower(*given)
+
+
+def test_missing_values_are_told_with_the_names_that_the_user_wrote():
+    """Also names of LaTeX, whose backslashes generated code cannot hold."""
+    w, b = sp.Symbol(r"\bar{W}", real=True), sp.Symbol(r"\beta_{1}", real=True)
+    told = r"takes 2 values \(\\bar\{W\}, \\beta_\{1\}\), but 1 was given; missing: \\beta_\{1\}"
+    for f, error in ((lower(w * b), TypeError), (symad.trace(w * b), EvaluationError)):
+        with pytest.raises(error, match=told):
+            f(1.0)
+    for f, error in ((lower(x * y), TypeError), (symad.trace(x * y), EvaluationError)):
+        with pytest.raises(error, match=r"but 3 were given"):
+            f(1.0, 2.0, 3.0)
+
+
+def test_a_c_function_is_not_saved_as_python(tmp_path):
+    """Its Python text would be another function, without C."""
+    kernel = lower(x * y, "c")
+    if not kernel.c_source:
+        pytest.skip("no C compiler")
+    with pytest.raises(LoweringError, match=r"f\.py: f is a C function; save it as \.c .*backend='numpy'"):
+        kernel.save(tmp_path / "f.py")
+    assert not [*tmp_path.iterdir()]
+    kernel.save(tmp_path / "f.c")
+    assert "symad_f" in (tmp_path / "f.c").read_text()

@@ -326,7 +326,7 @@ def test_names_masks_and_errors_take_the_checked_way(backend: str) -> None:
     assert kernel(2.0, 3.0) == kernel(x=2.0, y=3.0) == kernel(2.0, y=3.0) == 8.0
     with pytest.raises(symad.errors.EvaluationError, match="x was given a masked array"):
         kernel(np.ma.masked_array([1.0, 2.0], mask=[True, False]), 1.0)
-    with pytest.raises(TypeError, match=r"takes 2 values \(x, y\), but 1 were given; missing: y"):
+    with pytest.raises(TypeError, match=r"takes 2 values \(x, y\), but 1 was given; missing: y"):
         kernel(1.0)
     with pytest.raises(symad.errors.EvaluationError, match="'z' is none of them"):
         kernel(x=1.0, z=2.0)

@@ -289,3 +289,22 @@ def test_bounds_of_least_squares_as_scipy_takes_them():
     np.testing.assert_allclose(found.x, [2, 0, 0], atol=1e-8)
     with pytest.raises(EvaluationError, match=r"\(lower, upper\) or a pair for each"):
         least_squares(residuals, [0.5, 0.5], bounds=([0.0, 0.0], [5.0, 1.0]))
+
+
+@pytest.mark.parametrize("start", [[3.0], (3.0,), np.array([3.0])])
+@pytest.mark.parametrize("bounds", [None, [(0, 5)]])
+def test_one_scalar_takes_a_list_of_its_value(start, bounds):
+    """As SciPy's minimize does, and in the form of several scalars: x is a tuple."""
+    x = sp.Symbol("x", real=True)
+    found = minimize((x - 2) ** 2, start, bounds=bounds)
+    assert found.converged and isinstance(found.x, tuple)
+    assert found.x == pytest.approx((2.0,))
+
+
+def test_values_that_are_not_finite_are_no_convergence():
+    """SciPy's line search stops there, and calls that convergence."""
+    x = sp.Symbol("x", real=True)
+    for f, start, low in ((x * sp.sqrt(x) - x**2, 1.0, -5), (sp.log(x) * sp.sqrt(x - 1), 1.5, 0)):
+        found = minimize(f, start, bounds=[(low, 5 if low == 0 else 0.5)])
+        assert not found.converged
+        assert "not finite at" in found.message and "CONVERGENCE" not in found.message

@@ -81,3 +81,41 @@ def test_two_certificates_of_one_name_are_refused(model, tmp_path, capsys):
     kept.write_text(json.dumps(document))
     assert main(["recheck", str(kept)]) == USAGE
     assert "the name 'f' occurs twice" in capsys.readouterr().err
+
+
+def test_functions_of_arguments_are_told_as_left_out(model, capsys):
+    """Only their shapes make them models, and a check of a file says nothing of them."""
+    model.write_text(MODEL + "\n\ndef loss(w, x):\n    return w * x\n")
+    assert main(["check", str(model)]) == OK
+    told = capsys.readouterr().err
+    assert f"left out: loss(w, x), which needs the shapes of its arguments: {model}:loss --inputs" in told
+    assert "left out: f" not in told
+
+
+ARRAYS = """
+import numpy as np
+
+
+def loss(w, x):
+    return (np.exp(-((x @ w) ** 2)) * np.cos(x @ w)).sum()
+"""
+
+
+@pytest.mark.parametrize("level", ["0", "1"])
+def test_the_file_of_compiled_code_holds_its_level_of_optimization(model, tmp_path, level):
+    model.write_text(ARRAYS)
+    given = [f"{model}:loss", "--inputs", "w=40", "x=3000,40", "--backend", "c"]
+    assert main(["lower", *given, "--optimize", level, "-o", str(tmp_path / "made.py")]) == OK
+    assert f"], optimize={level})" in (tmp_path / "made.py").read_text()
+
+
+def test_levels_and_files_that_do_not_fit_are_refused(model, tmp_path, capsys):
+    """C that stands alone is not compiled here, NumPy code not at all, and a C function is no Python."""
+    for options, told in (
+        (["--optimize", "0"], "--optimize is for --backend c"),
+        (["--optimize", "0", "--backend", "c"], "--optimize is for -o OUT.py"),
+        (["--backend", "c", "-o", str(tmp_path / "v.py")], "f is a C function"),
+    ):
+        assert main(["lower", f"{model}:f", *options]) == USAGE
+        assert told in capsys.readouterr().err
+    assert not (tmp_path / "v.py").exists()

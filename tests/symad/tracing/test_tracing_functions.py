@@ -1,6 +1,7 @@
 """Python functions traced on proxies, against NumPy and SciPy themselves."""
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -762,3 +763,36 @@ def test_arange_over_a_symbolic_dimension():
     graph = symad.trace(lambda x: np.sum(x * functions.arange(x.shape[0])), [(n,)])
     assert graph(np.array([5.0, 6.0, 7.0])) == 20.0
     assert np.array_equal(functions.arange(3), [0, 1, 2])
+
+
+# ---- random numbers ---------------------------------------------------------------------------------------
+
+
+GENERATOR = np.random.default_rng(3)
+
+
+def noise(n):
+    return GENERATOR.normal(size=n)
+
+
+DRAWS = {
+    "NumPy's global generator": lambda u: u * np.random.rand(3),  # noqa: NPY002
+    "Python's global generator": lambda u: u * random.random(),
+    "a generator of the module": lambda u: u + GENERATOR.normal(size=3),
+    "a function that draws": lambda u: u + noise(3),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_numbers_drawn_while_a_function_is_traced_are_told(name):
+    """They are constants: each call gives the same, which no caller of np.random expects."""
+    with pytest.warns(UserWarning, match=r"drew random numbers while .*symad\.functions\.rand") as told:
+        f = symad.trace(DRAWS[name], [(3,)])
+    assert told[0].filename == __file__
+    assert np.array_equal(f(np.ones(3)), f(np.ones(3)))
+
+
+@pytest.mark.filterwarnings("error")
+def test_functions_that_do_not_draw_are_traced_in_silence():
+    mine = np.random.default_rng(0).normal(size=3)
+    symad.trace(lambda u: u * mine + functions.rand(functions.key(0), (3,)), [(3,)])
