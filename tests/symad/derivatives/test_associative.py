@@ -92,7 +92,7 @@ def test_hessians(mode):
 def test_gradients_with_symbolic_length_have_no_loop():
     graph = symad.trace(lambda a, b, h: np.sum(functions.affine_scan(a, b, h) ** 2), symbols(T, False))
     kernel = lower(symad.gradient(graph))
-    assert "for " not in kernel.source
+    assert "for " not in kernel.source[kernel.source.index(f"def {kernel.name}(") :]
     values = arrays(9, False)
     expected = symad.gradient(
         symad.trace(
