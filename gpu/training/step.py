@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from symad import pullback, value_and_gradient
+from symad.core.arguments import bind
 from symad.core.escaping import not_one_of
 from symad.core.renamed import renamed
 from symad.core.signatures import Inputs, Traceable, Tree
@@ -113,8 +114,10 @@ class TrainingStep:
         self._recording = Recording(where, self._work, problem.data_inputs, dtype, self._title, capture)
         self._calls = 0
 
-    def __call__(self, *batch: Array) -> Array:
+    def __call__(self, *batch: Array, **named: Array) -> Array:
         """Take one step, and return the loss before it, a device number in the type of the loss.
+
+        The batch holds the arguments after the parameters, by position or by name.
 
         Raises:
             ShapeError: the shapes of a batch differ from the first batch's, and the step is recorded.
@@ -127,7 +130,8 @@ class TrainingStep:
             raise EvaluationError(
                 f"the schedule ends after {len(factors)} steps; give more steps to training_step"
             )
-        value = self._recording(self._problem.values(batch, self._title))
+        given = bind(self._title, self._problem.data, batch, named) if named else batch
+        value = self._recording(self._problem.values(given, self._title))
         self._calls += 1
         return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -238,6 +239,42 @@ def test_a_step_takes_what_train_takes(form):
         losses, found, _ = ran(loss, {"x": 0.3}, batches, SGD(0.1), cp, dtype="float64", **options)
     np.testing.assert_allclose(losses, known.losses, rtol=1e-13)
     np.testing.assert_allclose(found["x"], known.parameters["x"], rtol=1e-13)
+
+
+@dataclass
+class Line:
+    """Parameters of a structure."""
+
+    slope: np.ndarray
+    offset: float
+
+
+def squares(line, x, y):
+    return np.mean((x @ line.slope + line.offset - y) ** 2)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", ["dataclass", "list", "named batch"])
+def test_steps_take_what_the_training_loop_takes(form):
+    """A Python function with structures as arguments, and batches by name."""
+    start = Line(np.zeros(3), 0.5)
+    batches = [{"x": RNG.normal(size=(6, 3)), "y": RNG.normal(size=6)} for _ in range(STEPS)]
+    shape = Line((3,), ())
+    loss, parameters = squares, start
+    if form == "list":
+        loss, shape, parameters = (lambda p, x, y: squares(Line(*p), x, y)), [(3,), ()], [np.zeros(3), 0.5]
+    inputs = {"line" if loss is squares else "p": shape, "x": (6, 3), "y": (6,)}
+    known = train(loss, parameters, iter(batches), Adam(0.1), STEPS, inputs=inputs)
+    with library() as cp:
+        step = symad.gpu.training_step(loss, parameters, Adam(0.1), dtype="float64", inputs=inputs)
+        for batch in batches:
+            arrays = {name: cp.asarray(value) for name, value in batch.items()}
+            value = step(**arrays) if form == "named batch" else step(*arrays.values())
+        np.testing.assert_allclose(float(value.get()), known.losses[-1], rtol=1e-11)
+        found = step.parameters()
+    slope = found.slope if isinstance(found, Line) else found[0]
+    wanted = known.parameters.slope if isinstance(known.parameters, Line) else known.parameters[0]
+    np.testing.assert_allclose(slope.get(), wanted, rtol=1e-11)
 
 
 def test_bad_input_is_named():
