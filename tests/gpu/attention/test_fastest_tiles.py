@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 
 import numpy as np
@@ -84,8 +86,14 @@ def draw(shapes=SHAPES):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("times", "best"), [((2.0, 1.0), 1), ((1.0, 2.0), 0), ((1.0, 0.97), 0)])
-def test_the_fastest_is_taken_and_kept(times, best, folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("times", "best", "links"),
+    [((2.0, 1.0), 1, True), ((1.0, 2.0), 0, True), ((1.0, 0.97), 0, True), ((2.0, 1.0), 1, False)],
+)
+def test_the_fastest_is_taken_and_kept(times, best, links, folder, monkeypatch):
+    """Also on a file system without hard links."""
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))
     seen = timer(monkeypatch, *times)
     kernel = lower(GRAPH, backend="cupy")
     assert launched(kernel, draw(), monkeypatch) == tiles(kernel)[best]

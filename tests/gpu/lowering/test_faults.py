@@ -45,7 +45,7 @@ ERRORS = [
     (error("CompileException", "kernel.cu(1): error"), "NVRTC does not compile"),
     (error("DynamicLibNotFoundError", "libnvrtc.so.13"), "extras.*gpu-cuda13"),
     (OSError("libcublas.so.13: cannot open shared object file"), "extras.*gpu-cuda13"),
-    (PermissionError(errno.EACCES, "Permission denied", "/home/me/.cupy"), "CUPY_CACHE_DIR"),
+    (PermissionError(errno.EACCES, "Permission denied", "kernel_cache"), "CUPY_CACHE_DIR"),
     (OSError(errno.EROFS, "Read-only file system"), "CUPY_CACHE_DIR"),
     (OSError(errno.ENOSPC, "No space left on device"), "CUPY_CACHE_DIR"),
 ]
