@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from symad.core.escaping import visible
 from symad.core.graph import Graph
 from symad.display.picture import Picture, picture
-from symad.display.raster import write_pdf, write_png
+from symad.display.raster import write_raster
 from symad.display.scene import Scene, scene
 from symad.display.svg import to_svg
 from symad.display.tikz import to_tikz
@@ -56,21 +57,19 @@ def drawn(shown: Picture, path: Path | str | None) -> Drawing | None:
     if target.suffix.lower() == ".dot":
         write_text(target, to_dot(shown))
     else:
-        write_scene(scene(shown), target)
+        write_scenes([scene(shown)], target)
     return None
 
 
-def write_scene(shown: Scene, target: Path, active: int = -1, up: bool = False) -> None:
-    """A scene written to a file in the format that its name says."""
+def write_scenes(shown: Sequence[Scene], target: Path) -> None:
+    """A scene, or the pages of a PDF, written to a file in the format that its name says."""
     kind = target.suffix.lower()
     if kind not in (".svg", ".tex", ".png", ".pdf"):
         raise EvaluationError(f"draw writes .svg, .png, .pdf, .tex and .dot files, not {target.name}")
-    if kind == ".png":
-        write_png(shown, target, active, up)
-    elif kind == ".pdf":
-        write_pdf([(shown, active, up)], target)
+    if kind in (".png", ".pdf"):
+        write_raster(shown, target)
     else:
-        write_text(target, (to_svg if kind == ".svg" else to_tikz)(shown, active, up))
+        write_text(target, to_svg(shown[0]) if kind == ".svg" else to_tikz(shown[0]))
 
 
 def to_dot(shown: Picture) -> str:

@@ -201,7 +201,7 @@ def _check_formulas(graph: Graph, values: Sequence[Any]) -> None:
     given = {n: float(_has_symbols(v)) for n, v in zip(graph.input_nodes, values, strict=True)}
     longest = max(formula_sizes(graph.output_nodes, given).values(), default=0)
     if longest > MAX_FORMULA_SYMBOLS:
-        symbolic = ", ".join(str(_symbol(node)) for node, symbols in given.items() if symbols)
+        symbolic = ", ".join(str(symbol_of(node)) for node, symbols in given.items() if symbols)
         raise EvaluationError(
             f"a value of {graph.name} would be a formula of about {longest:.0e} symbols: give numbers for "
             f"{symbolic}, or explain a smaller instance of the model"
@@ -213,13 +213,9 @@ def _has_symbols(value: Any) -> bool:
     return any(isinstance(e, sympy.Basic) and bool(e.free_symbols) for e in entries)
 
 
-def _symbol(node: Node) -> sympy.Basic:
-    return symbol_of(node)
-
-
 def _itself(node: Node) -> sympy.Symbol:
     """An input as SymPy symbols: the symbol, or the array of its elements."""
-    symbol = _symbol(node)
+    symbol = symbol_of(node)
     if not node.shape:
         return symbol
     if not is_concrete(node.shape):

@@ -41,11 +41,8 @@ def _table(graph: Graph, node: Node, op: Scan, runs: Recurrences, names: Notatio
     state = formal_names(graph, node)[0][0].removesuffix("_{0}")
     totals = _totals(node, op, runs, r, (seed, bars[0]))
     steps = len(totals)
-    rows: list[tuple[Any, ...]] = [
-        (k + 1, runs.states[node][k], totals[k]) for k in range(steps) if k < ENDS or k >= steps - ENDS
-    ]
-    if steps > 2 * ENDS:
-        rows.insert(ENDS, ("…", "", ""))
+    every = [(k, *pair) for k, pair in enumerate(zip(runs.states[node], totals, strict=True), 1)]
+    rows = [*every[:ENDS], ("…", "", ""), *every[-ENDS:]] if steps > 2 * ENDS else every
     bar = accented(r"\bar", state)
     headers = ("t", read(f"{state}_{{t}}"), read(f"{bar}_{{t}}"))
     notes = tuple(_formulas(graph, node, op, seed, bars))

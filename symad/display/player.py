@@ -10,13 +10,12 @@ from importlib import resources
 from pathlib import Path
 
 from symad.core.escaping import visible
-from symad.display.drawing import Drawing, drawn, write_scene
+from symad.display.drawing import Drawing, drawn, write_scenes
 from symad.display.films import Film, film_of
 from symad.display.modes import Sweep
 from symad.display.picture import Picture, picture
-from symad.display.raster import write_pdf
 from symad.display.reading import mathml
-from symad.display.scene import Scene, caption, scene
+from symad.display.scene import MARGIN, Scene, Words, scene
 from symad.display.svg import to_svg
 from symad.display.tables import Math
 from symad.display.typesetting.graphs import graph_latex
@@ -41,14 +40,13 @@ def play(writer: Writer, title: str, path: Path, mode: str = "") -> list[Path]:
         write_text(path, page(writer, title, chosen))
         return [path]
     pages = [page for film in chosen for page in _pages(writer, film)]
-    if kind == ".pdf":
-        write_pdf(pages, path)
-        return [path]
     digits = len(str(len(pages)))
-    names = [path.with_name(f"{path.stem}_{k:0{digits}d}{kind}") for k in range(1, len(pages) + 1)]
-    for name, (shown, active, up) in zip(names, pages, strict=True):
-        write_scene(shown, name, active, up)
-    return names
+    files = {path: pages} if kind == ".pdf" else {
+        path.with_name(f"{path.stem}_{k:0{digits}d}{kind}"): [page] for k, page in enumerate(pages, 1)
+    }  # fmt: skip
+    for name, scenes in files.items():
+        write_scenes(scenes, name)
+    return list(files)
 
 
 def films(writer: Writer) -> list[Film]:
@@ -76,19 +74,20 @@ def _scene(writer: Writer, film: Film) -> tuple[Picture, Scene]:
     return shown, scene(shown, since)
 
 
-def _pages(writer: Writer, film: Film) -> list[tuple[Scene, int, bool]]:
+def _pages(writer: Writer, film: Film) -> list[Scene]:
     """Each frame with its caption below the picture."""
     shown, whole = _scene(writer, film)
     most = max(len(frame.formulas) for frame in film.frames)
     made = []
     for number, frame in enumerate(film.frames):
         words = [Math(f"{film.title}: {frame.caption}", ""), *frame.formulas]
-        below = caption(words, whole.width, whole.height + 4)
-        widest = max(7.0 * len(w.text) for w in words) + 48
-        part = whole.frame(number)
-        size = max(part.width, widest), part.height + 22 * (most + 1) + 8
-        active = shown.places[frame.node] if frame.node is not None else -1
-        made.append((Scene(part.name, *size, (*part.shapes, *below)), active, frame.up))
+        below = [
+            Words(MARGIN, whole.height + 4 + 22 * k, w.text, 13, "start", latex=w.latex)
+            for k, w in enumerate(words)
+        ]
+        part = whole.frame(number, shown.places[frame.node] if frame.node is not None else -1, frame.up)
+        size = max(whole.width, *(7.0 * len(w.text) + 48 for w in words)), whole.height + 22 * (most + 1) + 8
+        made.append(Scene(part.name, *size, (*part.shapes, *below)))
     return made
 
 

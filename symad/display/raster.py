@@ -18,14 +18,11 @@ PIXELS = 96
 """Pixels of a scene in an inch."""
 
 
-def write_png(shown: Scene, path: Path, active: int = -1, up: bool = False) -> None:
-    """The picture in a PNG file, at twice the size of the scene."""
-    figure_of(shown, active, up).savefig(path, dpi=2 * PIXELS)
-
-
-def write_pdf(pages: Sequence[tuple[Scene, int, bool]], path: Path) -> None:
-    """Pictures in a PDF file, each on a page of its own."""
-    figures = [figure_of(*page) for page in pages]
+def write_raster(pages: Sequence[Scene], path: Path) -> None:
+    """Pictures in a PDF file, each on a page; or one in a PNG file, at twice the size of the scene."""
+    figures = list(map(figure_of, pages))
+    if path.suffix.lower() == ".png":
+        return figures[0].savefig(path, dpi=2 * PIXELS)
     from matplotlib.backends.backend_pdf import PdfPages
 
     with PdfPages(path) as document:
@@ -33,7 +30,7 @@ def write_pdf(pages: Sequence[tuple[Scene, int, bool]], path: Path) -> None:
             document.savefig(figure)
 
 
-def figure_of(shown: Scene, active: int = -1, up: bool = False) -> Figure:
+def figure_of(shown: Scene) -> Figure:
     """The picture as a figure of matplotlib.
 
     Raises:
@@ -50,11 +47,11 @@ def figure_of(shown: Scene, active: int = -1, up: bool = False) -> Figure:
     axes.set(xlim=(0, shown.width), ylim=(shown.height, 0))
     axes.set_axis_off()
     for order, shape in enumerate(shown.shapes):
-        _add(axes, shape, order, active, up)
+        _add(axes, shape, order)
     return figure
 
 
-def _add(axes: Axes, shape: Shape, order: int, active: int, up: bool) -> None:
+def _add(axes: Axes, shape: Shape, order: int) -> None:
     from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
     if isinstance(shape, Words):
@@ -64,22 +61,21 @@ def _add(axes: Axes, shape: Shape, order: int, active: int, up: bool) -> None:
             style="italic" if shape.italic else "normal", zorder=order + 2, parse_math=bool(shape.latex),
         )  # fmt: skip
     elif isinstance(shape, Rectangle):
-        marked = shape.number == active >= 0
         axes.add_patch(
             FancyBboxPatch(
                 (shape.x, shape.y), shape.width, shape.height, facecolor=shape.family.fill,
                 boxstyle=f"round,pad=0,rounding_size={shape.radius}", zorder=order + 2,
-                edgecolor=ACTIVE if marked else shape.family.line,
-                linewidth=2.4 if marked else 0.75 * shape.stroke,
+                edgecolor=ACTIVE if shape.marked else shape.family.line,
+                linewidth=2.4 if shape.marked else 0.75 * shape.stroke,
                 linestyle="-" if shape.family.name else "--",
             )
         )  # fmt: skip
     else:
-        marked = (shape.start if up else shape.end) == active >= 0
         axes.add_patch(
             FancyArrowPatch(
                 path=_path(shape), arrowstyle="-|>", mutation_scale=8, zorder=order + 2,
-                color=ACTIVE if marked else EDGE, linewidth=1.8 if marked else 1.0, shrinkA=0, shrinkB=0,
+                color=ACTIVE if shape.marked else EDGE, linewidth=1.8 if shape.marked else 1.0,
+                shrinkA=0, shrinkB=0,
             )
         )  # fmt: skip
 

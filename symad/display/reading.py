@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
@@ -18,18 +18,8 @@ ACCENTS = {
     "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "hat": "\u0302",
     "tilde": "\u0303",
 }  # fmt: skip
-GROUPS = (
-    "operatorname",
-    "text",
-    "mathrm",
-    "mathrel",
-    "mathbf",
-    "mathsf",
-    "mathit",
-    "mathcal",
-    "mathbb",
-    "boldsymbol",
-)
+UPRIGHT = ("operatorname", "text", "mathrm", "mathrel")
+GROUPS = (*UPRIGHT, "mathbf", "mathsf", "mathit", "mathcal", "mathbb", "boldsymbol")
 SILENT = ("left", "right", "textstyle", "displaystyle", "limits", "big", "Big")
 SIGNS = {
     "cdot": "·", "odot": "⊙", "times": "×", "sum": "Σ", "prod": "∏", "partial": "∂", "circ": "∘", "top": "ᵀ",
@@ -102,7 +92,7 @@ class Reader:
         if name in ACCENTS:
             return Part("accent", (self._group(),), ACCENTS[name])
         if name in GROUPS:
-            if name in ("text", "operatorname", "mathrm", "mathrel"):
+            if name in UPRIGHT:
                 return self._upright()
             made = self._group()
             return Part("leaf", text=made.text.translate(BOLD)) if name == "mathbf" and made.text else made
@@ -169,19 +159,21 @@ def plain(latex: str) -> str:
 
 
 def _text(part: Part) -> str:
-    kinds: dict[str, Callable[[Part], str]] = {
-        "row": _row, "leaf": _leaf, "script": _scripts, "frac": _fraction, "root": _root, "accent": _accent,
-        "table": _table, "cells": lambda p: ", ".join(map(_text, p.parts)),
-    }  # fmt: skip
-    return kinds[part.kind](part)
+    inner = [_text(p) for p in part.parts] if part.kind != "row" else []
+    made: dict[str, Callable[[], str]] = {
+        "row": lambda: _row(part),
+        "leaf": lambda: f" {part.text} " if part.text in BETWEEN else part.text.replace(",", ", "),
+        "script": lambda: _scripts(part, *inner),
+        "frac": lambda: "/".join(map(_bound, inner)),
+        "root": lambda: f"{inner[1].translate(RAISED)}√{_bound(inner[0])}",
+        "accent": lambda: inner[0][:1] + part.text + inner[0][1:],  # over the first letter
+        "table": lambda: "; ".join(inner) if part.text else f"[{'; '.join(inner)}]",
+        "cells": lambda: ", ".join(inner),
+    }
+    return made[part.kind]()
 
 
-def _leaf(part: Part) -> str:
-    return {",": ", ", "+": " + ", "⊙": " ⊙ ", "=": " = ", "+=": " += ", "<": " < ", ">": " > "}.get(
-        part.text, part.text
-    )
-
-
+BETWEEN = ("+", "⊙", "=", "+=", "<", ">")
 WORDS = re.compile(r"[\w\u0300-\u036f]")
 
 
@@ -208,46 +200,22 @@ def _apart(left: str, right: str, part: Part) -> bool:
     return ends and begins
 
 
-def _scripts(part: Part) -> str:
-    base, below, above = map(_text, part.parts)
+def _scripts(part: Part, base: str, below: str, above: str) -> str:
     base = base if part.parts[0].kind in ("leaf", "accent") or len(base) == 1 else _grouped(base)
     low = f"_{_grouped(below) if ' ' in below else below}" if below else ""
-    above = above.replace("∘", "").strip() if above.startswith("∘") else above
-    if not above:
-        return base + low
-    if re.fullmatch(r"-?\d+|T", above):
+    above = above.removeprefix("∘").strip()
+    if re.fullmatch(r"-?\d+|T|", above):
         return base + low + above.translate(RAISED)
-    return base + low + ("ᵀ" if above == "ᵀ" else f"^{above if len(above) == 1 else _grouped(above)}")
+    return f"{base}{low}^{above if len(above) == 1 else _grouped(above)}"
 
 
 def _grouped(text: str) -> str:
     return text if text.startswith(("(", "[")) and text.endswith((")", "]")) else f"({text})"
 
 
-def _fraction(part: Part) -> str:
-    over, under = (_bound(_text(p)) for p in part.parts)
-    return f"{over}/{under}"
-
-
 def _bound(text: str) -> str:
     """A name or a number, or something in parentheses."""
     return text if re.fullmatch(r"[\w.√∂\u0300-\u036f]+", text) else _grouped(text)
-
-
-def _root(part: Part) -> str:
-    of, degree = map(_text, part.parts)
-    return f"{degree.translate(RAISED)}√{_bound(of)}"
-
-
-def _accent(part: Part) -> str:
-    """The accent over the first letter."""
-    text = _text(part.parts[0])
-    return text[:1] + part.text + text[1:]
-
-
-def _table(part: Part) -> str:
-    rows = [_text(row) for row in part.parts]
-    return "; ".join(rows) if part.text else f"[{'; '.join(rows)}]"
 
 
 # ---- as MathML ------------------------------------------------------------------------------------
@@ -261,27 +229,28 @@ def mathml(latex: str) -> str:
 
 
 def _ml(part: Part) -> str:
-    made: dict[str, Callable[[Sequence[str]], str]] = {
-        "row": lambda p: f"<mrow>{''.join(p)}</mrow>".replace("<mrow></mrow>", ""),
-        "frac": lambda p: f"<mfrac>{p[0]}{p[1]}</mfrac>",
-        "root": lambda p: f"<mroot>{p[0]}{p[1]}</mroot>" if p[1] else f"<msqrt>{p[0]}</msqrt>",
-        "accent": lambda p: f"<mover accent='true'>{p[0]}<mo>{ABOVE.get(part.text, '¯')}</mo></mover>",
-        "cells": lambda p: f"<mtr>{''.join(f'<mtd>{c}</mtd>' for c in p)}</mtr>",
-        "table": lambda p: (
-            f"<mo>{'{' if part.text else '['}</mo><mtable>{''.join(p)}</mtable>"
-            + ("" if part.text else "<mo>]</mo>")
-        ),
-    }
     if part.kind == "leaf":
         return _ml_leaf(part.text)
     inner = [_ml(p) for p in part.parts]
-    if part.kind != "script":
-        return made[part.kind](inner)
-    base, below, above = inner
-    tags = (part.parts[1] != EMPTY, part.parts[2] != EMPTY)
-    if all(tags):
-        return f"<msubsup>{base}{below}{above}</msubsup>"
-    return f"<msub>{base}{below}</msub>" if tags[0] else f"<msup>{base}{above}</msup>"
+    if part.kind == "script":
+        low, high = (p != EMPTY for p in part.parts[1:])
+        kept = [m for m, shown in zip(inner, (True, low, high), strict=True) if shown]
+        return _tag(f"m{'sub' * low}{'sup' * high}", *kept)
+    if part.kind == "table":
+        return (
+            f"<mo>{'{' if part.text else '['}</mo>{_tag('mtable', *inner)}<mo>{'' if part.text else ']'}</mo>"
+        )
+    if part.kind == "cells":
+        return _tag("mtr", *(_tag("mtd", c) for c in inner))
+    if part.kind == "accent":
+        return f"<mover accent='true'>{inner[0]}<mo>{ABOVE[part.text]}</mo></mover>"
+    if part.kind == "root":
+        return _tag("mroot", *inner) if inner[1] else _tag("msqrt", inner[0])
+    return _tag("mfrac", *inner) if part.kind == "frac" else _tag("mrow", *inner) if inner else ""
+
+
+def _tag(name: str, *inner: str) -> str:
+    return f"<{name}>{''.join(inner)}</{name}>"
 
 
 ABOVE = {"\u0304": "¯", "\u0307": "˙", "\u0308": "¨", "\u0302": "^", "\u0303": "~"}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
 from symad.display.labels import INPUT, Family
 from symad.display.layout import ROW, Layout, Point, layout
 from symad.display.picture import Box, Picture
-from symad.display.tables import Math
 
 HEIGHT, MARGIN, LINE = 32.0, 24.0, 17.0
 """The height of a box, the margin around the picture, and the height of a line of values, in pixels."""
@@ -33,6 +32,7 @@ class Rectangle:
     stroke: float
     tip: str = ""
     number: int = -1
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Curve:
     points: tuple[Point, ...]
     start: int
     end: int
+    marked: bool = False
 
     @property
     def bends(self) -> list[tuple[Point, Point, Point]]:
@@ -80,10 +81,16 @@ class Scene:
     height: float
     shapes: tuple[Shape, ...]
 
-    def frame(self, number: int) -> Scene:
-        """Without the words that later frames add."""
-        kept = (s for s in self.shapes if not isinstance(s, Words) or s.since <= number)
-        return Scene(self.name, self.width, self.height, tuple(kept))
+    def frame(self, number: int, active: int, up: bool) -> Scene:
+        """Without the words of later frames; a box is marked with the edges into it, if ``up`` out of it."""
+        kept: list[Shape] = []
+        for s in self.shapes:
+            if isinstance(s, Words):
+                kept += [s] if s.since <= number else []
+            else:
+                at = s.number if isinstance(s, Rectangle) else s.start if up else s.end
+                kept.append(replace(s, marked=at == active >= 0))
+        return replace(self, shapes=tuple(kept))
 
 
 def scene(shown: Picture, since: Sequence[Sequence[int]] = ()) -> Scene:
@@ -138,14 +145,9 @@ def _box(box: Box, center: Point, tall: float, number: int, since: Sequence[int]
         made.append(Words(x + box.width / 2 + 6, y + 5, box.result, anchor="start", italic=True))
     if box.tag:
         made.append(
-            Words(x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=_subscripted(box.tag))
+            Words(x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=f"s_{{{box.tag[2:]}}}")
         )
     return made
-
-
-def _subscripted(state: str) -> str:
-    letter, _, index = state.partition("_")
-    return f"{letter}_{{{index}}}"
 
 
 def _legend_width(kind: Family) -> float:
@@ -161,8 +163,3 @@ def _legend(families: Sequence[Family], y: float) -> list[Shape]:
         ]
         x += _legend_width(kind)
     return made
-
-
-def caption(words: Sequence[Math], width: float, y: float) -> list[Shape]:
-    """Lines of text below a picture."""
-    return [Words(MARGIN, y + 22 * k, w.text, 13, "start", latex=w.latex) for k, w in enumerate(words)]

@@ -11,11 +11,11 @@ from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, Wo
 FONTS = "Helvetica, Arial, DejaVu Sans, sans-serif"
 
 
-def to_svg(shown: Scene, active: int = -1, up: bool = False, frames: bool = False) -> str:
+def to_svg(shown: Scene, frames: bool = False) -> str:
     """The picture as a standalone SVG document.
 
-    ``active`` is a box that is marked with the edges into it, or those out of it if ``up``. With ``frames``
-    every shape carries the data of a page that shows one frame after the other, on a transparent ground.
+    With ``frames`` every shape carries the data of a page that shows one frame after the other, on a
+    transparent ground.
     """
     wide, high = f"{shown.width:.0f}", f"{shown.height:.0f}"
     ground = "" if frames else f'<rect width="{wide}" height="{high}" fill="#ffffff"/>\n'
@@ -23,11 +23,11 @@ def to_svg(shown: Scene, active: int = -1, up: bool = False, frames: bool = Fals
     return visible(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
         f'font-size="14" font-family="{FONTS}">\n<title>{escape(shown.name)}</title>\n{ground}'
-        f"<defs>{marks}</defs>\n" + "\n".join(_grouped(shown, active, up, frames)) + "\n</svg>\n"
+        f"<defs>{marks}</defs>\n" + "\n".join(_grouped(shown, frames)) + "\n</svg>\n"
     )
 
 
-def _grouped(shown: Scene, active: int, up: bool, frames: bool) -> list[str]:
+def _grouped(shown: Scene, frames: bool) -> list[str]:
     """The shapes; a box and its words are a group with a tooltip."""
     made, inside = [], False
     for shape in shown.shapes:
@@ -37,7 +37,7 @@ def _grouped(shown: Scene, active: int, up: bool, frames: bool) -> list[str]:
         if isinstance(shape, Rectangle) and shape.number >= 0:
             made.append(f"<g><title>{escape(shape.tip)}</title>")
             inside = True
-        made.append(_shape(shape, active, up, frames))
+        made.append(_shape(shape, frames))
     return [*made, "</g>"] if inside else made
 
 
@@ -48,18 +48,16 @@ def _marker(name: str, color: str) -> str:
     )
 
 
-def _shape(shape: Shape, active: int, up: bool, frames: bool) -> str:
+def _shape(shape: Shape, frames: bool) -> str:
     if isinstance(shape, Rectangle):
-        return _rectangle(shape, shape.number == active >= 0, frames)
-    if isinstance(shape, Words):
-        return _words(shape, frames)
-    return _curve(shape, (shape.start if up else shape.end) == active >= 0, frames)
+        return _rectangle(shape, frames)
+    return _words(shape, frames) if isinstance(shape, Words) else _curve(shape, frames)
 
 
-def _rectangle(box: Rectangle, marked: bool, frames: bool) -> str:
+def _rectangle(box: Rectangle, frames: bool) -> str:
     dashes = "" if box.family.name else ' stroke-dasharray="4 3"'
     data = f' class="box" data-box="{box.number}"' if frames and box.number >= 0 else ""
-    line, stroke = (ACTIVE, 3.2) if marked else (box.family.line, box.stroke)
+    line, stroke = (ACTIVE, 3.2) if box.marked else (box.family.line, box.stroke)
     return (
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.0f}" '
         f'rx="{box.radius:.0f}" fill="{box.family.fill}" stroke="{line}" stroke-width="{stroke}"{dashes}'
@@ -88,12 +86,12 @@ def _subscripts(words: Words) -> str:
     return made
 
 
-def _curve(curve: Curve, marked: bool, frames: bool) -> str:
+def _curve(curve: Curve, frames: bool) -> str:
     (x, y), *_ = curve.points
     path = f"M{x:.1f},{y:.1f}" + "".join(
         f" C{a:.1f},{b:.1f} {c:.1f},{d:.1f} {e:.1f},{f:.1f}" for (a, b), (c, d), (e, f) in curve.bends
     )
     data = f' class="edge" data-start="{curve.start}" data-end="{curve.end}"' if frames else ""
-    color, width, head = (ACTIVE, "2.4", "marked") if marked else (EDGE, "1.3", "head")
+    color, width, head = (ACTIVE, "2.4", "marked") if curve.marked else (EDGE, "1.3", "head")
     style = f'fill="none" stroke="{color}" stroke-width="{width}"'
     return f'<path d="{path}" {style} marker-end="url(#{head})"{data}/>'

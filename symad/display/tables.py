@@ -74,19 +74,10 @@ class Table:
         columns = "".join("r" if right else "l" for right in self._numeric_columns())
         body = [" & ".join(map(cell_latex, row)) + r" \\" for row in self.rows]
         notes = [f"\n\\noindent {cell_latex(note)}" for note in self.notes]
-        return "\n".join(
-            [
-                rf"\subsection*{{{cell_latex(self.title)}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\hline",
-                " & ".join(map(cell_latex, self.headers)) + r" \\",
-                r"\hline",
-                *body,
-                r"\hline",
-                r"\end{tabular}",
-                *notes,
-            ]
-        )
+        head = " & ".join(map(cell_latex, self.headers)) + r" \\"
+        title, start = rf"\subsection*{{{cell_latex(self.title)}}}", rf"\begin{{tabular}}{{{columns}}}"
+        lines = [title, start, r"\hline", head, r"\hline", *body, r"\hline", r"\end{tabular}", *notes]
+        return "\n".join(lines)
 
     def _numeric_columns(self) -> list[bool]:
         """For each column, true if it contains only numbers; such columns are right-aligned."""

@@ -9,9 +9,9 @@ from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, Wo
 ANCHORS = {"middle": "base", "start": "base west", "end": "base east"}
 
 
-def to_tikz(shown: Scene, active: int = -1, up: bool = False) -> str:
+def to_tikz(shown: Scene) -> str:
     """One tikzpicture, in pixels of 0.75 pt."""
-    body = "\n".join(f"  {_shape(s, active, up)}" for s in shown.shapes)
+    body = "\n".join(f"  {_shape(s)}" for s in shown.shapes)
     options = r"x=0.75pt, y=-0.75pt, font=\sffamily\small"
     return visible(f"\\begin{{tikzpicture}}[{options}]\n{body}\n\\end{{tikzpicture}}%\n")
 
@@ -22,16 +22,14 @@ def _color(value: str) -> str:
     return f"{{rgb,255:red,{red};green,{green};blue,{blue}}}"
 
 
-def _shape(shape: Shape, active: int, up: bool) -> str:
+def _shape(shape: Shape) -> str:
     if isinstance(shape, Rectangle):
-        return _rectangle(shape, shape.number == active >= 0)
-    if isinstance(shape, Words):
-        return _words(shape)
-    return _curve(shape, (shape.start if up else shape.end) == active >= 0)
+        return _rectangle(shape)
+    return _words(shape) if isinstance(shape, Words) else _curve(shape)
 
 
-def _rectangle(box: Rectangle, marked: bool) -> str:
-    line, width = (ACTIVE, 2.4) if marked else (box.family.line, 0.75 * box.stroke)
+def _rectangle(box: Rectangle) -> str:
+    line, width = (ACTIVE, 2.4) if box.marked else (box.family.line, 0.75 * box.stroke)
     dashes = "" if box.family.name else ", dashed"
     return (
         rf"\draw[rounded corners={0.75 * box.radius:.1f}pt, fill={_color(box.family.fill)}, "
@@ -49,11 +47,11 @@ def _words(words: Words) -> str:
     )
 
 
-def _curve(curve: Curve, marked: bool) -> str:
+def _curve(curve: Curve) -> str:
     (x, y), *_ = curve.points
     path = "".join(
         f" .. controls ({a:.1f},{b:.1f}) and ({c:.1f},{d:.1f}) .. ({e:.1f},{f:.1f})"
         for (a, b), (c, d), (e, f) in curve.bends
     )
-    color, width = (ACTIVE, 1.8) if marked else (EDGE, 1.0)
+    color, width = (ACTIVE, 1.8) if curve.marked else (EDGE, 1.0)
     return rf"\draw[->, draw={_color(color)}, line width={width}pt] ({x:.1f},{y:.1f}){path};"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array, Number
+from symad.core.arrays import Number
 from symad.core.dims import Dim, format_shape
 from symad.core.graph import Graph, Node
 from symad.core.questions import flops as flops_of
@@ -22,9 +22,6 @@ from symad.errors import DerivativeError
 from symad.numbers.dual import Dual
 from symad.numbers.number_domains import domain_of
 from symad.tracing.wrt import scalar_output
-
-if TYPE_CHECKING:
-    import sympy as sp
 
 MAX_SHOWN_DIRECTIONS = 3
 """The number of scalar inputs above which one direction is shown, all ones; also used for arrays."""
@@ -59,10 +56,7 @@ class Writer:
         if len(inputs) <= MAX_SHOWN_DIRECTIONS and not any(node.shape for node in inputs):
             pairs = zip(self.graph.inputs, inputs, strict=True)
             return [Direction(str(symbol), {node: self.one}) for symbol, node in pairs]
-        return [Direction("1", {node: self._ones(node.shape) for node in inputs})]
-
-    def _ones(self, shape: tuple[int, ...]) -> Array | float:
-        return np.full(shape, self.one)[()]
+        return [Direction("1", {n: np.full(n.shape, self.one)[()] for n in inputs})]
 
     def tables(self) -> list[Table]:
         """First order, then the Hessians of a scalar function, then the costs of whole derivatives."""
@@ -155,7 +149,7 @@ class Writer:
     def _backwards(self) -> list[Node]:
         return [n for n in reversed(self.names.rows) if n in self.runs.real]
 
-    def _entry(self, node: Node, found: Values) -> sp.Expr:
+    def _entry(self, node: Node, found: Values) -> Any:
         return found.get(node, 0) if node in self.runs.real else None
 
 

@@ -371,7 +371,7 @@ EXAMPLES = [e for command in ("lower", "explain", "draw", "check") for e in exam
 
 
 def test_examples_are_found():
-    assert len(EXAMPLES) == 19 and sum("--format latex" in example for example in EXAMPLES) == 1
+    assert len(EXAMPLES) == 20 and sum("--format latex" in example for example in EXAMPLES) == 1
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
