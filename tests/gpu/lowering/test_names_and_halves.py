@@ -9,17 +9,20 @@ import pytest
 import sympy as sp
 
 import symad
+import symad.gpu
 import symad.op_examples
 from symad import functions
 from symad.core.graph import Graph, topological
 from symad.core.questions import EXAMPLES
 from symad.errors import LoweringError
+from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 from symad.ops.basic.sources import Input
 from tests.gpu import nvrtc
 from tests.gpu.cupy_names import NAMES
 from tests.gpu.cupy_standin import installed
 from tests.gpu.cupy_standin.kernels import RawKernel
+from tests.gpu.launch_cases import CASES as MODELS
 
 
 def of_examples():
@@ -99,6 +102,43 @@ def test_names_of_every_op(dtype):
         counted += text is not None
         assert text is None or missing(text) == set(), name
     assert counted > 100
+
+
+def unused(text):
+    """The functions, constants and imports of a module that it never reads."""
+    tree, made = ast.parse(text), set()
+    for statement in tree.body[:-1]:  # the last function is the entry
+        if isinstance(statement, ast.FunctionDef):
+            made.add(statement.name)
+        elif isinstance(statement, ast.Assign):
+            made |= {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            made |= {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
+    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return made - read - {"ml_dtypes"}  # the type of results, which some modules do not name
+
+
+def test_unused_names_are_found():
+    assert unused("import a\nimport b.c\nD = 1\ndef e(): return b\ndef f(): return e()") == {"a", "D"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_no_module_has_a_name_that_it_does_not_use(dtype):
+    pytest.importorskip("ml_dtypes")
+    for name, graph in of_examples():
+        text = printed(graph, dtype)
+        assert text is None or unused(text) == set(), name
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("capture", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_no_model_has_a_name_that_it_does_not_use(name, capture):
+    function, shapes, data = MODELS[name]
+    graph = symad.value_and_gradient(trace_model(function, shapes, *(np.shape(d) for d in data)))
+    with symad.gpu.options(capture=capture):
+        assert unused(printed(graph, "float32")) == set()
 
 
 def test_bfloat16_comes_from_the_package_that_the_extras_install():
