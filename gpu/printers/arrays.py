@@ -13,22 +13,25 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import LoweringError
+from symad.gpu.cupy_library import HALVES
 from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.passes.shared_products import Copied
 from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
+from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.higher_order.affine_scan import AffineScan
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest, total_of
 from symad.numeric.program.expressions import Interval
+from symad.numeric.targets.linear_algebra import CALLS
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import ArrayConstant, Dimension, Iota
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.ops.linalg.matrix_power import MatrixPower
+from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.sympy_functions.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
 
 MAX_EXACT = 1 << 16
@@ -181,8 +184,14 @@ def select_cupy(op: Select, node: Node, args: Texts, printer: CuPyWriter) -> Tex
 
 @emit.dispatch
 def affine_scan_cupy(op: AffineScan, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    product_helper(printer)
+    _stacked(printer)
     return f"{printer.helper('_affine_scan', '')}({', '.join(args)}, {op.matrices}, {op.backward})"
+
+
+def _stacked(printer: CuPyWriter) -> None:
+    """The helper that multiplies stacks of matrices, by cuBLAS with a stated type of sums."""
+    product_helper(printer)
+    printer.helper("_stacked")
 
 
 @emit.dispatch
@@ -191,4 +200,18 @@ def matrix_power_cupy(
 ) -> Text:
     known = node.args[1] in on_host(topological([node.args[1]]))
     exponent = args[1] if known else f"{args[1]}.item()"
-    return f"cp.linalg.matrix_power({args[0]}, int({exponent}))"
+    if printer.dtype in HALVES:
+        return f"cp.linalg.matrix_power({args[0]}, int({exponent}))"
+    _stacked(printer)
+    return f"{printer.helper('_matrix_power')}({args[0]}, int({exponent}))"
+
+
+@emit.dispatch
+def products_cupy(
+    op: MatrixPowerDerivative | Adjugate | AdjugateTangent, node: Node, args: Texts, printer: CuPyWriter
+) -> Text:
+    if printer.dtype not in HALVES:
+        _stacked(printer)
+    if isinstance(op, MatrixPowerDerivative) and printer.dtype not in HALVES:
+        printer.helper("_matrix_power")
+    return f"{printer.helper(CALLS[type(op)])}({', '.join(args)})"

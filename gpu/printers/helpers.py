@@ -21,11 +21,42 @@ HELPERS: dict[str, str] = {
     h[1::2] = odd
     h[2::2] += times(a[2::2], known)
     return h
-
-
-def _stacked(a, b):
+''',
+    "_stacked": '''def _stacked(a, b):
     axes = tuple(range(a.ndim))
     return _product(a, axes, b, axes, a.ndim - 2, 1)
+''',
+    "_matrix_power": '''def _matrix_power(matrix, exponent):
+    if exponent < 0:
+        return _matrix_power(cp.linalg.inv(matrix), -exponent)
+    if exponent < 2:
+        one = cp.eye(matrix.shape[-1], dtype=matrix.dtype)
+        return matrix.copy() if exponent else cp.zeros_like(matrix) + one
+    root = _matrix_power(matrix, exponent//2)
+    square = _stacked(root, root)
+    return _stacked(square, matrix) if exponent % 2 else square
+''',
+    "_matrix_power_derivative": '''def _matrix_power_derivative(matrix, direction, exponent):
+    n = matrix.shape[-1]
+    top = cp.concatenate([matrix, direction], axis=-1)
+    bottom = cp.concatenate([cp.zeros_like(matrix), matrix], axis=-1)
+    return _matrix_power(cp.concatenate([top, bottom], axis=-2), int(exponent))[..., :n, n:]
+''',
+    "adjugate_of": '''def adjugate_of(a):
+    u, s, vt = singular_values(a)
+    sign = cp.round(cp.linalg.det(u)*cp.linalg.det(vt))[..., None, None]
+    scaled = products_without(s)[..., None]*cp.swapaxes(u, -1, -2)
+    return _stacked(sign*cp.swapaxes(vt, -1, -2), scaled)
+''',
+    "adjugate_tangent_of": '''def adjugate_tangent_of(a, e):
+    u, s, vt = singular_values(a)
+    sign = cp.round(cp.linalg.det(u)*cp.linalg.det(vt))[..., None, None]
+    diagonal = cp.eye(s.shape[-1], dtype=s.dtype)
+    pairs = products_without(s[..., None, :]*(1 - diagonal) + diagonal)*(1 - diagonal)
+    u, v = cp.swapaxes(u, -1, -2), cp.swapaxes(vt, -1, -2)
+    moved = _stacked(_stacked(u, e), v)
+    traces = _stacked(pairs, (moved*diagonal).sum(axis=-1)[..., None])
+    return _stacked(_stacked(sign*v, diagonal*traces - pairs*moved), u)
 ''',
     "_lower_triangle": '''def _lower_triangle(matrix, diagonal):
     return cp.tril(matrix, -1) + diagonal*(cp.tril(matrix) - cp.tril(matrix, -1))
@@ -92,3 +123,6 @@ IMPORTS: dict[str, str] = {
     "_scatter_add_atomic": "import cupyx",
 }
 """The modules that a helper imports."""
+
+PRODUCTS = ("_matrix_power_derivative", "adjugate_of", "adjugate_tangent_of")
+"""The helpers that multiply matrices, by cuBLAS with a stated type of sums and not by CuPy's own operator."""

@@ -15,7 +15,7 @@ from symad.gpu.cupy_library import CUPY, HALVES
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
 from symad.gpu.passes.joined_sums import Sums
-from symad.gpu.printers.helpers import HELPERS, IMPORTS
+from symad.gpu.printers.helpers import HELPERS, IMPORTS, PRODUCTS
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
@@ -272,6 +272,8 @@ class CuPyWriter(ArrayWriter):
         if function in IMPORTS:
             self.imports.add(IMPORTS[function])
         self.imports.discard("import scipy.linalg")
+        if function in PRODUCTS and self.dtype in HALVES and source:
+            return super().helper(function, source)  # in float32: finer than the results, also with TF32
         return super().helper(function, HELPERS.get(function, source))
 
     def on_device(self, node: Node) -> list[str]:

@@ -136,12 +136,11 @@ def test_at_the_end_the_flag_of_every_device_is_read():
 
 # ---- what the environment changes -----------------------------------------------------------------
 
-BY_CUPY = {"Adjugate", "AdjugateTangent", "MatrixPower", "MatrixPowerDerivative"}
-"""The ops whose code multiplies by CuPy itself, where CUPY_TF32=1 rounds factors; may only shrink."""
 MULTIPLYING = {"matmul", "dot", "tensordot", "inner", "vdot", "matrix_power", "lstsq", "pinv"}
 
 
 def multiplies_by_cupy(text):
+    """Whether code multiplies matrices by CuPy itself, where CUPY_TF32=1 rounds factors."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             return True
@@ -153,15 +152,15 @@ def multiplies_by_cupy(text):
 @pytest.mark.thorough
 def test_the_environment_changes_no_product():
     """Products call cuBLAS with a stated type of sums, which CUPY_TF32 does not change."""
-    found = set()
+    counted = 0
     for case in example_graphs():
         try:
             text = lower(case.values[0], backend="cupy", dtype="float32").source
         except LoweringError:
             continue
-        if multiplies_by_cupy(text):
-            found.add(case.id.split("-")[0])
-    assert found == BY_CUPY
+        assert not multiplies_by_cupy(text), case.id
+        counted += "_product(" in text
+    assert counted > 10
 
 
 @pytest.mark.thorough
