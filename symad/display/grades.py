@@ -70,8 +70,8 @@ class Grade:
         graph, name = trace(self.function), fault.name.rpartition("/∂")[2]
         wrt = [s for s in graph.inputs if str(s) == name] or list(graph.inputs)
         if level == 2:
-            whole = hessian(graph) if "²" in fault.name else jacobian(graph, wrt)
-            made = gradient(graph, wrt) if "/∂" in fault.name else whole
+            derive = gradient if "/∂" in fault.name else hessian if "²" in fault.name else jacobian
+            made = derive(graph, wrt)
             return plain(made.to_latex()) if len(made.nodes) <= SHOWN else "the formula is long: see explain"
         pairs = zip(graph.inputs, graph.input_nodes, strict=True)
         reached, rules = {n for s, n in pairs if s in wrt}, dict[str, None]()

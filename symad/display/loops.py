@@ -43,8 +43,7 @@ def _table(graph: Graph, node: Node, op: Scan, runs: Recurrences, names: Notatio
     steps = len(totals)
     every = [(k, *pair) for k, pair in enumerate(zip(runs.states[node], totals, strict=True), 1)]
     rows = [*every[:ENDS], ("…", "", ""), *every[-ENDS:]] if steps > 2 * ENDS else every
-    bar = accented(r"\bar", state)
-    headers = ("t", read(f"{state}_{{t}}"), read(f"{bar}_{{t}}"))
+    headers = ("t", read(f"{state}_{{t}}"), read(accented(r"\bar", state) + "_{t}"))
     notes = tuple(_formulas(graph, node, op, seed, bars))
     return Table(f"The loop {names.math('s', node).text}, {steps} steps", headers, tuple(rows), notes)
 

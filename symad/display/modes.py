@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations_with_replacement
 from typing import TypeAlias
 
@@ -109,14 +110,15 @@ class Modes:
         """The four Hessian modes of a scalar, in each direction."""
         if self.runs.output is None:
             return
-        for first, second in combinations_with_replacement(self.directions, 2):
-            yield self.forward_over_forward(first, second)
-        for mode in (self.forward_over_reverse, self.reverse_over_forward, self.reverse_over_reverse):
-            yield from map(mode, self.directions)
+        pairs = combinations_with_replacement(self.directions, 2)
+        others = (self.forward_over_reverse, self.reverse_over_forward, self.reverse_over_reverse)
+        runs = [partial(self.forward_over_forward, *pair) for pair in pairs]
+        for run in (*runs, *(partial(mode, d) for mode in others for d in self.directions)):
+            self.runs.operations.clear()
+            yield replace(run(), operations=Counter(self.runs.operations))
 
     def forward_over_forward(self, first: Direction, second: Direction) -> Mode:
         """s_k = Dual(g_k, ∂_j g_k) and t_k = Dual(∂_i g_k, ∂_i ∂_j g_k)."""
-        self.runs.operations.clear()
         t_i = self.runs.forward(first.seeds)
         t_j, t_ij = self.runs.forward_over_forward(t_i, second.seeds)
         groups = [("t", t_i), ("s'", t_j), ("t'", t_ij)]
@@ -126,11 +128,10 @@ class Modes:
         head = _pair("t_k", _d(first, "g"), _d(first, _d(second, "g")))
         where = str(first) if first is second else f"{first} and {second}"
         columns = (self._states(second, t_j), (head, (t_i, t_ij)))
-        return self._mode(f"forward over forward, direction {where}", FOF, (sweep,), columns, 4)
+        return Mode(f"forward over forward, direction {where}", FOF, (sweep,), columns, 4)
 
     def forward_over_reverse(self, direction: Direction) -> Mode:
         """s_k = Dual(g_k, ∂_j g_k), then r_k = Dual(∂f/∂s_k, ∂²f/∂s_k∂x_j)."""
-        self.runs.operations.clear()
         t = self.runs.forward(direction.seeds)
         r1, r2 = self.runs.forward_over_reverse(self.one, t)
         groups = [("s'", t), ("r", r1), ("r'", r2)]
@@ -139,11 +140,10 @@ class Modes:
         adjoints = [Quantity("r", r1, "dual_bars", groups), Quantity("r'", r2, "dual_bars", groups, 1)]
         back = Sweep("The adjoints are dual numbers (r, r'): r' is the derivative of r.", [adjoints], "up")
         columns = (self._states(direction, t), (_pair("r_k", R, _d(direction, R)), (r1, r2)))
-        return self._mode(f"forward over reverse, direction {direction}", FOR, (known, back), columns, 2)
+        return Mode(f"forward over reverse, direction {direction}", FOR, (known, back), columns, 2)
 
     def reverse_over_forward(self, direction: Direction) -> Mode:
         """s_k = Dual(g_k, ∂_i g_k), then the reverse of the dual program, seed (0, 1)."""
-        self.runs.operations.clear()
         t = self.runs.forward(direction.seeds)
         r1, r2 = self.runs.reverse_over_forward(self.one, t)
         groups = [("t", t), ("p", r1), ("q", r2)]
@@ -152,11 +152,10 @@ class Modes:
         adjoints = [[Quantity("p", r1, "bars_dual", groups)], [Quantity("q", r2, "bars_dual", groups, 1)]]
         back = Sweep("Reverse mode through that: p is the adjoint of s, and q that of t.", adjoints, "up")
         columns = (self._states(direction, t), (_pair("r_k", _d(direction, R), R), (r1, r2)))
-        return self._mode(f"reverse over forward, direction {direction}", ROF, (known, back), columns, 2)
+        return Mode(f"reverse over forward, direction {direction}", ROF, (known, back), columns, 2)
 
     def reverse_over_reverse(self, direction: Direction) -> Mode:
         """r_k, then ṙ_k = J ṙ_{k−1} forwards, then ṡ_{k−1} = r_k H_ki + ṡ_k J_k backwards."""
-        self.runs.operations.clear()
         r, r_dot = self.runs.reverse(self.one), self.runs.forward(direction.seeds)
         s_dot = self.runs.reverse_over_reverse(r, r_dot)
         told = "Reverse mode has computed the states s and adjoints r."
@@ -168,18 +167,10 @@ class Modes:
         back = Sweep(told, [[Quantity("ṡ", s_dot, "bars_bars", groups)]], "up")
         heads = zip(("r_k", r"\dot r_k", r"\dot s_k"), (r, r_dot, s_dot), strict=True)
         columns = tuple((read(head), (values,)) for head, values in heads)
-        return self._mode(
-            f"reverse over reverse, direction {direction}", ROR, (known, down, back), columns, 3
-        )
+        return Mode(f"reverse over reverse, direction {direction}", ROR, (known, down, back), columns, 3)
 
     def _states(self, direction: Direction, t: Values) -> tuple[Math, tuple[Values, ...]]:
         return _pair("s_k", "g", _d(direction, "g")), (self.runs.states, t)
-
-    def _mode(
-        self, title: str, note: Math, sweeps: tuple[Sweep, ...],
-        columns: tuple[tuple[Math, tuple[Values, ...]], ...], copies: int,
-    ) -> Mode:  # fmt: skip
-        return Mode(title, note, sweeps, columns, copies, Counter(self.runs.operations))
 
 
 def _d(direction: Direction, of: str) -> str:

@@ -79,12 +79,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Picture:
-    """Boxes, edges in argument order (some twice), the number of omitted nodes, and the box of each node."""
+    """Boxes, edges in argument order (some twice), and the box of each node."""
 
     name: str
     boxes: tuple[Box, ...]
     edges: tuple[tuple[int, int], ...]
-    omitted: int
     places: Mapping[Node, int]
 
 
@@ -160,7 +159,7 @@ def picture(graph: Graph, lines: Mapping[Node, tuple[Math, ...]] | None = None) 
     if hidden:
         rest = (MAX_NODES // 2, MAX_NODES // 2)
         edges = [e for e in dict.fromkeys(edges) if e != rest]
-    return Picture(graph.name, tuple(boxes), tuple(edges), len(hidden), number)
+    return Picture(graph.name, tuple(boxes), tuple(edges), number)
 
 
 def _box(node: Node, output: str, variable: str, state: str, lines: tuple[Math, ...]) -> Box:

@@ -97,14 +97,10 @@ def page(writer: Writer, title: str, chosen: list[Film]) -> str:
     for film in chosen:
         shown, whole = _scene(writer, film)
         frames = [
-            {
-                "caption": f.caption,
-                "formulas": [mathml(m.latex) for m in f.formulas],
-                "box": shown.places[f.node] if f.node is not None else -1,
-                "up": f.up,
-            }
+            {"caption": f.caption, "formulas": [mathml(m.latex) for m in f.formulas], "up": f.up,
+             "box": shown.places[f.node] if f.node is not None else -1}
             for f in film.frames
-        ]
+        ]  # fmt: skip
         note = mathml(film.note.latex)
         data.append({"title": film.title, "note": note, "svg": to_svg(whole, frames=True), "frames": frames})
     template = resources.files("symad.display").joinpath("player.html").read_text("utf-8")

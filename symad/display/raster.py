@@ -92,8 +92,5 @@ def _mathtext(words: Words) -> str:
     if not words.latex:
         return words.text
     text = words.text.replace("\\", r"\\").replace("$", r"\$")
-    return re.sub(r"_(\(\w[^()]*\)|\w+)", _lowered, text)
-
-
-def _lowered(found: re.Match[str]) -> str:
-    return "$_{" + re.sub("[_ ]", r"\\ ", found[1].strip("()")) + "}$"
+    low = re.compile(r"_(\(\w[^()]*\)|\w+)")
+    return low.sub(lambda found: "$_{" + re.sub("[_ ]", r"\\ ", found[1].strip("()")) + "}$", text)

@@ -64,51 +64,41 @@ def intersection_graph(
         places: coordinates of the vertices (N, 2), such as those of a grid with the spacing 1. Edges between
             points that are further apart than neighbors of the grid are bent, as others may lie on them.
     """
-    import networkx
-
     figure = _figure(1, 1, (6.0, 6.0))
     (axes,) = figure.axes
-    graph, colors, names = _graph_of(coloring)
-    G = networkx.empty_graph(graph.shape[0])
-    G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
-    if places is not None:
-        _draw_on_grid(axes, G, np.asarray(places, dtype=float), colors, names)
-        axes.set_title(_headline(coloring), fontsize=12)
-        return _saved(figure, path)
-    if coloring.kind == "bidirectional":
-        across = networkx.bipartite_layout(G, range(coloring.pattern.shape[1]))
-        free = {v: (x, -y) for v, (x, y) in across.items()}  # the first ones on top
-    elif G.number_of_nodes() <= 12:
-        free = networkx.circular_layout(G)
-    else:
-        free = networkx.kamada_kawai_layout(G)
-    small = G.number_of_nodes() <= 60
-    networkx.draw_networkx_edges(G, free, ax=axes, edge_color="0.6", width=1.0 if small else 0.4)
-    networkx.draw_networkx_nodes(
-        G, free, ax=axes, node_color=colors, edgecolors="0.2", node_size=480 if small else 60
-    )
-    if small:
-        networkx.draw_networkx_labels(G, free, dict(enumerate(names)), ax=axes, font_size=9)
-    axes.set_axis_off()
+    _draw_graph(axes, coloring, places)
     axes.set_title(_headline(coloring), fontsize=12)
     return _saved(figure, path)
 
 
-def _draw_on_grid(axes: Axes, G: Any, places: NDArray[np.float64], colors: Any, names: Sequence[str]) -> None:
-    """The graph with vertices at given places; long edges are bent."""
+def _draw_graph(axes: Axes, coloring: Coloring, places: Array | None = None) -> None:
+    """The graph with vertices at given places, long edges bent; or at places of a layout."""
     import networkx
 
-    at = dict(enumerate(places))
-    long = [e for e in G.edges if np.abs(places[e[0]] - places[e[1]]).max() > 1.5]
-    short = [e for e in G.edges if np.abs(places[e[0]] - places[e[1]]).max() <= 1.5]
-    networkx.draw_networkx_edges(G, at, short, ax=axes, edge_color="0.6")
+    graph, colors, names = _graph_of(coloring)
+    G = networkx.empty_graph(graph.shape[0])
+    G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
+    small, long = G.number_of_nodes() <= 64, []
+    if places is not None:
+        at = dict(enumerate(np.asarray(places, dtype=float)))
+        long = [(a, b) for a, b in G.edges if np.abs(at[a] - at[b]).max() > 1.5]
+        axes.set_aspect("equal")
+    elif coloring.kind == "bidirectional":
+        across = networkx.bipartite_layout(G, range(coloring.pattern.shape[1]))
+        at = {v: (x, -y) for v, (x, y) in across.items()}  # the first ones on top
+    else:
+        ring = G.number_of_nodes() <= 12
+        at = networkx.circular_layout(G) if ring else networkx.kamada_kawai_layout(G)
+    short = [edge for edge in G.edges if edge not in set(long)]
+    networkx.draw_networkx_edges(G, at, short, ax=axes, edge_color="0.6", width=1.0 if small else 0.4)
     networkx.draw_networkx_edges(
         G, at, long, ax=axes, edge_color="0.85", arrows=True, arrowstyle="-",
         connectionstyle="arc3,rad=0.35", width=0.7,
     )  # fmt: skip
-    networkx.draw_networkx_nodes(G, at, ax=axes, node_color=colors, edgecolors="0.2", node_size=560)
-    networkx.draw_networkx_labels(G, at, dict(enumerate(names)), ax=axes, font_size=10)
-    axes.set_aspect("equal")
+    size = 560 if small else 60
+    networkx.draw_networkx_nodes(G, at, ax=axes, node_color=colors, edgecolors="0.2", node_size=size)
+    if small:
+        networkx.draw_networkx_labels(G, at, dict(enumerate(names)), ax=axes, font_size=10)
     axes.set_axis_off()
 
 
@@ -161,8 +151,6 @@ def four_by_five(path: Path | str | None = None) -> Figure:
     Two JVPs with the seeds (1, 1, 0, 0, 1) and (0, 0, 1, 1, 0) give all entries, and so do two VJPs for
     the rows {1, 4} and {2, 3}.
     """
-    import networkx
-
     columns, rows = color(FOUR_BY_FIVE, "column"), color(FOUR_BY_FIVE, "row")
     figure = _figure(1, 3, (10.0, 3.4))
     for axes, coloring, title in zip(
@@ -171,16 +159,8 @@ def four_by_five(path: Path | str | None = None) -> Figure:
         _draw_matrix(axes, coloring, _entry_colors(coloring))
         axes.set_title(title)
     axes = figure.axes[2]
-    graph, shades, names = _graph_of(columns)
-    G = networkx.empty_graph(graph.shape[0])
-    G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
-    zigzag = {0: (0, 1), 2: (1, 0), 1: (2, 1), 3: (3, 0), 4: (4, 1)}  # one line for each color
-    networkx.draw_networkx(
-        G, zigzag, ax=axes, node_color=shades, edgecolors="0.2",
-        edge_color="0.6", node_size=480, labels=dict(enumerate(names)), font_size=10,
-    )  # fmt: skip
+    _draw_graph(axes, columns, np.array([(0, 1), (2, 1), (1, 0), (3, 0), (4, 1)]))  # one line for each color
     axes.margins(0.15, 0.8)
-    axes.set_axis_off()
     axes.set_title("columns that share a row")
     return _saved(figure, path)
 

@@ -8,8 +8,6 @@ from xml.sax.saxutils import escape
 from symad.core.escaping import visible
 from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, Words
 
-FONTS = "Helvetica, Arial, DejaVu Sans, sans-serif"
-
 
 def to_svg(shown: Scene, frames: bool = False) -> str:
     """The picture as a standalone SVG document.
@@ -22,8 +20,10 @@ def to_svg(shown: Scene, frames: bool = False) -> str:
     marks = "".join(_marker(name, color) for name, color in (("head", EDGE), ("marked", ACTIVE)))
     return visible(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
-        f'font-size="14" font-family="{FONTS}">\n<title>{escape(shown.name)}</title>\n{ground}'
-        f"<defs>{marks}</defs>\n" + "\n".join(_grouped(shown, frames)) + "\n</svg>\n"
+        'font-size="14" font-family="Helvetica, Arial, DejaVu Sans, sans-serif">\n'
+        f"<title>{escape(shown.name)}</title>\n{ground}<defs>{marks}</defs>\n"
+        + "\n".join(_grouped(shown, frames))
+        + "\n</svg>\n"
     )
 
 

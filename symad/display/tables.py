@@ -178,11 +178,8 @@ def cell_latex(value: Any) -> str:
     """A cell as LaTeX, formulas in math mode."""
     if isinstance(value, Math):
         return f"${value.latex}$" if value.latex else ""
-    if isinstance(value, Dual):
-        return f"${_bare(value)}$"
-    if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
-        return f"${latex(sympy.sympify(value, strict=True))}$"
-    if isinstance(value, (int, float, np.number, mpmath.mpf)) and not isinstance(value, bool):
+    numbers = (Dual, Fraction, sympy.Basic, int, float, np.number, mpmath.mpf)
+    if isinstance(value, numbers) and not isinstance(value, bool):
         return f"${_bare(value)}$"
     return escaped(text(value))
 

@@ -115,13 +115,9 @@ def derivation(graph: Graph) -> Latex:
 
 def _names(graph: Graph) -> dict[Node, Piece]:
     """Inputs and numbers by their names, steps as s_1, s_2, ..."""
-    names: dict[Node, Piece] = {}
-    for node in graph.nodes:
-        if isinstance(node.op, Source):
-            names[node] = typeset(node.op, node, ())
-        else:
-            names[node] = Atom(f"s_{{{len(names) - sum(isinstance(n.op, Source) for n in names) + 1}}}")
-    return names
+    names: dict[Node, Piece] = {n: typeset(n.op, n, ()) for n in graph.nodes if isinstance(n.op, Source)}
+    steps = [n for n in graph.nodes if n not in names]
+    return names | {n: Atom(f"s_{{{k}}}") for k, n in enumerate(steps, 1)}
 
 
 def _tangent(node: Node, names: Mapping[Node, sympy.Expr]) -> Piece:
