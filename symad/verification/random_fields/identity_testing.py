@@ -40,6 +40,7 @@ from symad.verification.random_fields.function_values import NeedsLevel
 from symad.verification.random_fields.runs import PairResult, Sampler
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.restated.by_elements import by_elements
+from symad.verification.rewriting.restated.by_free_choices import with_free_choices
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
 from symad.verification.rewriting.restated.by_one_element import one_element_of
 from symad.verification.rewriting.restated.by_regions import cases_of, with_known_signs
@@ -145,13 +146,13 @@ def _by_one_element(given: Given, search: _Search, rng: Random, meter: Meter) ->
     return replace(found, equal=equal, defined=defined)
 
 
-def _by_elements(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
+def _by_elements(given: Given, search: _Search, rng: Random, meter: Meter, more: int = 1) -> PairResult:
     """A pair of small arrays, written out: the elements that are not known to be equal.
 
     They are compared together, and those that remain each alone.
     """
     pair, _, found = given
-    sides = by_elements(pair)
+    sides = by_elements(pair, more)
     if sides is None:
         return found
     open_ = ~found.certain if found.decided is None else ~found.certain & ~found.decided
@@ -231,13 +232,28 @@ def _all_hold(
     return parts
 
 
+MORE = 8
+"""Without regions for each order of elements, so many times as many of them are compared."""
+
+
+def _with_free_choices(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
+    """A pair that may be equal whatever its maxima are."""
+    pair, _, found = given
+    sides = with_free_choices(pair)
+    if sides is None:
+        return found
+    a, b = sides
+    free = _by_elements(((a, b), (a, b), replace(found, decided=None)), search, rng, meter, MORE)
+    return free if free.is_done else found
+
+
 def _each(way: Callable[[Given, _Search, Random, Meter], PairResult]) -> Callable[..., list[PairResult]]:
     """A way to compare one pair, for all."""
     return lambda given, search, rng, meter: [way(one, search, rng, meter) for one in given]
 
 
 WAYS: tuple[Callable[..., list[PairResult]], ...] = (
-    _each(_by_one_element), partial(_in_basis, split=False, absolutes=False),
+    _each(_with_free_choices), _each(_by_one_element), partial(_in_basis, split=False, absolutes=False),
     partial(_in_basis, split=True, absolutes=False), partial(_in_basis, split=True, absolutes=True),
     _each(_by_elements), _each(_by_spectra), _each(_by_cases),
 )  # fmt: skip

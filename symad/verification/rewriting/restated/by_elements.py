@@ -47,13 +47,16 @@ def scalar_operations(outputs: Sequence[Node]) -> int:
     return total
 
 
-def by_elements(outputs: Sequence[Node]) -> list[list[Node]] | None:
-    """The elements of each output as scalar nodes; None where there are no arrays, or too large ones."""
+def by_elements(outputs: Sequence[Node], more: int = 1) -> list[list[Node]] | None:
+    """The elements of each output as scalar nodes; None where there are no arrays, or too large ones.
+
+    The limits count so many times.
+    """
     outputs = expand_definitions(outputs)
     nodes = topological(outputs)
-    if not any(n.shape for n in nodes) or max(prod(o.shape) for o in outputs) > MAX_ELEMENTS:
+    if not any(n.shape for n in nodes) or max(prod(o.shape) for o in outputs) > more * MAX_ELEMENTS:
         return None
-    if scalar_operations(outputs) > MAX_OPERATIONS:
+    if scalar_operations(outputs) > more * MAX_OPERATIONS:
         return None
     point = {n: as_numbers(n) for n in nodes if isinstance(n.op, Input)}
     try:
