@@ -12,6 +12,7 @@ import numpy as np
 from symad.core.identifiers import ascii_identifier
 from symad.core.structures import leaves, pack
 from symad.errors import LoweringError
+from symad.gpu.passes.integers import integer_inputs
 from symad.gpu.standalone_kernels import C_TYPES, HALVES, Value, number
 from symad.gpu.traced_launches import CAPABILITY, Launch, Memory, Trace, traced
 from symad.numeric.compiler.c_names import checked_c_name
@@ -19,7 +20,6 @@ from symad.numeric.kernel import Kernel, leaves_of_result
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.standalone_c import all_numbers
 from symad.numeric.targets.c_module import c_name
-from symad.ops.basic.sources import symbol_of
 
 HOST_TYPES = {**C_TYPES, "float16": "uint16_t", "bfloat16": "uint16_t", "bool": "unsigned char"}
 """The types of a C header: half precisions are their bits."""
@@ -41,9 +41,11 @@ def standalone(kernel: Kernel) -> tuple[str, str]:
     all_numbers(graph, {}, "lower(f.at({n: 4}), ...)")
     given: list[Memory] = []
 
+    whole = integer_inputs(graph)
+
     def arguments(trace: Trace) -> list[Value]:
         for node in graph.input_nodes:
-            kind = np.int64 if getattr(symbol_of(node), "is_integer", False) else _dtype(origin.dtype)
+            kind = np.int64 if node in whole else _dtype(origin.dtype)
             given.append(trace.empty(tuple(map(int, node.shape)), kind))
         rest = iter(given)
         return [pack(a.structure, [next(rest) for _ in range(leaves(a.structure))]) for a in graph.arguments]
@@ -56,6 +58,8 @@ def standalone(kernel: Kernel) -> tuple[str, str]:
     if len(set(names)) < len(names):
         names = [f"in_{k}" for k in range(1, len(given) + 1)]
     outer = dict(zip(names, given, strict=True)), {f"out_{k}": r for k, r in enumerate(results, 1)}
+    if trace.flags:
+        outer[1]["out_wrong_row"] = trace.flags[0]
     places = _places(trace, {**outer[0], **outer[1]})
     return _texts(checked_c_name(c_name(kernel.name)), trace.launches, places, *outer)
 
@@ -189,6 +193,10 @@ static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, void **ar
 }
 """
 
+ROWS = """
+   out_wrong_row is 0 in the end, or else a row number was out of range, and counted as 0: then it is the
+   length of the axis plus 2**48 times the number of the place."""
+
 HEADER = """#ifndef {guard}
 #define {guard}
 #include <stdint.h>
@@ -203,7 +211,7 @@ extern "C" {{
 struct CUstream_st; /* what a cudaStream_t points to */
 
 /* All arrays are contiguous, row after row, on the current device, at multiples of 16 bytes:
-{arrays}
+{arrays}{rows}
    {count} launches on a stream, each with at most {shared} bytes of dynamic shared memory; no wait.
    Returns 0, or the cudaError_t of the launch that failed. Source {digest}. */
 {prototype};
@@ -239,7 +247,8 @@ def _texts(
     header = HEADER.format(
         guard=f"{name.upper()}_H",
         workspace=f"{name.upper()}_WORKSPACE {max(places.room, 256)}",
-        arrays="\n".join(f"   {n}: {a.dtype.name}, shape {a.shape}" for n, a in {**given, **results}.items()),
+        arrays="\n".join(f"   {n}: {a.dtype}, shape {a.shape}" for n, a in {**given, **results}.items()),
+        rows=ROWS if "out_wrong_row" in results else "",
         count=len(launches),
         shared=max((x.shared for x in launches), default=0),
         digest=hashlib.sha256(source.encode()).hexdigest()[:12],

@@ -50,6 +50,10 @@ class Memory(np.ndarray[Value, Value]):
 
     owner: Trace
 
+    def __new__(cls, shape: Value, dtype: Value, memory: Memory) -> Memory:
+        """CuPy's constructor, which generated code calls for the flag of wrong row numbers alone."""
+        return memory
+
     def __array_finalize__(self, made_of: Value) -> None:
         """A view belongs to the same trace."""
         if isinstance(made_of, Memory):
@@ -66,12 +70,15 @@ class Memory(np.ndarray[Value, Value]):
         return SimpleNamespace(id=0)
 
     def __getitem__(self, place: Value) -> Memory:
-        """A part, also of one element; not rows by number, which are copies."""
-        part = super().__getitem__((*place, ...) if isinstance(place, tuple) and ... not in place else place)
-        if not isinstance(part, Memory):
-            part = super().__getitem__((place, ...))
-        if part.size and not np.shares_memory(part, self):
-            raise refused("arrays indexed by arrays")
+        """A part, also of one element; or rows along one axis by their numbers, by a kernel."""
+        places = place if isinstance(place, tuple) else (place,)
+        axes = [k for k, p in enumerate(places) if isinstance(p, np.ndarray)]
+        if axes:
+            others = [p for p in places if not isinstance(p, np.ndarray)]
+            if len(axes) > 1 or any(p != slice(None) for p in others) or places[axes[0]].dtype.kind != "i":
+                raise refused("arrays indexed by several arrays")
+            return _rows(self, axes[0], places[axes[0]])
+        part = super().__getitem__(places if ... in places else (*places, ...))
         assert isinstance(part, Memory)
         return part
 
@@ -80,6 +87,17 @@ class Memory(np.ndarray[Value, Value]):
         self.owner.elementwise("out0 = x0;", value, dtype=self.dtype, out=self[place])
 
     __repr__ = object.__repr__
+
+
+def _rows(source: Memory, axis: int, numbers: Value) -> Memory:
+    """The rows of an axis with some numbers."""
+    rows, inner = source.owner.known(numbers, np.int64), math.prod(source.shape[axis + 1 :])
+    made = source.owner.empty((*source.shape[:axis], *rows.shape, *source.shape[axis + 1 :]), source.dtype)
+    kind, length = source.dtype.name, source.shape[axis]
+    body = f"out0 = x1[(i / {inner * rows.size} * {length} + x0) * {inner} + i % {inner}];"
+    along = reshaped(rows, (*rows.shape, *(1,) * (source.ndim - axis - 1)))
+    Elementwise(source.owner, f"int64 x0, raw {kind} x1", f"{kind} out0", body, "rows")(along, source, made)
+    return made
 
 
 def cast(self: Memory, dtype: Value, copy: bool = True, **options: Value) -> Memory:
@@ -165,12 +183,14 @@ class Trace:
     Attributes:
         launches: the launches, in order.
         constants: the arrays whose elements are known, by address.
+        flags: the number in which kernels record a wrong row number, if any is looked at.
     """
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
         self.memory: list[Memory] = []
         self.constants: dict[int, np.ndarray[Value, Value]] = {}
+        self.flags: list[Memory] = []
 
     def empty(self, shape: Value, dtype: Value = float) -> Memory:
         """New memory, at multiples of 256 bytes."""
@@ -334,10 +354,24 @@ def _cuda(trace: Trace) -> Value:
 
     class Cuda(SimpleNamespace):
         def __getattr__(self, name: str) -> Value:
-            raise refused("checks of row numbers" if "pinned" in name else f"cupy.cuda.{name}")
+            raise refused(f"cupy.cuda.{name}")
 
-    runtime = SimpleNamespace(deviceSynchronize=lambda: None)
-    return Cuda(Device=lambda *_: device, get_current_stream=lambda: stream, runtime=runtime)
+    class Pinned(bytearray):
+        """Memory of the host that the device has, too: here an array that the caller gives."""
+
+        def __init__(self, size: int) -> None:
+            super().__init__(size)
+            self.ptr, self.flag = 0, trace.zeros(1, np.int64)
+            trace.flags.append(self.flag)
+
+    return Cuda(
+        Device=lambda *_: device,
+        get_current_stream=lambda: stream,
+        runtime=SimpleNamespace(deviceSynchronize=lambda: None),
+        alloc_pinned_memory=Pinned,
+        UnownedMemory=lambda ptr, size, owner, device: owner,
+        MemoryPointer=lambda memory, offset: memory.flag,
+    )
 
 
 _LIBRARY: dict[str, Callable[[Trace], Value]] = {
@@ -353,6 +387,7 @@ _LIBRARY: dict[str, Callable[[Trace], Value]] = {
     "ascontiguousarray": lambda trace: lambda a, dtype=None: (
         a if a.flags.c_contiguous and dtype in (None, a.dtype) else cast(a, dtype or a.dtype)
     ),
+    "atleast_1d": lambda trace: lambda a: a if a.ndim else reshaped(a, 1),
     "broadcast": lambda trace: np.broadcast,
     "broadcast_to": lambda trace: lambda a, shape: np.broadcast_to(a, shape, subok=True),
     "concatenate": lambda trace: trace.joined,
@@ -386,6 +421,8 @@ def traced(
     ) -> Value:
         if module == "cupy":
             return trace
+        if module == "atexit":  # the caller looks at the flag
+            return SimpleNamespace(register=lambda *given: None)
         if module.split(".")[0] in ("cupy_backends", "cupyx"):
             raise refused("cuBLAS" if "cublas" in (names or ()) else module)
         return __import__(module, outside, inside, names, level)

@@ -37,16 +37,17 @@ def aligned(shape, dtype):
 
 
 def run(path, values, shapes, dtype):
-    """The results of the function of a file, given the shapes of the results."""
+    """The results of the function of a file, given the shapes of the results; and the wrong row, or None."""
     header = Path(path).with_suffix(".h").read_text()
     name = re.search(r"^int (\w+)\(", header, re.MULTILINE)[1]
     room = int(re.search(rf"#define {name.upper()}_WORKSPACE (\d+)", header)[1])
-    given = [aligned(np.shape(v), dtype) for v in values]
+    given = [aligned(np.shape(v), np.int64 if np.asarray(v).dtype.kind == "i" else dtype) for v in values]
     for array, value in zip(given, values, strict=True):
         array[...] = value
     made = [aligned(shape, dtype) for shape in shapes]
+    wrong = [aligned((1,), np.int64)] * ("*out_wrong_row" in header)
+    arrays = [*given, *made, *wrong, aligned((room,), np.uint8)]
     function = library(path)[name]
-    function.argtypes = [ctypes.c_void_p] * (len(given) + len(made) + 2)
-    arrays = [*given, *made, aligned((room,), np.uint8)]
+    function.argtypes = [ctypes.c_void_p] * (len(arrays) + 1)
     assert function(*(a.ctypes.data for a in arrays), None) == 0
-    return made
+    return made, int(wrong[0][0]) if wrong else None
