@@ -99,9 +99,8 @@ class Notation:
 
     def rules(self, node: Node) -> str:
         """The rules of the uses of a node."""
-        return "; ".join(
-            dict.fromkeys(rule_name(u.op, u) for u in self.runs.order if node in self.runs.free(u))
-        )
+        users = [u for u in self.runs.order if u in self.runs.real and node in self.runs.free(u)]
+        return "; ".join(dict.fromkeys(rule_name(u.op, u) for u in users))
 
     def outputs(self, kind: str, node: Node, groups: Groups) -> list[Piece]:
         """The outputs of a program of `local_derivatives` at a node.

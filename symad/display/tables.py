@@ -96,11 +96,9 @@ def _blocks(widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _wrapped(row: Sequence[Any]) -> list[list[str]]:
-    """The lines of a row: formulas are not cut, but continued."""
-    columns = [
-        textwrap.wrap(c.text, WIDTH, break_long_words=True) or [""] if isinstance(c, Math) else [text(c)]
-        for c in row
-    ]
+    """The lines of a row: formulas and words are not cut, but continued."""
+    texts = [c.text if isinstance(c, Math) else text(c) for c in row]
+    columns = [textwrap.wrap(t, WIDTH, break_long_words=True) or [""] for t in texts]
     return list(map(list, zip_longest(*columns, fillvalue="")))
 
 

@@ -94,6 +94,16 @@ def test_no_line_is_wider_than_a_terminal(explained):
     assert max(widths(str(arrays.explain(**{n: RNG.normal(size=(3, 2)) for n in "qkv"})))) <= 80
 
 
+def test_rules_of_several_uses_are_continued_in_the_next_line():
+    def f(x):
+        return np.where(x > 0, x**2, np.sin(x)).sum() + np.exp(x).sum() + np.max(x) + np.sqrt(x @ x)
+
+    shown = symad.trace(f, [(4,)]).explain(x=np.array([1.0, -2, 0.5, 0.2]))
+    assert max(map(len, str(shown).split("The gradient as")[0].splitlines())) <= 82  # two accents
+    rows, _ = rows_of(shown, "Reverse")
+    assert "constant between jumps" not in rows["x̄"][2] and "chain rule, derivative of sin" in rows["x̄"][2]
+
+
 def test_a_variable_held_twice_is_a_state():
     def f(x):
         h = np.tanh(x)
