@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import PurePath
@@ -125,15 +125,10 @@ def verify(
     limits = precision_named(computed_in, "verify")
     if constants not in ("exact", "rounded"):
         raise ValueError(f'verify: constants is "exact" or "rounded", not {constants!r}')
-    offered = {
+    kind, candidate = _only({
         "value": value, "gradient": gradient, "jacobian": jacobian,
         "hessian": hessian, "vjp": vjp, "jvp": jvp,
-    }  # fmt: skip
-    chosen = {k: v for k, v in offered.items() if v is not MISSING}
-    if len(chosen) != 1:
-        found = ", ".join(chosen) or "none"
-        raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
-    ((kind, candidate),) = chosen.items()
+    })  # fmt: skip
     graph, where = as_decidable(f, wrt, inputs), needed_condition(where)
     refuse_free_sizes("verify", graph)
     nodes = select(graph, wrt).nodes
@@ -145,11 +140,8 @@ def verify(
     domain = None if where is None else condition_of(graph, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
     if _is_numeric(candidate):
-        function = function_of(candidate)
-        if kind == "vjp":
-            function = as_called(function, graph, select(graph, wrt))
-        if kind == "jacobian":
-            function = as_one_matrix(function, graph, select(graph, wrt))
+        form = {"vjp": as_called, "jacobian": as_one_matrix}.get(kind, lambda function, *_: function)
+        function = form(function_of(candidate), graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
         program = Program(title, function, reference, names, kind, assumes, of, graph, nodes, limits)
         made = measured(program, Meter(budget or Budget()), hostile, domain, seed_of(seed))
@@ -172,6 +164,19 @@ def verify(
             notes = (*notes, *_domains(graph))
     rules = entries_of_rules(graph.output_nodes, 1 + (kind in SECOND), made.seed) if kind != "value" else []
     return replace(made, entries=(*made.entries, *rules), notes=made.notes + notes)
+
+
+def _only(offered: Mapping[str, Any]) -> tuple[str, Any]:
+    """The kind and candidate that was given.
+
+    Raises:
+        TypeError: none was given, or several.
+    """
+    chosen = [(kind, candidate) for kind, candidate in offered.items() if candidate is not MISSING]
+    if len(chosen) != 1:
+        found = ", ".join(kind for kind, _ in chosen) or "none"
+        raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
+    return chosen[0]
 
 
 PRODUCTS = ("vjp", "jvp")

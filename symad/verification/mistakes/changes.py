@@ -7,9 +7,10 @@ derivatives are changed in `whole`, functions of one number in `slopes`, element
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
+from itertools import chain, combinations, islice
 
 import numpy as np
 
@@ -120,39 +121,50 @@ def paths_counted_twice(net: Network, places: Sequence[Place]) -> Iterator[Chang
 
 def several_paths(net: Network, words: Words) -> Iterator[Change]:
     """Several paths that are left out together: those of a loop's steps, or all statistics."""
-    right, done = net.result, 0
-    cost = sum(map(len, net.edges.values())) or 1
-    groups: dict[Hashable, list[Node]] = {}
     ends = {*net.last, *net.first}
     inner = [n for n in net.order if n in net.flow and n not in ends and _is_whole(net, n)]
+    runs = MAX_RUNS // (sum(map(len, net.edges.values())) or 1)
+    for change in islice(chain(_paths_of_names(net, words, inner), _paths_of_loops(net, words, inner)), runs):
+        yield change()
+
+
+Later = Callable[[], Change]
+"""A change that takes a run through the network."""
+
+
+def _paths_of_names(net: Network, words: Words, inner: Sequence[Node]) -> Iterator[Later]:
+    """All statistics together, and each two values with names."""
+    statistics = [n for n in inner if _is_statistic(n, net)]
+    distinct: dict[str, Node] = {}
+    for node in inner:
+        if words.is_named(node) or node in statistics:
+            distinct.setdefault(words.path(node), node)
+    few = list(distinct.values())[:MAX_TOGETHER]
+    for nodes in [*[statistics] * (len(statistics) > 1), *([a, b] for a, b in combinations(few, 2))]:
+        told = sorted({words.path(n) for n in nodes}, key=lambda t: (len(t), t))
+        both = f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
+        rank = PATH, 2.0, float(not all(map(words.is_named, nodes)))
+        yield partial(_left_out, net, nodes, 0.0, rank, f"the paths through {both} are missing")
+
+
+def _paths_of_loops(net: Network, words: Words, inner: Sequence[Node]) -> Iterator[Later]:
+    """The values that a loop computes in each of its steps."""
+    groups: dict[Hashable, list[Node]] = {}
     for node in inner:
         for depth in (DEPTH, 1):
             groups.setdefault((depth, signature(node, depth)), []).append(node)
-    statistics = [n for n in inner if _is_statistic(n, net)]
-    sets = [statistics] if len(statistics) > 1 else []
-    chosen = [n for n in inner if words.is_named(n) or n in statistics]
-    distinct: dict[str, Node] = {}
-    for node in chosen:
-        distinct.setdefault(words.path(node), node)
-    few = list(distinct.values())[:MAX_TOGETHER]
-    loops = list({tuple(group): group for group in groups.values() if len(group) > 1}.values())
-    for nodes in [*sets, *([a, b] for a, b in combinations(few, 2))]:
-        done += cost
-        if done > MAX_RUNS:
-            return
-        told = sorted({words.path(n) for n in nodes}, key=lambda t: (len(t), t))
-        both = f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
-        text = f"the paths through {both} are missing"
-        unnamed = float(not all(map(words.is_named, nodes)))
-        yield Change((PATH, 2.0, unnamed), text, net.collected(net.run(dict.fromkeys(nodes, 0.0))) - right)
-    for nodes in loops:
+    for nodes in {tuple(group): group for group in groups.values() if len(group) > 1}.values():
+        where = f"the path through {words.path(nodes[-1])}, in each of {len(nodes)} places"
         for factor, form in FACTORS:
-            done += cost
-            if done > MAX_RUNS:
-                return
-            where = f"the path through {words.path(nodes[-1])}, in each of {len(nodes)} places"
-            made = net.collected(net.run(dict.fromkeys(nodes, factor))) - right
-            yield Change((PATH if not factor else SCALED, 3.0, factor), form.format(where), made)
+            rank = SCALED if factor else PATH, 3.0, factor
+            yield partial(_left_out, net, nodes, factor, rank, form.format(where))
+
+
+def _left_out(
+    net: Network, nodes: Sequence[Node], factor: float, rank: tuple[float, ...], text: str
+) -> Change:
+    """The paths through some nodes count so many times."""
+    return Change(rank, text, net.collected(net.run(dict.fromkeys(nodes, factor))) - net.result)
 
 
 def _is_statistic(node: Node, net: Network) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -27,34 +28,36 @@ MAX_OTHERS = 16
 
 def confused(net: Network, words: Words, difference: Difference) -> Iterator[Change]:
     """A value that the derivative of one operation uses is another one."""
-    done, named = 0, dict[tuple[int, ...], list[Node]]()
-    for node in net.values[0]:
-        known = words.is_named(node) or node in net.flow
-        if known and np.asarray(net.values[0][node]).dtype.kind == "f":
-            named.setdefault(lengths(node), []).append(node)
-    for source in net.order:
-        for edge in net.edges.get(source, ()) if source in net.flow else ():
-            if edge.target not in net.effect:
+    for edge, leaf, text, rank, others in islice(_confusions(net, words), MAX_EVALUATIONS):
+        used, value = set(topological([edge.made])), edge.value
+        for again in (False, True) if leaf in value.args and value in used else (False,):
+            also = value if again else None
+            first = _with(net, edge, leaf, others[:1], also)
+            if first is None or not difference.may_be(net.effect[edge.target][0] @ first[0]):
                 continue
-            used, value = set(topological([edge.made])), edge.value
-            for leaf, node in edge.leaves.items():
-                if leaf not in used or np.asarray(net.values[0][node]).dtype.kind != "f":
-                    continue
+            delta = _with(net, edge, leaf, others, also)
+            if delta is not None:
+                where = f"in the derivative of {words.of(edge.owner)} by {words.of(edge.argument)}"
+                yield Change((CONFUSED, rank), f"{text}, {where}", net.changed(edge.target, delta))
+
+
+def _confusions(net: Network, words: Words) -> Iterator[tuple[Edge, Node, str, float, list[Array]]]:
+    """Edges, a leaf of each that they use, and the words, rank and values of what may stand there."""
+    named: dict[tuple[int, ...], list[Node]] = {}
+    for node in net.values[0]:
+        if (words.is_named(node) or node in net.flow) and _is_float(net, node):
+            named.setdefault(lengths(node), []).append(node)
+    edges = (e for s in net.order if s in net.flow for e in net.edges.get(s, ()) if e.target in net.effect)
+    for edge in edges:
+        used = set(topological([edge.made]))
+        for leaf, node in edge.leaves.items():
+            if leaf in used and _is_float(net, node):
                 for text, rank, others in _others(net, edge, node, named.get(lengths(node), []), words):
-                    done += 1
-                    if done > MAX_EVALUATIONS:
-                        return
-                    for again in (False, True) if leaf in value.args and value in used else (False,):
-                        first = _with(net, edge, leaf, others[:1], value if again else None)
-                        if first is None or not difference.may_be(net.effect[edge.target][0] @ first[0]):
-                            continue
-                        delta = _with(net, edge, leaf, others, value if again else None)
-                        if delta is not None:
-                            where = (
-                                f"in the derivative of {words.of(edge.owner)} by {words.of(edge.argument)}"
-                            )
-                            effect = net.changed(edge.target, delta)
-                            yield Change((CONFUSED, rank), f"{text}, {where}", effect)
+                    yield edge, leaf, text, rank, others
+
+
+def _is_float(net: Network, node: Node) -> bool:
+    return np.asarray(net.values[0][node]).dtype.kind == "f"
 
 
 def transposed_in_loops(net: Network, words: Words) -> Iterator[Change]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from symad.core.graph import Op, op_of
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.contraction import Einsum
@@ -65,59 +66,86 @@ def movements(a: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, Array]]:
             yield f"only the {text} of {length} counts{where}", kept
 
 
+Told = Iterator[tuple[float, str, Array]]
+"""The rank and words of a mistake, and what passes along the edge then, points first."""
+
+
 def _of_edge(net: Network, edge: Edge, words: Words) -> Iterator[Change]:
     """What belongs to one op: another axis summed, rows of a table overwritten, a maximum as a sum."""
-    op, source = edge.owner.op, net.flow[edge.source]
-    shape, target = lengths(edge.source), lengths(edge.target)
-    points = len(source)
+    source = net.flow[edge.source].reshape(-1, *lengths(edge.source))
+    for kind, rule in RULES:
+        if isinstance(edge.owner.op, kind):
+            for rank, text, other in rule(net, edge, source, words):
+                delta = other.reshape(len(source), -1) - net.along(edge)
+                yield Change((MOVED, rank), text, net.changed(edge.target, delta))
 
-    def change(rank: float, text: str, other: Array) -> Change:
-        return Change(
-            (MOVED, rank), text, net.changed(edge.target, other.reshape(points, -1) - net.along(edge))
+
+def _other_axis(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+    shape, target = source.shape[1:], lengths(edge.target)
+    square = target if len(shape) < len(target) else shape
+    is_square = len(square) == 2 and square[0] == square[1] > 1
+    if len(edge.owner.args) != 1 or not is_square or len(shape) == len(target):
+        return
+    if len(shape) < len(target):
+        other = np.swapaxes(net.along(edge).reshape(-1, *target), 1, 2)
+    else:
+        other = along(net.matrix[edge], np.swapaxes(source, 1, 2).reshape(len(source), -1))
+    told = words.of(edge.owner if isinstance(edge.owner.op, Einsum) else edge.argument)
+    yield 0.5, f"wrong axis: the sum of {told}", other
+
+
+def _one_of_many(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+    if net.forward or source.ndim - 1 <= len(lengths(edge.target)):
+        return
+    summed = [k for k in range(source.ndim - 1) if k not in op_of(edge.owner, Broadcast).axes]
+    for place, told in ((0, "first"), (-1, "last")):
+        part = source
+        for axis in sorted(summed, reverse=True):
+            part = np.take(part, place, axis + 1)
+        yield (
+            1.0,
+            f"only the {told} of the cotangents of {words.of(edge.argument)} counts, not their sum",
+            part,
         )
 
-    if isinstance(op, (Einsum, Broadcast)) and len(edge.owner.args) == 1:
-        square = target if len(shape) < len(target) else shape
-        if len(square) == 2 and square[0] == square[1] > 1 and len(shape) != len(target):
-            if len(shape) < len(target):
-                other = np.swapaxes(net.along(edge).reshape(points, *target), 1, 2).reshape(points, -1)
-            else:
-                turned = np.swapaxes(source.reshape(points, *shape), 1, 2).reshape(points, -1)
-                other = along(net.matrix[edge], turned)
-            told = words.of(edge.owner if isinstance(op, Einsum) else edge.argument)
-            yield change(0.5, f"wrong axis: the sum of {told}", other)
-        if isinstance(op, Broadcast) and not net.forward and len(shape) > len(target):
-            summed = [k for k in range(len(shape)) if k not in op.axes]
-            for first in (0, -1):
-                part = source.reshape(points, *shape)
-                for axis in sorted(summed, reverse=True):
-                    part = np.take(part, first, axis + 1)
-                told = "first" if first == 0 else "last"
-                text = f"only the {told} of the cotangents of {words.of(edge.argument)} counts, not their sum"
-                yield change(1.0, text, part)
-    if isinstance(op, Gather) and not net.forward and edge.position == 0:
-        rows = []
-        for k, values in enumerate(net.values):
-            kept = np.zeros(target)
-            indices = np.asarray(values[edge.owner.args[1]]).astype(int)
-            kept[indices] = source[k].reshape(shape)
-            rows.append(kept.ravel())
-        told = words.of(edge.argument)
-        text = f"rows of {told} that are read several times count once (np.add.at adds them all)"
-        yield change(-1.0, text, np.stack(rows))
-    if isinstance(op, Cholesky) and not net.forward:
-        L = net.value(edge.owner).reshape(points, *shape)
-        for text, other in _of_cholesky(L, source.reshape(points, *shape)):
-            yield change(-1.0, text, other)
-    if isinstance(op, Extreme) and not net.forward:
-        rank = [k for k in range(len(target)) if k not in op.axes]
-        spread = source.reshape(points, *[target[k] if k in rank else 1 for k in range(len(target))])
-        whole = spread + np.zeros((points, *target))
-        count = int(np.prod([target[k] for k in op.axes]))
-        told = words.of(edge.owner)
-        best = "largest" if op.kind == "max" else "smallest"
-        yield change(-1.0, f"every element counts in {told}, not the {best} alone", whole)
-        yield change(-0.9, f"{told} is differentiated as a mean", whole / count)
+
+def _overwritten(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+    if net.forward or edge.position:
+        return
+    rows = []
+    for k, values in enumerate(net.values):
+        kept = np.zeros(lengths(edge.target))
+        kept[np.asarray(values[edge.owner.args[1]]).astype(int)] = source[k]
+        rows.append(kept)
+    told = words.of(edge.argument)
+    yield (
+        -1.0,
+        f"rows of {told} that are read several times count once (np.add.at adds them all)",
+        np.stack(rows),
+    )
+
+
+def _factor(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+    if not net.forward:
+        for text, other in _of_cholesky(net.value(edge.owner).reshape(source.shape), source):
+            yield -1.0, text, other
+
+
+def _all_of_an_extreme(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+    if net.forward:
+        return
+    op, target = op_of(edge.owner, Extreme), lengths(edge.target)
+    spread = source.reshape(len(source), *(1 if k in op.axes else d for k, d in enumerate(target)))
+    whole = spread + np.zeros((len(source), *target))
+    told, best = words.of(edge.owner), "largest" if op.kind == "max" else "smallest"
+    yield -1.0, f"every element counts in {told}, not the {best} alone", whole
+    yield -0.9, f"{told} is differentiated as a mean", whole / np.prod([target[k] for k in op.axes])
+
+
+RULES: tuple[tuple[type[Op], Callable[[Network, Edge, Array, Words], Told]], ...] = (
+    (Einsum, _other_axis), (Broadcast, _other_axis), (Broadcast, _one_of_many), (Gather, _overwritten),
+    (Cholesky, _factor), (Extreme, _all_of_an_extreme),
+)  # fmt: skip
 
 
 def _of_cholesky(L: Array, bar: Array) -> Iterator[tuple[str, Array]]:

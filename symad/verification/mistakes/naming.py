@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise, takewhile
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -203,17 +203,22 @@ def _parts(asked: Asked) -> list[slice] | None:
 
 
 def _first_names(
-    stages: Iterator[list[Change]], difference: Difference, wrong: Sequence[int]
+    stages: Iterator[Iterable[Change]], difference: Difference, wrong: Sequence[int]
 ) -> dict[int, str]:
     """The first change that explains all that is wrong, or else each output by itself; for some seconds."""
     every, found = range(len(difference.parts)), dict[int, str]()
     end = time.process_time() + SECONDS
+
+    def early(change: Change) -> bool:
+        return time.process_time() < end
+
     for stage in stages:
-        changes = sorted(stage, key=lambda change: change.rank)
-        together = next((t for c in changes if (t := name_in(c, difference, wrong, every))), "")
+        changes = sorted(takewhile(early, stage), key=lambda change: change.rank)
+        names = (name_in(c, difference, wrong, every) for c in takewhile(early, changes))
+        together = next(filter(None, names), "")
         for k in [k for k in wrong if k not in found]:
-            alone = (t for c in changes if (t := name_in(c, difference, [k], [k])))
-            if told := together or next(alone, ""):
+            alone = (name_in(c, difference, [k], [k]) for c in takewhile(early, changes))
+            if told := together or next(filter(None, alone), ""):
                 found[k] = told
         if len(found) == len(wrong) or time.process_time() > end:
             break
@@ -232,28 +237,28 @@ def _stages(
     reference: Graph,
     points: Sequence[Mapping[Node, Array]],
     difference: Difference,
-) -> Iterator[list[Change]]:
+) -> Iterator[Iterable[Change]]:
     """Changes in stages: a later stage is asked only for what the earlier ones do not explain."""
 
     def evaluate(point: Mapping[Node, Array]) -> Array:
         return flat_values(reference.output_nodes, point)
 
-    yield list(scaled(net, parts))
-    yield [*of_elements(net, parts), *(of_directions(net, directions) if directions[0] != "1" else ())]
+    yield scaled(net, parts)
+    yield chain(of_elements(net, parts), of_directions(net, directions) if directions[0] != "1" else ())
     places, right = places_of(net, words), difference.right
-    yield [*missing_paths(net, places), *paths_counted_twice(net, places)]
-    yield [*of_numbers(net.order, reference, points, right), *wrong_softmax(net, words)]
-    yield [*several_paths(net, words), *wrong_slopes(net, words)]
-    yield list(moved(net, places, words))
-    yield list(wrong_factors(net, places, words))
-    yield [
-        *confused(net, words, difference),
-        *transposed_in_loops(net, words),
-        *next_in_loops(net, words),
-        *of_inputs(evaluate, points, difference),
-        *extra_terms(net, words),
-        *of_the_other_product(net),
-    ]
+    yield chain(missing_paths(net, places), paths_counted_twice(net, places))
+    yield chain(of_numbers(net.order, reference, points, right), wrong_softmax(net, words))
+    yield chain(several_paths(net, words), wrong_slopes(net, words))
+    yield moved(net, places, words)
+    yield wrong_factors(net, places, words)
+    yield chain(
+        confused(net, words, difference),
+        transposed_in_loops(net, words),
+        next_in_loops(net, words),
+        of_inputs(evaluate, points, difference),
+        extra_terms(net, words),
+        of_the_other_product(net),
+    )
 
 
 # ---- points -------------------------------------------------------------------------------------
