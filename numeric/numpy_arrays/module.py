@@ -10,7 +10,12 @@ from symad.core.contents import holds
 from symad.core.graph import Graph, Node
 from symad.numeric.modules.module_text import frame, returned, summary
 from symad.numeric.modules.size_checks import doubtful
-from symad.numeric.numpy_arrays import expressions, kernels, loop_statements  # noqa: F401  (register their answers)
+from symad.numeric.numpy_arrays import (  # noqa: F401  (register their answers)
+    expressions,
+    kernels,
+    loop_statements,
+    small_solves,
+)
 from symad.numeric.numpy_arrays.statements import block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
