@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from symad.numeric.expressions.views import viewed
 from symad.numeric.program.expressions import Expression, Read, Value
-from symad.numeric.program.loops import Loop, Row
+from symad.numeric.program.loops import Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import assignments, every_statement
 
@@ -33,9 +33,10 @@ def shown_by(program: Program) -> Mapping[Value, Sequence[Expression]]:
         if isinstance(statement, Loop):
             for carried in statement.carried:
                 found.setdefault(carried.value, []).extend((carried.initial, carried.next))
-            for inner in (*statement.rows, *statement.fixed):
-                shows = inner.array if isinstance(inner, Row) else inner.expression
-                found.setdefault(inner.value, []).append(shows)
+            for row in statement.rows:
+                found.setdefault(row.value, []).append(row.array)
+            for fixed in statement.fixed:
+                found.setdefault(fixed.value, []).append(fixed.expression)
     return found
 
 
