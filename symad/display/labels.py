@@ -8,7 +8,7 @@ from functools import singledispatch
 
 from symad.core.graph import Node, Op
 from symad.display.reading import plain
-from symad.display.typesetting import contractions  # noqa: F401  (register answers)
+from symad.display.typesetting.contractions import flips_of_product
 from symad.display.typesetting.pieces import Atom, Piece, write
 from symad.display.typesetting.rules import typeset
 from symad.ops.arrays.reduction import Extreme
@@ -202,7 +202,7 @@ def _select(op: Select, node: Node) -> str:
 @_label.register(Einsum)
 def _einsum(op: Einsum, node: Node) -> str:
     if len(node.args) == 2:
-        flips = matrix_product(op)
+        flips = flips_of_product(op)
         if flips is not None:
             return {(False, False): "@", (True, False): "·ᵀ @ ·", (False, True): "· @ ·ᵀ"}.get(
                 flips, "·ᵀ @ ·ᵀ"
@@ -227,14 +227,3 @@ def details(node: Node) -> str:
         for k, a in enumerate(node.args)
     ]
     return plain(write(typeset(node.op, node, names)))
-
-
-def matrix_product(op: Einsum) -> tuple[bool, bool] | None:
-    """For each factor of a matrix product, true if it is transposed; None for other contractions."""
-    first, second = op.inputs
-    shared = set(first) & set(second)
-    kept = [k for k in (*first, *second) if k not in shared]
-    if len(shared) != 1 or max(len(first), len(second)) != 2 or list(op.output) != kept:
-        return None
-    (common,) = shared
-    return first[-1] != common, second[0] != common

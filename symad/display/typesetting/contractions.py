@@ -190,3 +190,14 @@ def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:
     if not op.output:
         return Atom(total, loose=True)
     return Atom(rf"\left[{total}\right]_{{{' '.join(letters[label] for label in op.output)}}}")
+
+
+def flips_of_product(op: Einsum) -> tuple[bool, bool] | None:
+    """For each factor of a matrix product, true if it is transposed; None for other contractions."""
+    first, second = op.inputs
+    shared = set(first) & set(second)
+    kept = [k for k in (*first, *second) if k not in shared]
+    if len(shared) != 1 or max(len(first), len(second)) != 2 or list(op.output) != kept:
+        return None
+    (common,) = shared
+    return first[-1] != common, second[0] != common

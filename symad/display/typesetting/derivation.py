@@ -14,7 +14,7 @@ from symad.core.escaping import visible
 from symad.core.graph import ZERO, Graph, Node, Op, topological
 from symad.core.questions import jvp, question
 from symad.display.latex import escaped
-from symad.display.typesetting import contractions  # noqa: F401  (register answers)
+from symad.display.typesetting.contractions import flips_of_product
 from symad.display.typesetting.graphs import Latex, called
 from symad.display.typesetting.pieces import Atom, Piece, accented, write
 from symad.display.typesetting.rules import typeset
@@ -73,7 +73,10 @@ def rule_of_function(op: Apply, node: Node) -> str:
 
 @rule_name.dispatch
 def rule_of_contraction(op: Einsum, node: Node) -> str:
-    return "product rule of a contraction" if len(op.inputs) > 1 else "sums are linear"
+    if len(op.inputs) == 1:
+        return "transposition, linear" if set(op.output) == set(op.inputs[0]) else "sums are linear"
+    whole = len(op.inputs) == 2 and flips_of_product(op) is not None
+    return "product rule of a matrix product" if whole else "product rule of a contraction"
 
 
 @rule_name.dispatch
