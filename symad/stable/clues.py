@@ -22,6 +22,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import HALF, Pow
 from symad.ops.elementwise.selection import Select
 from symad.stable.normal_forms import MAX_FACTORS, MAX_POWER, MAX_TERMS, PARITY, head_of, rational
+from symad.stable.secants import COMPLEMENTS
 
 Factors = tuple[tuple[Node, int], ...]
 Sketch = tuple[int, Factors]
@@ -36,9 +37,8 @@ MAX_PARTNERS = 12
 class Clues:
     """The prints of the nodes of one graph, and which factors have partners."""
 
-    def __init__(self, by_sums: dict[Any, frozenset[int]]) -> None:
-        """Nothing is known; ``by_sums``: the powers of functions that have rows with numbers."""
-        self.by_sums = by_sums
+    def __init__(self) -> None:
+        """Nothing is known."""
         self.sketches: dict[Node, Sketch] = {}
         self.listed: dict[Node, tuple[Sketch, ...]] = {}
         self.bases: dict[int, Node] = {}
@@ -177,7 +177,7 @@ class Clues:
         prints = {value for value, _ in terms}
         if len(prints) < len(terms):
             return True
-        paired, by_sums = self.paired, self.by_sums
+        paired = self.paired
         for value, factors in terms:
             for base, k in factors:
                 if base in paired:
@@ -185,9 +185,9 @@ class Clues:
                 kind = type(base.op)
                 if kind is Apply:
                     head = head_of(base)
-                    if head in by_sums:
+                    if head in COMPLEMENTS:
                         one = self.sketch(base)[0]
-                        if any([value - power * one in prints for power in by_sums[head]]):
+                        if any([value - row.power * one in prints for row in COMPLEMENTS[head]]):
                             return True
                 elif kind is Pow and abs(k) == 1 and value - k * self.sketch(base)[0] in prints:
                     return True

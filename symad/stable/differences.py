@@ -12,9 +12,6 @@ recursion.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
-from itertools import product as pairs_of
-from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
@@ -23,11 +20,10 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Input, constant, constant_value
-from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.layers import of_layer
-from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.selection import Select, compare, logic, select
+from symad.ops.basic.sources import constant, constant_value
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.selection import Select, logic, select
 from symad.stable.clues import Clues
 from symad.stable.formulas import Formula, formulas
 from symad.stable.normal_forms import (
@@ -35,7 +31,6 @@ from symad.stable.normal_forms import (
     ONE,
     Forms,
     Monomial,
-    Number,
     Terms,
     collected,
     common,
@@ -47,9 +42,7 @@ from symad.stable.normal_forms import (
     total,
 )
 from symad.stable.secants import (
-    COMPLEMENTS,
     MAX_POWER,
-    REFLECTIONS,
     guarded,
     log_of_complement,
     power_secant,
@@ -57,16 +50,11 @@ from symad.stable.secants import (
     secant_of,
     spelled,
 )
+from symad.stable.steps import EARLIER, LATER, Given, Step, is_root, is_sum, kind_of, pairs
 from symad.sympy_functions.scalar_functions import sigmoid
 
-Step = tuple[Terms, Node]
-"""Some terms of a sum, and what they are replaced by."""
-
-Named = tuple[Monomial, Node, int]
-"""A term, and a factor of it whose function has rows for sums, with its power."""
-
-DEPTH, STEPS, MAX_PAIRS = 5, 12, 30
-"""The depth of differences in differences; the replacements in one sum; the pairs that are tried for one."""
+DEPTH, STEPS = 5, 12
+"""The depth of differences in differences; the replacements in one sum."""
 
 
 class Differences:
@@ -78,9 +66,10 @@ class Differences:
 
     def __init__(self, last: bool, in_layers: bool = False) -> None:
         """Nothing is known."""
-        self.last, self.in_layers = last, in_layers
+        self.last = last
         self.known: dict[tuple[Node, Node], Node | None] = {}
-        self.forms, self.clues = Forms(), Clues(POWERS)
+        self.forms, self.clues = Forms(), Clues()
+        self.given = Given(self.forms, last, in_layers)
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""
@@ -90,7 +79,7 @@ class Differences:
             return None
         listed = [(sign, self.forms.terms(a)) for sign, a in zip(op.signs, args, strict=True)]
         terms, met = collected(*listed)
-        if not 0 < len(terms) <= MAX_TERMS or not (met or _may_cancel(terms)):
+        if not 0 < len(terms) <= MAX_TERMS:
             return None
         made, changed = self._combined(terms, DEPTH)
         if not changed and not met:
@@ -136,8 +125,6 @@ class Differences:
     def _combined(self, terms: Terms, depth: int) -> tuple[Terms, bool]:
         """The terms after all replacements, and whether there was one."""
         changed = False
-        if all([type(base.op) is Input for m in terms for base, _ in m]):
-            return terms, changed  # no row is for products of inputs
         for _ in range(STEPS):
             step = next(self._steps(terms, depth), None)
             if step is None:
@@ -151,87 +138,17 @@ class Differences:
         """Some of the terms, and what replaces them."""
         if len(terms) < 2:
             return
-        named = [(m, base, k) for m in terms for base, k in m if head_of(base) in BY_SUMS]
-        if named:
-            yield from _reflections(terms, named)
-            yield from self._complements(terms, named)
-        for m, n in _candidates(terms, self.forms):
+        for rule in EARLIER:
+            yield from rule(terms, self.given)
+        for m, n in pairs(terms, self.forms):
             c = min(terms[m], -terms[n])
             shared = common(m, n)
             r, s = times(m, inverse(shared)), times(n, inverse(shared))
             made = self._of_monomials(r, s, depth)
             if made is not None:
                 yield {m: c, n: -c}, mul(product(c, shared), made)
-        yield from self._conjugates(terms)
-        yield from self._over_sums(terms)
-        yield from self._by_parts(terms)
-
-    def _by_parts(self, terms: Terms) -> Iterator[Step]:
-        """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
-        for m, c in terms.items():
-            for base, inside in [(b, self.forms.terms(b)) for b, k in m if k == 1 and _is_sum(b)]:
-                n = times(m, frozenset([(base, -1)]))
-                met = [part for part, x in inside.items() if terms.get(times(n, part)) == -c * x]
-                if met:
-                    made = mul(product(c, n), total({r: x for r, x in inside.items() if r not in met}))
-                    yield {m: c} | {times(n, part): -c * inside[part] for part in met}, made
-
-    def _over_sums(self, terms: Terms) -> Iterator[Step]:
-        """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
-        for m, c in terms.items():
-            for base, inside in [(b, self.forms.terms(b)) for b, k in m if k < 0 and _is_sum(b)]:
-                whole = times(m, frozenset([(base, 1)]))
-                for part, factor in inside.items():
-                    n = times(whole, inverse(part))
-                    shared = min(Fraction(abs(terms.get(n, 0))), abs(Fraction(c) / factor))
-                    if not shared or (terms[n] < 0) == ((c < 0) == (factor > 0)):
-                        continue
-                    rest = total({r: x for r, x in inside.items() if r != part})
-                    if self.last or rational(rest) is not None:
-                        shared = shared if terms[n] > 0 else -shared
-                        over = product(shared, times(n, frozenset([(base, -1)])))
-                        yield {n: shared, m: -shared * factor}, mul(over, rest)
-
-    def _complements(self, terms: Terms, named: list[Named]) -> Iterator[Step]:
-        """c ± c f(u) for a number c by its row, if c is all of that number."""
-        found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
-        for m, base, k in named:
-            rest: Monomial = frozenset([pair for pair in m if pair[0] is not base])
-            if rest not in terms:
-                continue
-            for row in COMPLEMENTS.get(head_of(base), ()):
-                needed, u = terms[m] * row.sign * row.number, base.args[0]
-                if row.power != k or terms[rest] * needed <= 0 or not (self.last or row.early):
-                    continue
-                if row.in_layers or self.in_layers or not of_layer(u):
-                    made = mul(product(terms[m] * row.sign, rest), row.form(Formula(u)).node)
-                    found.setdefault((rest, row.number), []).append((needed, m, made))
-        for (rest, _), parts in found.items():
-            if sum(part[0] for part in parts) == terms[rest]:
-                yield {m: terms[m] for m in (*(m for _, m, _ in parts), rest)}, add(*(f for *_, f in parts))
-
-    def _conjugates(self, terms: Terms) -> Iterator[Step]:
-        """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
-        if not self.last or not 2 <= len(terms) <= 3:
-            return
-        for m, c in terms.items():
-            if len(m) != 1:
-                continue
-            ((root, k),) = m
-            if k != 1 or not _is_root(root):
-                continue
-            others = {n: x for n, x in terms.items() if n != m}
-            square = [
-                (1, {times(x, y): a * b}) for (x, a), (y, b) in pairs_of(others.items(), others.items())
-            ]
-            inside = {n: -(c**2) * x for n, x in self.forms.terms(root.args[0]).items()}
-            rest, met = collected(*square, (1, inside))
-            if not met or len(rest) >= max(len(inside), 2) or not rest:
-                continue
-            p, scaled = total(others), product(c, m)
-            same = compare(">=" if c > 0 else "<=", p, constant(0))
-            conjugate = div(total(rest), sub(p, scaled))
-            yield dict(terms), select(same, add(p, scaled), conjugate)
+        for rule in LATER:
+            yield from rule(terms, self.given)
 
     # ---- differences of monomials and their factors ----------------------------------------------
 
@@ -261,11 +178,13 @@ class Differences:
         if len(r) != len(s):
             return None
         left, other, found = dict(r), dict(s), []
-        pairs = [(a, b) for a, k in r for b, j in s if j == k and (_kind(a) == _kind(b) or _is_open(a, b))]
-        if len(pairs) > len(r):
-            pairs = [(a, b) for a, b in pairs if self._may_differ(a, b, depth)]
-            pairs.sort(key=lambda pair: self._distance(*pair))
-        for a, b in pairs:
+        tried = [
+            (a, b) for a, k in r for b, j in s if j == k and (kind_of(a) == kind_of(b) or _is_open(a, b))
+        ]
+        if len(tried) > len(r):
+            tried = [(a, b) for a, b in tried if self._may_differ(a, b, depth)]
+            tried.sort(key=lambda pair: self._distance(*pair))
+        for a, b in tried:
             d = self._of_powers(a, b, left[a], depth) if a in left and b in other else None
             if d is not None:
                 k = left.pop(a)
@@ -307,9 +226,7 @@ class Differences:
         f, g = spelled(a), spelled(b)
         if f is None or g is None or f[0] != g[0]:
             return (
-                self.difference(a, b, depth)
-                if _is_sum(a) or _is_sum(b) or _is_root(a) or _is_root(b)
-                else None
+                self.difference(a, b, depth) if is_sum(a) or is_sum(b) or is_root(a) or is_root(b) else None
             )
         if not depth:
             return None
@@ -381,33 +298,13 @@ def _power(base: Node, k: int) -> Node:
     return power(base, constant(k))
 
 
-def _is_root(node: Node) -> bool:
-    return type(node.op) is Pow and rational(node.args[1]) == HALF
-
-
 def _is_open(a: Node, b: Node) -> bool:
     """Whether factors of two kinds may have a difference: sums, roots and selections."""
-    return any(_is_sum(x) or _is_root(x) or type(x.op) is Select for x in (a, b))
+    return any(is_sum(x) or is_root(x) or type(x.op) is Select for x in (a, b))
 
 
 def _rooted(base: Node, k: int) -> tuple[Node, int]:
-    return (base.args[0], k // 2) if _is_root(base) and k % 2 == 0 else (base, k)
-
-
-def _is_sum(node: Node) -> bool:
-    return isinstance(node.op, Add) and len(node.args) > 1
-
-
-def _may_cancel(terms: Terms) -> bool:
-    """Whether terms have opposite signs, or a function of unknown sign that has rows with a sum."""
-    signs = {c > 0 for c in terms.values()}
-    if len(signs) == 2:
-        return True
-    return any([head_of(b) in BY_SUMS or isinstance(b.op, Pow) for m in terms for b, _ in m])
-
-
-BY_SUMS: set[Any] = {*COMPLEMENTS, *REFLECTIONS}
-POWERS = {head: frozenset([row.power for row in rows]) for head, rows in COMPLEMENTS.items()}
+    return (base.args[0], k // 2) if is_root(base) and k % 2 == 0 else (base, k)
 
 
 def _joined(terms: Terms, parts: list[tuple[Node, tuple[int, Terms]]]) -> Node:
@@ -419,66 +316,6 @@ def _joined(terms: Terms, parts: list[tuple[Node, tuple[int, Terms]]]) -> Node:
             for m in own:
                 del left[m]
     return signed_sum([*kept, (1, total(left))]) if left else signed_sum(kept)
-
-
-def _candidates(terms: Terms, forms: Forms) -> Iterator[tuple[Monomial, Monomial]]:
-    """Pairs of a positive and a negative term of one skeleton, and of a power or a quotient and 1."""
-    boxes: dict[object, tuple[list[Monomial], list[Monomial]]] = {}
-    for m, c in terms.items():
-        skeleton = forms.skeletons.get(m)
-        if skeleton is None:
-            skeleton = forms.skeletons[m] = _skeleton(m), tuple(_without_one(m))
-        boxes.setdefault(skeleton[0], ([], []))[c < 0].append(m)
-        for n in skeleton[1]:
-            if terms.get(n, 0) * c < 0:
-                yield (m, n) if c > 0 else (n, m)
-    for positive, negative in boxes.values():
-        if len(positive) * len(negative) <= MAX_PAIRS:
-            yield from pairs_of(positive, negative)
-
-
-def _without_one(m: Monomial) -> Iterator[Monomial]:
-    """The monomial without a power, and without a quotient."""
-    for base, k in m:
-        if isinstance(base.op, Pow) and abs(k) == 1:
-            yield times(m, frozenset([(base, -k)]))
-        if k < 0:
-            yield from [times(m, frozenset([(base, j), (a, -j)])) for a, j in m if 0 < j <= -k]
-            yield times(m, frozenset([(base, -k)]))
-
-
-def _skeleton(m: Monomial) -> object:
-    """The functions of a monomial with their powers, and the powers of all of its factors."""
-    kinds = [(kind, k) for kind, k in [(_kind(base), k) for base, k in m] if kind is not None]
-    return tuple(sorted([k for _, k in m])), frozenset(kinds)
-
-
-def _kind(base: Node) -> object:
-    """The function of a factor; nothing for sums and for what has no arguments."""
-    if type(base.op) not in (Apply, Pow):
-        return None
-    found = spelled(base)
-    if found is not None:
-        return "power" if isinstance(found[0], Node) else found[0]
-    return head_of(base)
-
-
-def _reflections(terms: Terms, named: list[Named]) -> Iterator[Step]:
-    """f(u) ± f(−u) by its row."""
-    for m, base, k in named:
-        u = base.args[0]
-        if k != 1 or type(u.op) is not Add or u.op.signs != (-1,):
-            continue
-        u, head = u.args[0], head_of(base)
-        other = next((b for _, b, _ in named if head_of(b) is head and b.args[0] is u), None)
-        if other is None:
-            continue
-        rest = times(m, frozenset([(base, -1)]))
-        positive = times(rest, frozenset([(other, 1)]))
-        for row in REFLECTIONS.get(head, ()):
-            c = terms.get(positive, 0)
-            if c and terms[m] == c * row.sign:
-                yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(Formula(u)).node)
 
 
 def complement(node: Node) -> Node | None:

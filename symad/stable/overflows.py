@@ -115,7 +115,7 @@ def _within_range(node: Node, args: Nodes) -> Node:
         return _logarithm(made.args[0]) or made
     if not isinstance(made.op, Mul):
         return made
-    factors = _flat(made)
+    factors = flat(made)
     return made if factors is None else _product(factors, made)
 
 
@@ -144,14 +144,14 @@ def _times(rest: list[Factor], branch: Node, made: Node) -> Node:
     """A branch of a selection times other factors; 0 stays 0."""
     if constant_value(branch) == 0:
         return branch
-    factors = [*rest, *(_flat(branch) or [(1, branch)])]
+    factors = [*rest, *(flat(branch) or [(1, branch)])]
     return _product(factors, broadcast_to(signed_product(factors), made.shape))
 
 
 # ---- factors --------------------------------------------------------------------------------------
 
 
-def _flat(node: Node) -> list[Factor] | None:
+def flat(node: Node) -> list[Factor] | None:
     """The factors of a product, of products in it, and of products that have been guarded; None for many."""
     found: list[Factor] = []
     waiting: list[Factor] = [(1, node)]
@@ -301,7 +301,7 @@ def _guarded(node: Node) -> Node | None:
 
 def _logarithm(inside: Node) -> Node | None:
     """The logarithm of a product with a number that is no float."""
-    factors = _flat(inside)
+    factors = flat(inside)
     number, others = _collected(factors or [])
     if not others or _fits(number) or number < 0:
         return None

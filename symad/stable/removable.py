@@ -8,9 +8,6 @@ error. Only for graphs that are not differentiated afterwards: differentiation w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
@@ -18,22 +15,21 @@ from typing import Any
 
 import numpy as np
 import sympy
-from flint import ctx, fmpq, fmpq_series
-from sympy.codegen.cfunctions import expm1, log1p
+from flint import fmpq_series
 
 from symad.core.graph import Node, op_of
 from symad.core.questions import evaluate
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_sum
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Constant, Input, constant, constant_value, is_exact
+from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import HALF, Pow, power
+from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
+from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, exact_number, first, laurent, sum_of
 from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational, times
-from symad.sympy_functions.scalar_functions import sigmoid
 
-ORDER, FEW, MAX_DEGREE, MAX_NODES = 48, 6, 24, 40
-"""The coefficients computed, and at first; those printed at most; the nodes of a sum at most."""
+MAX_DEGREE, MAX_NODES = 24, 40
+"""The coefficients printed at most; the nodes of a sum at most."""
 
 MAX_TERMS, MAX_ARGUMENTS, MAX_DEPENDENT = 12, 8, 4
 """The terms of a sum of several inputs, the arguments in it that are tried, and the terms of sums in it."""
@@ -42,14 +38,6 @@ RADII = [m / 2**k for k in range(8) for m in (1.0, 0.75)]
 DROPPED = 2.0**-55
 PROBE = 2.0**-12
 """A small value of the variable, at which sums that lose no digits are left alone."""
-
-
-@dataclass(frozen=True)
-class Laurent:
-    """t^order (s₀ + s₁ t + ...) with s₀ ≠ 0."""
-
-    order: int
-    series: fmpq_series
 
 
 def may_have_series(node: Node) -> bool:
@@ -76,12 +64,12 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         forms.large.add(written)
         return None
     if type(t.op) is not Input:
-        with _order(FEW):
+        with first(FEW):
             sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
             return next(filter(None, (_by_groups(n, better, forms) for n in sums)), None)
     if not all(_cancels_at(better, t, x) for x in (PROBE, -PROBE)):
         return None
-    with _order(ORDER):
+    with first(ORDER):
         known: dict[Node, Laurent | None] = {}
         terms = [laurent(a, t, known) for a in written.args]
         whole = laurent(written, t, known)
@@ -160,14 +148,14 @@ def _is_of(base: Node, t: Node) -> bool:
 
 def _rises(parts: list[Laurent]) -> bool:
     """Whether a sum of series starts at a higher order than its terms, as far as is known."""
-    whole = _sum((1,) * len(parts), parts)
+    whole = sum_of((1,) * len(parts), parts)
     return whole is None or whole.order > min(part.order for part in parts)
 
 
 def _of_group(t: Node, guard: Node, terms: list[Term], forms: Forms) -> tuple[Node, Node, int] | None:
-    with _order(ORDER):
+    with first(ORDER):
         parts = [_split(term, t, forms)[1] for term in terms]
-        whole = _sum((1,) * len(parts), parts)
+        whole = sum_of((1,) * len(parts), parts)
         found = None if whole is None else _piece(whole, t, any(map(_has_pole, parts)))
     return None if found is None or whole is None else (logic("and", found[0], guard), found[1], whole.order)
 
@@ -200,7 +188,7 @@ def _split(term: Term, t: Node, forms: Forms, depth: int = 3) -> tuple[Monomial,
     """The factors that do not depend on t, and the series of the others."""
     scale, inside = forms.monomial(t)
     rest, order = dict[Node, int](), 0
-    made = fmpq_series([_rational(term[0])])
+    made = fmpq_series([exact_number(term[0])])
     if not term[0]:
         return term[1], Laurent(0, made)
     for base, k in term[1]:
@@ -215,7 +203,7 @@ def _split(term: Term, t: Node, forms: Forms, depth: int = 3) -> tuple[Monomial,
     k = rest.get(base, 0) // highest
     for b, j in inside:
         rest[b] = rest.get(b, 0) - j * k
-    made = made / _rational(Fraction(scale) ** k)
+    made = made / exact_number(Fraction(scale) ** k)
     return frozenset([pair for pair in rest.items() if pair[1]]), Laurent(order + k, made)
 
 
@@ -228,13 +216,14 @@ def _of_argument(base: Node, t: Node, forms: Forms, depth: int) -> tuple[Monomia
     if not 1 < len(terms) <= MAX_DEPENDENT:
         return one, None
     parts = [_split((c, m), t, forms, depth - 1) for m, c in terms.items()]
-    whole = _sum((1,) * len(parts), [part for _, part in parts]) if len({r for r, _ in parts}) == 1 else None
+    alike = len({rest for rest, _ in parts}) == 1
+    whole = sum_of((1,) * len(parts), [part for _, part in parts]) if alike else None
     return (one, None) if whole is None else (parts[0][0], whole)
 
 
 @lru_cache(256)
 def _of_head(head: Any) -> Laurent | None:
-    with _order(ORDER):
+    with first(ORDER):
         return SERIES[head](Laurent(1, fmpq_series([1])))
 
 
@@ -275,128 +264,6 @@ def _value(node: Node, known: dict[Node, Any]) -> float | None:
         except (ArithmeticError, ValueError, TypeError):
             known[node] = None
     return known[node]
-
-
-@contextmanager
-def _order(n: int) -> Iterator[None]:
-    """Series with n coefficients."""
-    before, ctx.cap = ctx.cap, n
-    try:
-        yield
-    finally:
-        ctx.cap = before
-
-
-# ---- series ---------------------------------------------------------------------------------------
-
-
-def laurent(node: Node, t: Node, known: dict[Node, Laurent | None]) -> Laurent | None:
-    """The series of a value at t = 0; None if it has none with rational coefficients."""
-    if node not in known:
-        known[node] = Laurent(1, fmpq_series([1])) if node is t else _laurent(node, t, known)
-    return known[node]
-
-
-def _laurent(node: Node, t: Node, known: dict[Node, Laurent | None]) -> Laurent | None:
-    value = constant_value(node)
-    if value is not None:
-        exact = is_exact(value) or isinstance(value, float)
-        return Laurent(0, fmpq_series([_rational(value)])) if exact and value else None
-    parts = [laurent(a, t, known) for a in node.args]
-    given = [part for part in parts if part is not None]
-    if len(given) < len(parts):
-        return None
-    if type(node.op) is Add:
-        return _sum(node.op.signs, given)
-    if type(node.op) is Mul:
-        order = sum(p * part.order for p, part in zip(node.op.powers, given, strict=True))
-        series = fmpq_series([1])
-        for p, part in zip(node.op.powers, given, strict=True):
-            series = series * part.series if p > 0 else series / part.series
-        return Laurent(order, series)
-    if type(node.op) is Pow:
-        return _power(given[0], constant_value(node.args[1]))
-    rule = SERIES.get(head_of(node)) if len(given) == 1 else None
-    return None if rule is None else rule(given[0])
-
-
-def _rational(value: Any) -> Any:
-    exact = Fraction(value)
-    return fmpq(exact.numerator, exact.denominator)
-
-
-def _sum(signs: tuple[int, ...], parts: list[Laurent]) -> Laurent | None:
-    lowest = min(part.order for part in parts)
-    if max(part.order for part in parts) - lowest >= ORDER:
-        return None
-    total = fmpq_series([0])
-    for sign, part in zip(signs, parts, strict=True):
-        total += sign * part.series * fmpq_series([0] * (part.order - lowest) + [1])
-    return _normal(lowest, total)
-
-
-def _normal(order: int, series: Any) -> Laurent | None:
-    """The series from its first coefficient that is not 0; None where all of those known are 0."""
-    start = series.valuation()
-    coefficients = series.coeffs()
-    if start < 0 or start >= len(coefficients):
-        return None
-    return Laurent(order + start, fmpq_series(coefficients[start:], prec=series.prec - start))
-
-
-def _power(base: Laurent, exponent: Any) -> Laurent | None:
-    if isinstance(exponent, int) and 0 < exponent <= ORDER:
-        series = fmpq_series([1])
-        for _ in range(exponent):
-            series = series * base.series
-        return Laurent(base.order * exponent, series)
-    if base.order or base.series[0] != 1 or not isinstance(exponent, Fraction):
-        return None
-    if exponent == HALF:
-        return Laurent(0, base.series.sqrt())
-    return Laurent(0, (base.series.log() * _rational(exponent)).exp())
-
-
-def _whole(part: Laurent) -> Any:
-    """The argument of a function, as a power series."""
-    return part.series * fmpq_series([0] * part.order + [1])
-
-
-def _at_zero(name: str) -> Callable[[Laurent], Laurent | None]:
-    """A function with a series at 0, of an argument that is 0 there."""
-    return lambda part: _normal(0, getattr(_whole(part), name)()) if part.order > 0 else None
-
-
-def _inverse(rule: Callable[[Laurent], Laurent | None]) -> Callable[[Laurent], Laurent | None]:
-    def inverted(part: Laurent) -> Laurent | None:
-        made = rule(part)
-        return None if made is None else Laurent(-made.order, 1 / made.series)
-
-    return inverted
-
-
-def _log(part: Laurent) -> Laurent | None:
-    return _normal(0, part.series.log()) if part.order == 0 and part.series[0] == 1 else None
-
-
-SERIES: dict[Any, Callable[[Laurent], Laurent | None]] = {
-    **{
-        getattr(sympy, name): _at_zero(name)
-        for name in ("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan", "asinh", "atanh")
-    },
-    **{
-        head: _inverse(_at_zero(name))
-        for head, name in (
-            (sympy.cot, "tan"), (sympy.sec, "cos"), (sympy.csc, "sin"),
-            (sympy.coth, "tanh"), (sympy.sech, "cosh"), (sympy.csch, "sinh"),
-        )
-    },
-    sympy.log: _log,
-    log1p: lambda part: _normal(0, (1 + _whole(part)).log()) if part.order > 0 else None,
-    expm1: lambda part: _normal(0, _whole(part).exp() - 1) if part.order > 0 else None,
-    sigmoid: lambda part: _normal(0, 1 / (1 + (-_whole(part)).exp())) if part.order > 0 else None,
-}  # fmt: skip
-"""The series by functions."""
 
 
 # ---- the piece ------------------------------------------------------------------------------------

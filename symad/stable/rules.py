@@ -26,7 +26,7 @@ from symad.ops.elementwise.selection import select
 from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.normal_forms import head_of
-from symad.stable.overflows import beyond_the_floats, is_huge, within_range
+from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
 from symad.stable.products import better_product, may_simplify
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.selections import Selections
@@ -165,7 +165,7 @@ class Rows:
         factors = list(zip(op.powers, args, strict=True))
         nested = [part for _, f in factors if type(f.op) is Mul for part in f.args]
         if self.huge and any(map(is_huge, nested)):
-            return signed_product(_flat(factors, 1))
+            return signed_product([(p * q, g) for p, f in factors for q, g in flat(f) or [(1, f)]])
         return quotient(factors) if -1 in op.powers else None
 
     def of_softmax(self, op: ExponentialOp, args: Nodes) -> Node | None:
@@ -181,13 +181,3 @@ RULES: dict[type[Op], Callable[[Rows, Any, Nodes], Node | None]] = {
     LogSoftmax: Rows.of_softmax,
 }
 """The first rules, by ops: a numerically better node for ``op(*args)``, or None."""
-
-
-def _flat(factors: list[tuple[int, Node]], depth: int) -> list[tuple[int, Node]]:
-    """The factors of products among some factors, and of products in them."""
-    found: list[tuple[int, Node]] = []
-    for power_, factor in factors:
-        inner = list(zip(factor.op.powers, factor.args, strict=True)) if isinstance(factor.op, Mul) else []
-        flat = _flat([(power_ * p, f) for p, f in inner], depth - 1) if depth else []
-        found.extend(flat or [(power_, factor)])
-    return found

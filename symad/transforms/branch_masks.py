@@ -37,17 +37,21 @@ def has_branches(order: Sequence[Node]) -> bool:
     return any(isinstance(n.op, kinds) or (isinstance(n.op, Apply) and n.op.branches) for n in order)
 
 
-def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
+def use_conditions(
+    order: Sequence[Node], outputs: Sequence[Node], rough: Collection[Node] | None = None
+) -> dict[Node, Node]:
     """The nodes whose derivatives are used only under a condition, each with this condition.
 
     Args:
         order: all nodes, arguments first.
         outputs: the nodes that are used unconditionally.
+        rough: nodes with tangents that may be infinite, if they are known.
     """
     if not has_branches(order):
         return {}
-    flat = flat_nodes(order)
-    rough = upwards(order, lambda node: may_overflow(node, flat))
+    if rough is None:
+        flat = flat_nodes(order)
+        rough = upwards(order, lambda node: may_overflow(node, flat))
     curved = upwards(order, lambda node: not node.op.linear)
     uses: dict[Node, Uses] = {node: Uses() for node in order}
     for output in outputs:

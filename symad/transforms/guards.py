@@ -27,7 +27,7 @@ from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.radius import inside
+from symad.ops.elementwise.radius import RADIAL, inside
 from symad.ops.elementwise.selection import Condition, Logic, Select, compare, indicator, logic, select
 from symad.transforms.branch_masks import (
     both,
@@ -93,7 +93,7 @@ class Guards:
         flat = flat_nodes(order)
         infinite = {node for node in order if not has_finite_slopes(node, flat)}
         rough = upwards(order, lambda node: may_overflow(node, flat))
-        return Guards(use_conditions(order, outputs), rough, _steep(order, infinite), infinite, _grown(order))
+        return Guards(use_conditions(order, outputs, rough), rough, _steep(order, infinite), infinite, _grown(order))
 
     def along(self, order: Sequence[Node], roots: Collection[Node]) -> dict[Node, Guard]:
         """The guards of the nodes of an order that depend on some nodes; nodes without masks have none."""
@@ -197,7 +197,7 @@ def _alive(
             alive[node] = None
             continue
         active = [k for k, arg in enumerate(node.args) if arg in alive]
-        below = inside(node)
+        below = inside(node) if type(node.op) in RADIAL else ()
         if len(below) == 1:
             if below[0] in alive:
                 alive[node] = alive[below[0]]

@@ -10,7 +10,7 @@ from symad.core.questions import jvp
 from symad.ops.basic.arithmetic import add_tangents, mul
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.radius import inside, slopes_of
+from symad.ops.elementwise.radius import RADIAL, inside, slopes_of
 from symad.stable import smooth
 from symad.transforms.guards import Guards, mask
 from symad.transforms.radii import Radial
@@ -61,7 +61,7 @@ def push_along(
         ):
             continue
         guard = found.get(node)
-        below = inside(node)
+        below = inside(node) if type(node.op) in RADIAL else ()
         if below:
             used = guard.entering[-1] if guard and len(below) == 1 else guards.uses.get(node)
             inner = [mask(used, radial.whole(u)) for u in below]

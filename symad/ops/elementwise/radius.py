@@ -17,6 +17,10 @@ from symad.ops.elementwise.powers import HALF, Pow, distance_slope, is_distance
 from symad.ops.elementwise.selection import Select, equal, select
 
 
+RADIAL = frozenset((Apply, Pow, Select))
+"""The ops of radii and of others."""
+
+
 def inside(node: Node) -> Nodes:
     """For a radius |u| the node u, for q^(1/d) of a sum of powers, with its value at 0 or not, q; else ().
 

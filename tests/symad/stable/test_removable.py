@@ -16,6 +16,7 @@ from symad.numeric import lower
 from symad.ops.basic.sources import constant_value
 from symad.ops.elementwise.selection import Compare, Select
 from symad.stable import removable, stabilize
+from symad.stable.laurent import ORDER, first, laurent
 
 X = sp.Symbol("x", real=True)
 ANALYTIC: dict[str, tuple[sp.Expr, float]] = {
@@ -43,8 +44,8 @@ def piece(name: str) -> tuple[Any, float]:
     (x,) = graph.input_nodes
     made = next(n for n in topological(stabilize(graph).output_nodes) if isinstance(n.op, Select))
     small = next(n for n in topological([made.args[0]]) if isinstance(n.op, Compare) and n.op.relation == "<")
-    with removable._order(removable.ORDER):
-        whole = removable.laurent(total, x, {})
+    with first(ORDER):
+        whole = laurent(total, x, {})
     return whole, float(constant_value(small.args[1]))
 
 
