@@ -126,14 +126,14 @@ def over_sums(terms: Terms, given: Given) -> Iterator[Step]:
             whole = times(m, frozenset([(base, 1)]))
             for part, factor in inside.items():
                 n = times(whole, inverse(part))
-                shared = min(abs(Fraction(terms.get(n, 0))), abs(Fraction(c) / factor))
-                if not shared or (terms[n] < 0) == ((c < 0) == (factor > 0)):
-                    continue
+                needed = -Fraction(c) / factor
+                found = Fraction(terms.get(n, 0))
+                if found * needed <= 0 or abs(found) < abs(needed):
+                    continue  # what would be left of n R/S is beyond n
                 rest = total({r: x for r, x in inside.items() if r != part})
                 if given.last or rational(rest) is not None:
-                    shared = shared if terms[n] > 0 else -shared
-                    over = product(shared, times(n, frozenset([(base, -1)])))
-                    yield {n: shared, m: -shared * factor}, mul(over, rest)
+                    over = product(needed, times(n, frozenset([(base, -1)])))
+                    yield {n: needed, m: c}, mul(over, rest)
 
 
 def by_parts(terms: Terms, given: Given) -> Iterator[Step]:

@@ -93,7 +93,9 @@ class Guards:
         flat = flat_nodes(order)
         infinite = {node for node in order if not has_finite_slopes(node, flat)}
         rough = upwards(order, lambda node: may_overflow(node, flat))
-        return Guards(use_conditions(order, outputs, rough), rough, _steep(order, infinite), infinite, _grown(order))
+        return Guards(
+            use_conditions(order, outputs, rough), rough, _steep(order, infinite), infinite, _grown(order)
+        )
 
     def along(self, order: Sequence[Node], roots: Collection[Node]) -> dict[Node, Guard]:
         """The guards of the nodes of an order that depend on some nodes; nodes without masks have none."""

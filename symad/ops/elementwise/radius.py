@@ -16,7 +16,6 @@ from symad.ops.elementwise.apply import SLOPES, Apply
 from symad.ops.elementwise.powers import HALF, Pow, distance_slope, is_distance
 from symad.ops.elementwise.selection import Select, equal, select
 
-
 RADIAL = frozenset((Apply, Pow, Select))
 """The ops of radii and of others."""
 
