@@ -91,7 +91,7 @@ def _own(trace: Trace, result: Memory, taken: list[Memory]) -> Memory:
 
 
 @dataclass(frozen=True)
-class Places:
+class Addresses:
     """Where the arrays of a function lie.
 
     Attributes:
@@ -133,9 +133,9 @@ class Places:
         return f"(char *){self.texts[start]}" + (f" + {address - start}" if address > start else "")
 
 
-def _places(trace: Trace, outer: Mapping[str, Memory]) -> Places:
+def _places(trace: Trace, outer: Mapping[str, Memory]) -> Addresses:
     """Places for all arrays: of the caller, constant, or in the workspace while they are in use."""
-    places = Places(tuple(sorted(trace.memory, key=_start)), {_start(m): n for n, m in outer.items()}, {})
+    places = Addresses(tuple(sorted(trace.memory, key=_start)), {_start(m): n for n, m in outer.items()}, {})
     used: dict[int, list[int]] = {}
     for k, launch in enumerate(trace.launches):
         for start in places.read(launch):
@@ -155,7 +155,7 @@ def _places(trace: Trace, outer: Mapping[str, Memory]) -> Places:
             at = max(at, end) if begin < at + size else at
         placed.append((at, at + size, first, last))
         places.texts[start], room = f"workspace + {at}", max(room, at + size)
-    return Places(places.arrays, places.texts, places.constants, room)
+    return Addresses(places.arrays, places.texts, places.constants, room)
 
 
 # ---- the texts ------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ struct CUstream_st; /* what a cudaStream_t points to */
 
 
 def _texts(
-    name: str, launches: Sequence[Launch], places: Places, given: Mapping[str, Memory],
+    name: str, launches: Sequence[Launch], places: Addresses, given: Mapping[str, Memory],
     results: Mapping[str, Memory],
 ) -> tuple[str, str]:  # fmt: skip
     """The source and the header."""
@@ -257,7 +257,7 @@ def _texts(
     return source, header
 
 
-def _launch(launch: Launch, places: Places, spaces: Mapping[str, str]) -> str:
+def _launch(launch: Launch, places: Addresses, spaces: Mapping[str, str]) -> str:
     """A launch, with the variables that hold the arguments."""
     if not launch.text:
         (memory,) = launch.arguments
@@ -275,7 +275,7 @@ def _launch(launch: Launch, places: Places, spaces: Mapping[str, str]) -> str:
     ])  # fmt: skip
 
 
-def _argument(name: str, value: Value, places: Places) -> str:
+def _argument(name: str, value: Value, places: Addresses) -> str:
     """The variable that holds an argument of a kernel."""
     if isinstance(value, Memory):
         return f"char *{name} = {places.address(_start(value))};"

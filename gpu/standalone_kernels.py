@@ -36,7 +36,7 @@ HALVES = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class KernelParameter:
     """A parameter of CuPy's kernels, such as "raw float32 values"."""
 
     name: str
@@ -44,10 +44,10 @@ class Parameter:
     raw: bool
 
 
-def parameters_of(text: str) -> tuple[Parameter, ...]:
+def parameters_of(text: str) -> tuple[KernelParameter, ...]:
     """The parameters that a text declares."""
     words = [part.split() for part in text.split(",")]
-    return tuple(Parameter(w[-1], w[-2], w[0] == "raw") for w in words)
+    return tuple(KernelParameter(w[-1], w[-2], w[0] == "raw") for w in words)
 
 
 def place(array: Value, shape: Sequence[int], index: str, first: int = 0) -> str:
@@ -66,8 +66,8 @@ def place(array: Value, shape: Sequence[int], index: str, first: int = 0) -> str
 
 
 def elementwise_text(
-    parameters: Sequence[Parameter], values: Sequence[Value], shape: Sequence[int], inputs: int, body: str,
-    preamble: str,
+    parameters: Sequence[KernelParameter], values: Sequence[Value], shape: Sequence[int], inputs: int,
+    body: str, preamble: str,
 ) -> str:  # fmt: skip
     """A kernel ``elements`` that runs a body for every element of a shape."""
     declared, before, after = [], [], []

@@ -60,7 +60,11 @@ def lower(options: Namespace) -> int:
         print(kernel.source)
         return OK
     kernel.save(options.output)
-    _told(options, options.output, kernel.name, kernel.source)
+    written = [Path(options.output)]
+    if written[0].suffix == ".cu":
+        written.append(written[0].with_suffix(".h"))
+    for path in written:
+        _told(options, path, kernel.name, path.read_text("utf-8"))
     return OK
 
 

@@ -127,7 +127,10 @@ def test_on_the_command_line(tmp_path, capsys):
     )
     given = ["lower", f"{tmp_path}/valley.py:valley", "--backend", "cupy", "--of", "gradient"]
     assert main([*given, "-o", str(tmp_path / "valley.cu")]) == 0
-    assert "valley.cu: valley_gradient" in capsys.readouterr().out
+    lines = len((tmp_path / "valley.cu").read_text().splitlines())
+    told = capsys.readouterr().out
+    assert f"valley.cu: valley_gradient, {lines} lines, for cupy" in told
+    assert "valley.h: valley_gradient" in told
     assert "int symad_valley_gradient(const double *in_x" in (tmp_path / "valley.h").read_text()
 
 
