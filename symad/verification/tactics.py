@@ -107,6 +107,11 @@ class Goals:
         """Whether a pair is about all sizes."""
         return self.known is not None and has_symbolic_sizes(pair.comparison)
 
+    def wanted(self, pair: Pair) -> list[Goal]:
+        """What the checker is asked of a pair: its elements, or the array as one."""
+        count = prod(pair.left.shape) if is_fixed(pair.left) and not self.is_symbolic(pair) else 1
+        return [(*pair.place, e) for e in range(count if count <= MAX_SINGLE_ENTRIES else 1)]
+
     def proved(self, pair: Pair) -> Array:
         """The elements of a pair of known sizes of which the checker accepts a proof."""
         held = np.zeros(prod(pair.left.shape), dtype=bool)
@@ -144,8 +149,7 @@ def of_large_arrays(goals: Goals) -> dict[int, Verdict]:
         if most <= MAX_ELEMENTS or known is None:
             continue
         reason = f"it has an array of {most:,} elements, and arrays of at most {MAX_ELEMENTS:,} are evaluated"
-        count = prod(pair.left.shape) if is_fixed(pair.left) else 1
-        wanted: list[Goal] = [(*pair.place, e) for e in range(count if count <= MAX_SINGLE_ENTRIES else 1)]
+        wanted = goals.wanted(pair)
         if pair.left is pair.right:
             known.identical(wanted)
         else:
@@ -195,14 +199,18 @@ def before_tests(goals: Goals) -> dict[int, Verdict]:
         return {}
     wanted = {k: [(*p.place, e) for e in range(prod(p.left.shape))] for k, p in pairs.items()}
     goals.work.within(partial(known.whole_arrays, [goal for part in wanted.values() for goal in part]), None)
-    sides = {k: (p.left, p.right, *p.function) for k, p in pairs.items()}
-    extremes = depending((n for part in sides.values() for n in part), lambda n: isinstance(n.op, Extreme))
-    chosen = [k for k, p in pairs.items() if p.left is p.right or not extremes.isdisjoint(sides[k])]
+    chosen = [k for k in _with_extremes(pairs) if len(wanted[k]) <= MAX_SINGLE_ENTRIES]
     if any(pairs[k].left is not pairs[k].right for k in chosen):
-        few = [goal for k in chosen for goal in wanted[k] if len(wanted[k]) <= MAX_SINGLE_ENTRIES]
-        left = sorted(goal for goal in few if goal not in known.goals)
+        left = sorted({goal for k in chosen for goal in wanted[k]} - known.goals)
         goals.work.within(partial(known.elements, left), None)
     return goals.proofs(pairs)
+
+
+def _with_extremes(pairs: Mapping[int, Pair]) -> list[int]:
+    """The pairs in which there are extremes along axes, and those whose sides are one node."""
+    sides = {k: (p.left, p.right, *p.function) for k, p in pairs.items()}
+    extremes = depending((n for part in sides.values() for n in part), lambda n: isinstance(n.op, Extreme))
+    return [k for k, p in pairs.items() if p.left is p.right or not extremes.isdisjoint(sides[k])]
 
 
 def by_proof(goals: Goals) -> dict[int, Verdict]:
@@ -212,7 +220,7 @@ def by_proof(goals: Goals) -> dict[int, Verdict]:
     rest = {k: ~goals.seen[k].differs if k in goals.seen else np.ones(p.left.shape) for k, p in few.items()}
     wanted = [(*few[k].place, int(e)) for k, part in rest.items() for e in np.flatnonzero(part)]
     if goals.known is not None:  # proofs have limits of their own
-        goals.known.elements(sorted(goal for goal in wanted if goal not in goals.known.goals))
+        goals.known.elements(sorted({*wanted} - goals.known.goals))
     return goals.proofs(few)
 
 
@@ -221,8 +229,7 @@ def one_graph(goals: Goals) -> dict[int, Verdict]:
     made, known = dict[int, Verdict](), goals.known
     for k, pair in goals.open.items():
         if known is not None and pair.left is pair.right:
-            count = 1 if goals.is_symbolic(pair) else prod(pair.left.shape)
-            wanted = [(*pair.place, e) for e in range(count if count <= MAX_SINGLE_ENTRIES else 1)]
+            wanted = goals.wanted(pair)
             known.identical([goal for goal in wanted if goal not in known.goals])
             if known.goals.issuperset(wanted):
                 made[k] = proof(pair, ONE_GRAPH)
@@ -234,30 +241,33 @@ def one_graph(goals: Goals) -> dict[int, Verdict]:
 
 def by_values(goals: Goals) -> dict[int, Verdict]:
     """Pairs of which all elements differ at points: the guard looks before anything is tested."""
-    known = goals.known
     whole = {k: p for k, p in goals.pairs.items() if not goals.is_symbolic(p) and p.left is not p.right}
     whole = {k: p for k, p in whole.items() if k not in goals.found or not goals.found[k].final}
-    derived = known.derived if known is not None else set[Goal]()
-    goals.asked = {
-        k: replace(p, left=p.right) if derived and _is_derived(p, derived) else p for k, p in whole.items()
-    }
-    goals.asked = _telling(beside_proved(goals.asked, goals.found))
-    pairs = list(goals.asked.values())
-    everything = [np.ones(p.left.shape, dtype=bool) for p in pairs]
-    looked = partial(inspect, pairs, everything, goals.seed, goals.work.meter)
-    seen = goals.work.within(looked, [Seen.nothing(p) for p in pairs])
-    goals.seen = dict(zip(goals.asked, seen, strict=True))
-    return {k: all_differ(p) for k, p in goals.open.items() if (s := goals.seen.get(k)) and _all(s.differs)}
+    goals.asked = _telling(beside_proved(_without_derived(goals, whole), goals.found))
+    goals.seen = _inspected(goals, goals.asked)
+    differ = {k for k, seen in goals.seen.items() if seen.differs.size and seen.differs.all()}
+    return {k: all_differ(p) for k, p in goals.open.items() if k in differ}
 
 
-def _all(flags: Array) -> bool:
-    return bool(flags.size and flags.all())
+def _inspected(goals: Goals, pairs: Mapping[int, Pair], large: bool = False) -> dict[int, Seen]:
+    """What the guard sees of pairs of known sizes; of large ones the elements that nothing has decided."""
+    listed = list(pairs.values())
+    watched = [goals.found[k].ground == NOTHING if large else np.ones(p.left.shape, dtype=bool)
+               for k, p in pairs.items()]  # fmt: skip
+    looked = partial(inspect, listed, watched, goals.seed, goals.work.meter, large)
+    seen = goals.work.within(looked, [Seen.nothing(p) for p in listed]) if listed else []
+    return dict(zip(pairs, seen, strict=True))
 
 
-def _is_derived(pair: Pair, derived: set[Goal]) -> bool:
-    """True if the checker has derived the right side itself, so that the left side adds nothing."""
-    count = prod(pair.right.shape)
-    return count > 0 and all((*pair.place, e) in derived for e in range(count))
+def _without_derived(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Pair]:
+    """The pairs; where the checker has derived the right side itself, the left side adds nothing."""
+    derived = goals.known.derived if goals.known is not None else set[Goal]()
+
+    def is_derived(p: Pair) -> bool:
+        count = 0 if goals.is_symbolic(p) or not derived else prod(p.right.shape)
+        return count > 0 and all((*p.place, e) in derived for e in range(count))
+
+    return {k: replace(p, left=p.right) if is_derived(p) else p for k, p in pairs.items()}
 
 
 def beside_proved(pairs: Mapping[int, Pair], found: Mapping[int, Verdict]) -> dict[int, Pair]:
@@ -436,10 +446,7 @@ def _elsewhere(pair: Pair, verdict: Verdict, goals: Goals) -> Verdict:
         there = bound(pair, sizes)
         if operations(topological([there.left, there.right])) > MAX_OPERATIONS:
             continue
-        watched = np.ones(there.left.shape, dtype=bool)
-        looked = partial(inspect, [there], [watched], goals.seed, goals.work.meter)
-        (seen,) = goals.work.within(looked, [Seen.nothing(there)])
-        found = weakened(nothing_known(there, ""), seen)
+        found = weakened(nothing_known(there, ""), _inspected(goals, {0: there})[0])
         if (found.ground == DIFFER).any():
             return replace(found, sizes=f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}")
     return verdict
@@ -482,12 +489,13 @@ TACTICS: tuple[Tactic, ...] = (
 
 def looked_at(goals: Goals) -> dict[int, list[Seen]]:
     """What the guard has seen of each pair, at each choice of sizes."""
-    _look_late(goals)
+    late = {k: p for k, p in goals.asked.items() if not goals.seen[k].looked}
+    late = {k: p for k, p in late.items() if (goals.found[k].ground == NOTHING).any()}
+    goals.seen |= _inspected(goals, late, large=True)  # where nothing else decides
     made = {k: [_searched(goals, goals.seen[k])] if k in goals.seen else [] for k in goals.pairs}
     rest = {k: p for k, p in goals.pairs.items() if k not in goals.seen and not goals.found[k].final}
-    rest = {k: replace(p, left=p.right) if _is_proved_derived(goals, p) else p for k, p in rest.items()}
     groups: dict[Sizes, dict[int, Pair]] = {}
-    for k, p in _telling(rest).items():
+    for k, p in _telling(_without_derived(goals, rest)).items():
         sides = p.comparison.left, p.comparison.right
         groups.setdefault(sizes_of(*sides) if goals.is_symbolic(p) else (), {})[k] = p
     for sizes, group in groups.items():
@@ -497,17 +505,6 @@ def looked_at(goals: Goals) -> dict[int, list[Seen]]:
     return made
 
 
-def _look_late(goals: Goals) -> None:
-    """Look at large graphs, too, where nothing else decides."""
-    late = {k: p for k, p in goals.asked.items() if not goals.seen[k].looked}
-    late = {k: p for k, p in late.items() if (goals.found[k].ground == NOTHING).any()}
-    if late:
-        watched = [goals.found[k].ground == NOTHING for k in late]
-        again = partial(inspect, list(late.values()), watched, goals.seed, goals.work.meter, True)
-        found = goals.work.within(again, [goals.seen[k] for k in late])
-        goals.seen |= dict(zip(late, found, strict=True))
-
-
 def _telling(pairs: Mapping[int, Pair]) -> dict[int, Pair]:
     """The pairs of which values can tell something: no one node that has values everywhere."""
     lacking = depending((n for p in pairs.values() for n in (p.left, *p.function)), may_lack_values)
@@ -515,23 +512,15 @@ def _telling(pairs: Mapping[int, Pair]) -> dict[int, Pair]:
             if p.left is not p.right or not lacking.isdisjoint((p.left, *p.function))}  # fmt: skip
 
 
-def _is_proved_derived(goals: Goals, pair: Pair) -> bool:
-    known = goals.known
-    return known is not None and not goals.is_symbolic(pair) and _is_derived(pair, known.derived)
-
-
 def _seen_at(
     goals: Goals, pairs: Mapping[int, Pair], sizes: Sizes, chosen: Mapping[sympy.Symbol, int]
 ) -> dict[int, Seen]:
     """What the guard sees of some pairs at one choice of sizes."""
-    there = [bound(p, chosen) for p in pairs.values()]
-    watched = [np.ones(p.left.shape, dtype=bool) for p in there]
-    looked = partial(inspect, there, watched, goals.seed, goals.work.meter)
-    seen = goals.work.within(looked, [Seen.nothing(p) for p in there])
+    seen = _inspected(goals, {k: bound(p, chosen) for k, p in pairs.items()})
     at = f" at {', '.join(f'{s} = {v}' for s, v in chosen.items())}" if chosen else ""
     if any(chosen[s] not in v for s, v in sizes):  # at the least sizes there may be no value
-        seen = [replace(here, valued=np.ones_like(here.valued)) for here in seen]
-    return {k: replace(_searched(goals, here), sizes=at) for k, here in zip(pairs, seen, strict=True)}
+        seen = {k: replace(here, valued=np.ones_like(here.valued)) for k, here in seen.items()}
+    return {k: replace(_searched(goals, here), sizes=at) for k, here in seen.items()}
 
 
 def _searched(goals: Goals, seen: Seen) -> Seen:

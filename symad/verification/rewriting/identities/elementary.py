@@ -279,13 +279,9 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
     if isinstance(node.op, Add):
         if _is_indicator(node):
             return div(node, constant(2))
-        terms = linear_terms(node)
-        if len(terms) == 1:
-            ((c, m),) = terms
-            return mul(constant(1 if c > 0 else -1), sign(m, basis))
-        inside = _of_one_increasing(*terms) if len(terms) == 2 else None
-        if inside is not None:
-            return sign(sub(*inside), basis)
+        known_by = _sign_of_sum(node, basis)
+        if known_by is not None:
+            return known_by
     exponent = number(node.args[1]) if isinstance(node.op, Pow) else None
     if exponent is not None:
         base = sign(node.args[0], basis)
@@ -293,6 +289,16 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
     if isinstance(node.op, Apply) and node.op.head in (*SIGNS, LooseSign):
         return node
     return _sign_atom(node, basis)
+
+
+def _sign_of_sum(node: Node, basis: Basis) -> Node | None:
+    """The sign of a multiple of one term, or of the difference of one increasing function at two places."""
+    terms = linear_terms(node)
+    if len(terms) == 1:
+        ((c, m),) = terms
+        return mul(constant(1 if c > 0 else -1), sign(m, basis))
+    inside = _of_one_increasing(*terms) if len(terms) == 2 else None
+    return None if inside is None else sign(sub(*inside), basis)
 
 
 INCREASING = {sympy.exp, sympy.log, sympy.atan, sympy.asin, sympy.erf, sympy.erfi, sympy.asinh}
@@ -309,16 +315,17 @@ def _of_one_increasing(
 
 def _as_increasing(node: Node) -> tuple[object, Node]:
     """f and u of f(u), of products of exponentials that of the sum; no f where none is known."""
-    exponent = number(node.args[1]) if isinstance(node.op, Pow) else None
-    if exponent is not None and exponent > 0 and exponent.denominator == 1 and exponent % 2 == 1:
-        return exponent, node.args[0]
-    if isinstance(node.op, Apply) and node.op.head in INCREASING:
-        return node.op.head, node.args[0]
-    parts = [_as_increasing(a) for a in node.args] if isinstance(node.op, Mul) else []
-    if isinstance(node.op, Mul) and parts and all(f is sympy.exp for f, _ in parts):
-        turned = [u if p == 1 else neg(u) for p, (_, u) in zip(node.op.powers, parts, strict=True)]
-        return sympy.exp, add(*turned)
-    return None, node
+    op = node.op
+    if isinstance(op, Pow):
+        exponent = number(node.args[1])
+        odd = exponent is not None and exponent > 0 and exponent.denominator == 1 and exponent % 2 == 1
+        return (exponent if odd else None), node.args[0]
+    if isinstance(op, Apply):
+        return (op.head if op.head in INCREASING else None), node.args[0]
+    parts = [_as_increasing(a) for a in node.args] if isinstance(op, Mul) else []
+    if not isinstance(op, Mul) or any(f is not sympy.exp for f, _ in parts):
+        return None, node
+    return sympy.exp, add(*[u if p == 1 else neg(u) for p, (_, u) in zip(op.powers, parts, strict=True)])
 
 
 def _is_indicator(node: Node) -> bool:
