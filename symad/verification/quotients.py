@@ -78,33 +78,30 @@ class Quotients:
     def _ways(self, d: Derivative, index: tuple[int, ...]) -> tuple[list[Direction], Any] | None:
         """The directions of differentiation, and the weights of the function's elements."""
         known = {symbol_of(n): n for n in self.point}
-        wrt = [known.get(symbol_of(n)) for n in d.wrt]
-        if None in wrt:
+        x = [known[symbol_of(n)] for n in d.wrt if symbol_of(n) in known]
+        v, w = ([self.point.get(known.get(symbol_of(n)) or n) for n in part] for part in (d.v, d.w))
+        place, function = self.pair.place[1], self.pair.function
+        if len(x) < len(d.wrt) or any(value is None for value in (*v, *w)):
             return None
-        x = [n for n in wrt if n is not None]
-        given = [[self.point.get(known.get(symbol_of(n)) or n) for n in part] for part in (d.v, d.w)]
-        if any(value is None for part in given for value in part):
-            return None
-        v, w = given
-        place, count = self.pair.place[1], len(self.pair.function)
-        whole = w or [None] * count
-        if d.kind in ("gradient", "pullback"):
-            if place >= len(x):
-                return None
-            return [_unit(x[place], index)], whole
-        if d.kind == "jacobian":
-            rows = [_unit_of(self.pair.function, index[0])]
-            return [_unit_in(x, index[1])], rows[0]
-        if d.kind == "hessian":
-            return [_unit_in(x, index[0]), _unit_in(x, index[1])], whole
-        if d.kind == "pushforward":
-            ones = [_zeros(n) for n in self.pair.function]
-            ones[place] = _unit_array(self.pair.function[place], index)
-            return [dict(zip(x, v, strict=True))], ones
-        if d.kind == "slope":
-            return [dict(zip(x, v, strict=True))], whole
-        if d.kind == "curvature":
-            return [dict(zip(x, v, strict=True)), dict(zip(x, w, strict=True))], [None] * count
+        whole = w or [None] * len(function)
+
+        def toward(direction: list[Any]) -> Direction:
+            return dict(zip(x, direction, strict=True))
+
+        match d.kind:
+            case "gradient" | "pullback":
+                return ([_unit(x[place], index)], whole) if place < len(x) else None
+            case "jacobian":
+                return [_unit_in(x, index[1])], _unit_of(function, index[0])
+            case "hessian":
+                return [_unit_in(x, index[0]), _unit_in(x, index[1])], whole
+            case "pushforward":
+                ones = [_unit_array(n, index) if k == place else _zeros(n) for k, n in enumerate(function)]
+                return [toward(v)], ones
+            case "slope":
+                return [toward(v)], whole
+            case "curvature":
+                return [toward(v), toward(w)], [None] * len(function)
         return None
 
     def _along(self, along: list[Direction], weights: Any, step: Fraction) -> tuple[arb, arb] | None:

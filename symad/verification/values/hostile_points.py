@@ -130,12 +130,7 @@ def _is_slow_far_out(node: Node) -> bool:
 def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool:
     """Whether no argument of an exponential, or of a slow function, is too large for many digits."""
     order = topological(outputs)
-    suspects = [
-        n
-        for n in order
-        if (isinstance(n.op, Pow) and not _is_small_power(n))
-        or (isinstance(n.op, Apply) and (n.op.head in RUNAWAY or _is_slow_far_out(n)))
-    ]
+    suspects = [n for n in order if _may_run_away(n)]
     if not suspects:
         return True
     masked = any(map(_is_infinite, order))
@@ -145,16 +140,25 @@ def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool
         values = dict(zip(wanted, unchecked(wanted, floats), strict=True))
     except (SymadError, ArithmeticError, ValueError, TypeError):
         return False
-    for node in suspects:
-        arguments = [np.asarray(values[a], dtype=np.float64) for a in node.args]
-        largest = MAX_EXACT_EXPONENT
-        if isinstance(node.op, Pow):
-            with np.errstate(all="ignore"):
-                logs = np.log(np.abs(arguments[0])) * arguments[1]
-            arguments = [logs[~np.isneginf(logs)]]
-        elif isinstance(node.op, Apply) and _is_slow_far_out(node):
-            largest = MAX_SLOW_ARGUMENT
-        known = [a[~np.isinf(a)] if masked else a for a in arguments]
-        if any(np.any(~(np.abs(a) <= largest)) for a in known):
-            return False
-    return True
+    return not any(_runs_away(n, [np.asarray(values[a], dtype=np.float64) for a in n.args], masked)
+                   for n in suspects)  # fmt: skip
+
+
+def _may_run_away(node: Node) -> bool:
+    """Whether a node may take long, or fill the memory, at large arguments."""
+    if isinstance(node.op, Pow):
+        return not _is_small_power(node)
+    return isinstance(node.op, Apply) and (node.op.head in RUNAWAY or _is_slow_far_out(node))
+
+
+def _runs_away(node: Node, arguments: list[Array], masked: bool) -> bool:
+    """Whether arguments are too large for a node; infinite ones of masks are not."""
+    largest = MAX_EXACT_EXPONENT
+    if isinstance(node.op, Pow):
+        with np.errstate(all="ignore"):
+            logs = np.log(np.abs(arguments[0])) * arguments[1]
+        arguments = [logs[~np.isneginf(logs)]]
+    elif isinstance(node.op, Apply) and _is_slow_far_out(node):
+        largest = MAX_SLOW_ARGUMENT
+    known = [a[~np.isinf(a)] if masked else a for a in arguments]
+    return any(np.any(~(np.abs(a) <= largest)) for a in known)

@@ -65,23 +65,26 @@ def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
     if len(inputs) != 1 or inputs[0].shape:
         return []
     (x,) = inputs
-    numbers = [q for q in map(number, below) if q]
-    scales = [q for n in below if not isinstance(n.op, Add) for q in map(number, n.args) if q]  # no summands
-    unit = lcm(*[q.denominator for q in numbers], *[q.numerator for q in scales])
-    if unit > MAX_COMMON_MULTIPLE:
-        return []
     whole = getattr(symbol_of(x), "is_integer", False)
-    choices = [(L, M) for L in divisors(unit) for M in divisors(1 if whole else unit) if L * M <= MAX_CASES]
-    for L, M in sorted(choices, key=prod):
-        tried = [
-            _written_out(below, {x: Affine(Fraction(L), Fraction(0 if whole else 1, M), Fraction(j, M))})
-            for j in range(L * M)
-        ]
+    for L, M in _choices(below, whole):
+        starts = [Affine(Fraction(L), Fraction(0 if whole else 1, M), Fraction(j, M)) for j in range(L * M)]
+        tried = [_written_out(below, {x: start}) for start in starts]
         cases = [known for known in tried if known is not None]
         if len(cases) == len(tried):
             made = [_replaced(sides, {step: known[step] for step in (x, *steps)}) for known in cases]
             return made if not any(map(jumps, (side for pair in made for side in pair))) else []
     return []
+
+
+def _choices(below: Sequence[Node], whole: bool) -> list[tuple[int, int]]:
+    """L and M of x = L n + (t + j)/M, few cases first; M is 1 for a whole number."""
+    numbers = [q for q in map(number, below) if q]
+    scales = [q for n in below if not isinstance(n.op, Add) for q in map(number, n.args) if q]  # no summands
+    unit = lcm(*[q.denominator for q in numbers], *[q.numerator for q in scales])
+    if unit > MAX_COMMON_MULTIPLE:
+        return []
+    choices = [(L, M) for L in divisors(unit) for M in divisors(1 if whole else unit) if L * M <= MAX_CASES]
+    return sorted(choices, key=prod)
 
 
 def _replaced(sides: Sequence[Node], known: dict[Node, Affine]) -> tuple[Node, Node]:
