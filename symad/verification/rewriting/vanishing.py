@@ -9,7 +9,9 @@ can be wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import product
+from typing import Any, Protocol
 
 import numpy as np
 import sympy
@@ -17,7 +19,7 @@ import sympy
 from symad.core.graph import Node, Op, op_of, rebuild, topological
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import ShapingOp, broadcast_to
+from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
@@ -31,6 +33,17 @@ from symad.verification.terms.discontinuities import (
 )
 from symad.verification.terms.signs import ODD
 from symad.verification.values.constant_exponents import is_nonzero_somewhere, may_cancel
+
+
+class Samples(Protocol):
+    """Values of nodes at points that are drawn once (`symad.verification.random_fields.fixed_samples`)."""
+
+    def has_zeros(self, node: Node) -> bool:
+        """Whether some element of a node is 0 at one of the points."""
+
+
+SAMPLES: list[Callable[[], Samples]] = []
+"""What makes them, registered there: they are values of the rewritten form."""
 
 NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
 ZERO_AT_ZERO = {*ODD, sympy.Abs}
@@ -53,16 +66,20 @@ class Vanishing:
         self._hidden: set[Node] = set()
         """What no point shows not to be 0: it may cancel by a relation that is not known."""
 
+    @cached_property
+    def _samples(self) -> Samples:
+        (made,) = SAMPLES
+        return made()
+
     def may(self, node: Node) -> bool:
         """Whether some element of a node may be 0 on an open set, or everywhere."""
         if node not in self._answers:
             self._learn(node)
             known = not self._may[node] or self._is_never_zero_by_signs(node)
-            hides = may_cancel(node)
-            seen = isinstance(node.op, Input) or ((known or hides) and is_nonzero_somewhere(node))
-            if hides and not seen:
+            if may_cancel(node) and not is_nonzero_somewhere(node):
                 self._hidden.add(node)
-            self._answers[node] = not (known and seen)
+            hidden = node in self._hidden
+            self._answers[node] = not known or hidden or self._samples.has_zeros(node)
         return self._answers[node]
 
     def sign(self, node: Node) -> sympy.FunctionClass:
@@ -105,13 +122,18 @@ class Vanishing:
         return True
 
     def _sum_may(self, node: Node, may: Sequence[bool]) -> bool:
-        """A sum of one sign vanishes with all its terms; any other may."""
+        """A sum of one sign vanishes with all its terms; one with an input of its own never does."""
         if len(node.args) == 1:
             return may[0]
         signs = map(self._weak_sign, node.args)
         turned = {s * sign for s, sign in zip(op_of(node, Add).signs, signs, strict=True)}
         if len(turned) == 1 and turned != {0}:
             return all(may)
+        for k, term in enumerate(node.args):
+            leaves = [] if self._jumps[term] else _multilinear_inputs(term)
+            rest = topological([a for j, a in enumerate(node.args) if j != k]) if leaves else []
+            if any(not _occurs(leaf, rest) for leaf in leaves) and not self._samples.has_zeros(term):
+                return False
         return True
 
     def _is_never_zero_by_signs(self, node: Node) -> bool:
@@ -128,7 +150,7 @@ class Vanishing:
         for choice in product((1, -1), repeat=len(signs)):
             numbers = [broadcast_to(constant(c), n.shape) for n, c in zip(signs, choice, strict=True)]
             (piece,) = rebuild([node], dict(zip(signs, numbers, strict=True)))
-            if not is_nonzero_somewhere(piece):
+            if self._samples.has_zeros(piece):
                 return False
         return True
 
@@ -144,6 +166,39 @@ def _is_product(node: Node) -> bool:
     if isinstance(node.op, Einsum):
         return {k for labels in node.op.inputs for k in labels} == set(node.op.output)
     return True
+
+
+def _multilinear_inputs(term: Node) -> list[Node]:
+    """The real inputs, or slices of them, of each of which all elements of a term are multiples."""
+    leaves = []
+    for n in topological([term]):
+        if (isinstance(n.op, Slice) and isinstance(n.args[0].op, Input)) or isinstance(n.op, Input):
+            leaves.append(n)
+        elif not isinstance(n.op, (Mul, Einsum, Broadcast, Reshape, Constant)) or (
+            isinstance(n.op, Mul) and -1 in n.op.powers
+        ):
+            return []
+    return [leaf for leaf in leaves if not (isinstance(leaf.op, Input) and is_jump(leaf))]
+
+
+def _occurs(leaf: Node, nodes: Sequence[Node]) -> bool:
+    """Whether an input, or a part of one, is used by some nodes; disjoint slices of it are not."""
+    if not isinstance(leaf.op, Slice):
+        return leaf in nodes
+    (whole,) = leaf.args
+    users = [n for n in nodes if whole in n.args]
+    return any(not (isinstance(n.op, Slice) and _disjoint(leaf, n)) for n in users)
+
+
+def _disjoint(a: Node, b: Node) -> bool:
+    """Whether two slices of one array share no element."""
+    return any(not set(_places(a, axis)) & set(_places(b, axis)) for axis in range(len(a.args[0].shape)))
+
+
+def _places(node: Node, axis: int) -> range:
+    op: Any = node.op
+    start, count, step = op.start[axis], op.count[axis], op.step[axis]
+    return range(start, start + count * step, step)
 
 
 def _is_zero_somewhere(node: Node) -> bool:

@@ -77,3 +77,19 @@ def test_a_condition_that_is_moved_is_another():
     one = symad.trace(lambda a: np.where((a > 0)[:, None], np.where((a > 0)[None, :], 1.0, 2.0), 3.0), [(2,)])
     other = symad.trace(lambda a: np.where((a > 0)[:, None], 1.0, 3.0) * np.ones((2, 2)), [(2,)])
     assert symad.equal(one, other).status == "refuted"
+
+
+def network(ramp):
+    """A network with two hidden layers."""
+    return lambda x, W, b, V, c, u: (u * ramp(V @ ramp(W @ x + b) + c)).sum()
+
+
+@pytest.mark.parametrize(("width", "hidden"), [(2, 6), pytest.param(64, 200, marks=pytest.mark.thorough)])
+def test_ramps_of_networks_are_written_in_two_ways(width, hidden):
+    """Biases keep the arguments of ramps from being 0, however many ramps there are."""
+    shapes = [(width,), (hidden, width), (hidden,), (2, hidden), (2,), (2,)]
+    one = symad.trace(network(lambda z: np.maximum(z, 0)), shapes)
+    two = symad.trace(network(lambda z: np.where(z > 0, z, 0)), shapes)
+    assert symad.equal(one, two, seed=1).status in ("proved", "tested")
+    wrong = symad.trace(network(lambda z: np.where(z > -1, z, 0)), shapes)
+    assert symad.equal(one, wrong, seed=1).status == "refuted"
