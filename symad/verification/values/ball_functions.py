@@ -15,6 +15,7 @@ from flint import arb
 from sympy.codegen import cfunctions
 
 from symad.core.arrays import Number
+from symad.functions import relu, sigmoid, silu, softplus
 from symad.numbers.function_values import mpmath_function
 
 NAN = arb("nan")
@@ -100,6 +101,7 @@ LIMITS: dict[sympy.FunctionClass, tuple[Any, Any]] = {
     sympy.sign: (-1, 1), sympy.floor: ("-", "+"), sympy.ceiling: ("-", "+"), sympy.gamma: (None, "+"),
     sympy.loggamma: (None, "+"), sympy.digamma: (None, "+"), sympy.Heaviside: (0, 1), sympy.sin: (None, None),
     sympy.cos: (None, None), sympy.tan: (None, None), sympy.acoth: (0, 0), sympy.sinc: (0, 0),
+    sigmoid: (0, 1), relu: (0, "+"), softplus: (0, "+"), silu: (0, "+"),
 }  # fmt: skip
 """The limits at −∞ and +∞: a number, the sign of an infinity, or None for no value."""
 

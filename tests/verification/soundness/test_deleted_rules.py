@@ -13,14 +13,12 @@ from symad.verification import tactics
 from symad.verification.budget import Unsupported
 from symad.verification.random_fields import residues, residues_linalg
 from symad.verification.rewriting import rewrite
-from symad.verification.rewriting.identities import infinities
 from symad.verification.terms import signs
 from symad.verification.values import ball_functions, domains, intervals
 from tests.pairs.generate import Tally, pairs
 
 TABLES = {
-    "limits of balls": ball_functions.LIMITS,
-    "limits under masks": infinities.LIMITS,
+    "limits": ball_functions.LIMITS,
     "domains": domains.MARGINS,
     "monotone functions": intervals.MONOTONE,
 }

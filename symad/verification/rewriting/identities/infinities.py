@@ -18,7 +18,6 @@ import sympy
 
 from symad.core.graph import Node, Op, op_of, topological
 from symad.evaluation.evaluate import run
-from symad.functions import relu, sigmoid, silu, softplus
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Extreme, extreme
 from symad.ops.arrays.stacking import element, pack_scalars, stack
@@ -40,19 +39,12 @@ from symad.ops.elementwise.selection import Compare, Select, compare, logic, sel
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import moves_elements
 from symad.verification.terms.signs import known_signs
+from symad.verification.values.ball_functions import LIMITS
 from symad.verification.values.intervals import ZERO, Interval
 from symad.verification.values.ranges import always_exist, promised, ranges
 
 MAX_MASKED_ELEMENTS = 1024
 """The maximum number of elements of a masked maximum that is rewritten."""
-
-LIMITS: dict[sympy.FunctionClass, tuple[sympy.Expr, sympy.Expr]] = {
-    sympy.exp: (0, None), sigmoid: (0, 1), sympy.tanh: (-1, 1), sympy.erf: (-1, 1), sympy.sign: (-1, 1),
-    relu: (0, None), softplus: (0, None), silu: (0, None), sympy.erfc: (2, 0),
-    sympy.Heaviside: (0, 1),
-}  # fmt: skip
-"""The values of functions at −∞ and at +∞."""
-
 
 @dataclass(frozen=True)
 class Masked:
@@ -132,8 +124,9 @@ def _rule(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Node | Non
     if isinstance(op, Mul):
         return _product(node, finite, parts)
     if isinstance(op, Apply) and len(args) == 1 and parts[0] is not None:
-        limit = LIMITS.get(op.head, (None, None))[0 if parts[0].sign < 0 else 1]
-        return None if limit is None else select(parts[0].where, constant(limit), Node.of(op, finite))
+        limit = LIMITS.get(op.head, (None, None))[parts[0].sign > 0]
+        known = isinstance(limit, int)
+        return select(parts[0].where, constant(limit), Node.of(op, finite)) if known else None
     if isinstance(op, Extreme):
         return _extreme(node, parts[0])
     if moves_elements(node) or (isinstance(op, ShapingOp) and not isinstance(op, ScatterAdd)):
