@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -40,15 +40,7 @@ def _factors(n: Node, sign: Callable[[Node], int], absolutes: bool) -> Terms | N
     if value is not None:
         return _prime_factors(value)
     if isinstance(n.op, Mul):
-        trivial = len(n.args) == 1 and n.op.powers == (1,)
-        if trivial or _is_absolute(n):
-            return None
-        if sum(sign(a) != 1 for a in n.args) > 1:
-            if not absolutes:
-                return None
-            sized = [a if sign(a) == 1 else absolute(a) for a in n.args]
-            return [(Fraction(p), a) for p, a in zip(n.op.powers, sized, strict=True)]
-        return [(Fraction(p), a) for p, a in zip(n.op.powers, n.args, strict=True)]
+        return _factors_of_product(n, n.op.powers, sign, absolutes)
     if isinstance(n.op, Add):
         return _common_powers(n, sign) or _content(n)
     if isinstance(n.op, Pow):
@@ -58,6 +50,20 @@ def _factors(n: Node, sign: Callable[[Node], int], absolutes: bool) -> Terms | N
         if exponent is not None and exponent.denominator == 1 and exponent % 2 == 0:
             return [(exponent, absolute(n.args[0]))]
     return None
+
+
+def _factors_of_product(
+    n: Node, powers: Sequence[int], sign: Callable[[Node], int], absolutes: bool
+) -> Terms | None:
+    """At most one factor of unknown sign, or by absolute values any."""
+    if (len(n.args) == 1 and tuple(powers) == (1,)) or _is_absolute(n):
+        return None
+    factors = list(n.args)
+    if sum(sign(a) != 1 for a in factors) > 1:
+        if not absolutes:
+            return None
+        factors = [a if sign(a) == 1 else absolute(a) for a in factors]
+    return [(Fraction(p), a) for p, a in zip(powers, factors, strict=True)]
 
 
 def _content(n: Node) -> Terms | None:

@@ -102,17 +102,21 @@ def _summands(n: Node) -> Terms | None:
         base = n.args[0]
         signs = cast(Add, base.op).signs
         return [(Fraction(s), mul(a, base)) for s, a in zip(signs, base.args, strict=True)]
-    other = [k for k, a in enumerate(n.args) if k and number(a) != 0] if isinstance(n.op, Select) else []
-    if len(other) == 1:  # a selection of 0 and something is linear in this
-        k = other[0]
-        inner = _summands(n.args[k]) if n.args[k].shape == n.shape else None
-        if inner is not None:
-            return [(c, Node.of(n.op, (*n.args[:k], m, *n.args[k + 1 :]))) for c, m in inner]
-    if moves_elements(n):
-        inner = _summands(n.args[0]) if isinstance(n.args[0].op, (Add, Mul)) else None
-        if inner is not None:
-            return [(c, Node.of(n.op, (m,)) if m.shape else m) for c, m in inner]
-    return None
+    if isinstance(n.op, Select):
+        return _selected_summands(n)
+    moved = moves_elements(n) and isinstance(n.args[0].op, (Add, Mul))
+    inner = _summands(n.args[0]) if moved else None
+    return None if inner is None else [(c, Node.of(n.op, (m,)) if m.shape else m) for c, m in inner]
+
+
+def _selected_summands(n: Node) -> Terms | None:
+    """A selection of 0 and something is linear in this."""
+    other = [k for k, a in enumerate(n.args) if k and number(a) != 0]
+    if len(other) != 1 or n.args[other[0]].shape != n.shape:
+        return None
+    (k,) = other
+    inner = _summands(n.args[k])
+    return inner and [(c, Node.of(n.op, (*n.args[:k], m, *n.args[k + 1 :]))) for c, m in inner]
 
 
 def _is_short_sum(n: Node) -> bool:

@@ -117,6 +117,12 @@ def _rule(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Node | Non
         return _compare(node, args, parts)
     if any(p is not None and p.sign != _sign_of(parts) for p in parts):
         return None
+    return _of_one_sign(node, args, parts)
+
+
+def _of_one_sign(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Node | None:
+    """What infinities of one sign make of an op that is no condition."""
+    op: Op = node.op
     finite = tuple(a if p is None else p.finite for a, p in zip(args, parts, strict=True))
     if isinstance(op, Add):
         signs = {s * p.sign for s, p in zip(op.signs, parts, strict=True) if p is not None}
