@@ -27,7 +27,7 @@ from symad.numeric.numpy_arrays.statements import kernel_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.passes import prepare
 from symad.numeric.passes.bodies import body_of
-from symad.numeric.pipelines import DROP, ProgramPass, functions, loops_alone, releases
+from symad.numeric.pipelines import ProgramPass, device_program, functions
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.statements import Assign
 from symad.numeric.scheduling.blocks import number_of
@@ -64,8 +64,7 @@ class CuPyPlans(Plans):
 def passes(plans: Plans, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
     """The passes on the program of a block, whose results are written to given places."""
     called = functions(plans.step, lambda graph: fuse(prepare(graph)))
-    freed = () if plans.nesting else (releases(plans.least_freed),)
-    return (*loops_alone(places, plans.step), called, DROP, *freed)
+    return device_program(plans, places, called)
 
 
 class CuPyWriter(ArrayWriter):

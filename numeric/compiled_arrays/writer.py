@@ -27,7 +27,7 @@ from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
 from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.passes import prepare
 from symad.numeric.passes.loop import loop_of
-from symad.numeric.pipelines import ProgramPass, functions, in_place
+from symad.numeric.pipelines import ProgramPass, array_program, functions
 from symad.numeric.program.expressions import Expression, Value
 from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.loops.loop_layout import states_of
@@ -176,9 +176,8 @@ def passes(dtype: str, plans: Plans, places: Sequence[Value | None]) -> tuple[Pr
         plain = all(_type_of(a, dtype, plans) == dtype for a in node.args)
         return plain and states_of(op) == 1 and has_c_steps(op.body)
 
-    made = in_place(dtype, bool(plans.depth), places, True, plans.step, compiles)
     called = functions(plans.step, lambda graph: fuse(prepare(graph), dtype), sparse=True)
-    return (*made, *lower.ending_passes(dtype, plans, called))
+    return array_program(dtype, plans, places, called, True, compiles)
 
 
 def _type_of(node: Node, dtype: str, plans: Plans) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-
 from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
 from symad.numeric.kernel import Kernel, compile_source
@@ -20,16 +18,12 @@ from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_stra
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,
     BLOCK_GRAPH,
-    DROP,
-    JOIN_SLICES,
     NUMPY_GRAPH,
     PassReport,
     ProgramPass,
+    array_program,
     functions,
-    in_place,
     in_range,
-    keeps_memory,
-    releases,
     run_graph_passes,
 )
 from symad.numeric.program.expressions import Value
@@ -65,12 +59,4 @@ def plans(
 
 def passes(dtype: str, plans: Plans, places: Sequence[Value | None]) -> tuple[ProgramPass, ...]:
     """The passes on the program of a block, whose results are written to given places."""
-    made = in_place(dtype, bool(plans.depth), places, body=plans.step)
-    return (*made, *ending_passes(dtype, plans, functions(plans.step, prepare, sparse=True)))
-
-
-def ending_passes(dtype: str, plans: Plans, called: ProgramPass) -> tuple[ProgramPass, ...]:
-    """The last passes, for compiled kernels too; ``called`` makes the functions that ops call."""
-    kept = keeps_memory(np.dtype(dtype).itemsize, plans.bounds)
-    freed = () if plans.nesting else (releases(plans.least_freed),)
-    return (kept, called, DROP, JOIN_SLICES, *freed)
+    return array_program(dtype, plans, places, functions(plans.step, prepare, sparse=True))

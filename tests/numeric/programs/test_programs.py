@@ -19,14 +19,12 @@ from symad.numeric.passes.bodies import BodyOp
 from symad.numeric.passes.loop import Loop as LoopOp
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
 from symad.numeric.pipelines import (
-    ARRAY_GRAPH,
-    BLOCK_GRAPH,
     C_PROGRAM,
-    COMPILED_GRAPH,
-    KERNEL_GRAPH,
-    NUMPY_GRAPH,
+    GAINS,
+    GRAPH_PIPELINES,
     PLAIN_GRAPH,
     PLAIN_PROGRAM,
+    PROGRAM_PIPELINES,
     SCALAR_GRAPH,
     SCALAR_PROGRAM,
     in_place,
@@ -55,6 +53,7 @@ from symad.numeric.program_passes.lines import levels
 from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import schedule
+from symad.numeric.stages import in_order
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.sources import constant
 from tests.numeric.programs import plain_cases as cases
@@ -80,8 +79,7 @@ def test_each_graph_pass_keeps_the_function(name):
         cases.assert_same(graph(*values), expected)
 
 
-FAST_GRAPH = (*ARRAY_GRAPH, *BLOCK_GRAPH, *NUMPY_GRAPH)
-KERNELS_GRAPH = (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)
+FAST_GRAPH, KERNELS_GRAPH = GRAPH_PIPELINES["numpy"], GRAPH_PIPELINES["c"]
 
 
 @pytest.mark.sample(65)
@@ -187,14 +185,28 @@ def test_stored_entries_equal_their_definition():
 
 
 def test_passes_have_names_of_their_own_and_say_what_they_ensure():
-    scalar = (SCALAR_GRAPH, SCALAR_PROGRAM, C_PROGRAM)
     arrays = (*in_place("float64"), keeps_memory(8, {}), releases(0))
-    for pipeline in (PLAIN_GRAPH, PLAIN_PROGRAM, FAST_GRAPH, KERNELS_GRAPH, *scalar, arrays):
+    for pipeline in (*GRAPH_PIPELINES.values(), *PROGRAM_PIPELINES.values(), arrays):
         names = [step.name for step in pipeline]
         assert len(set(names)) == len(names)
         assert all(step.ensures for step in pipeline)
-        for k, step in enumerate(pipeline):  # the passes that a pass needs precede it
-            assert not step.needs or step.needs in names[:k]
+
+
+def test_a_pipeline_without_what_a_pass_needs_is_not_built():
+    passes = in_place("float64")
+    with pytest.raises(ValueError, match="the pass 'put' needs 'fill' before it"):
+        in_order(tuple(step for step in passes if step.name != "fill"))
+    with pytest.raises(ValueError, match="the pass 'last step' needs 'keep' before it"):
+        in_order(tuple(step for step in GRAPH_PIPELINES["numpy"] if step.name != "keep"))
+
+
+def test_every_pass_of_fast_arrays_says_what_it_gains_or_is_needed():
+    """The others make the program that later passes and writers expect, or serve digits and readers."""
+    needed = {"expand", "keep", "stabilize", "contract", "lay out", "write over", "put", "by twos", "loops"}
+    needed.add("blocks")
+    arrays = (*in_place("float64"), keeps_memory(8, {}), releases(0))
+    names = {step.name for step in (*GRAPH_PIPELINES["numpy"], *GRAPH_PIPELINES["c"], *arrays)}
+    assert names == needed | {*GAINS}
 
 
 def test_a_loop_equals_its_definition():
@@ -359,6 +371,7 @@ def new_files():
     files = [f for folder in FOLDERS for f in sorted((ROOT / "numeric" / folder).rglob("*.py"))]
     others = (
         "pipelines.py",
+        "stages.py",
         "plain.py",
         "listing.py",
         "ranged_functions.py",
