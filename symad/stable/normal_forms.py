@@ -76,6 +76,7 @@ class Forms:
         self.products: dict[Node, Term] = {}
         self.sums: dict[Node, Terms] = {}
         self.large: set[Node] = set()
+        self.prints: dict[Monomial, int] = {}
         self.skeletons: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = {}
 
     def monomial(self, node: Node, depth: int = MAX_FACTORS) -> Term:
@@ -125,6 +126,13 @@ class Forms:
         if not (type(u.op) is Add and u.op.signs == (-1,)):
             return 1, frozenset([(node, 1)])
         return PARITY[head], frozenset([(apply(head, u.args[0]), 1)])
+
+    def print_of(self, m: Monomial) -> int:
+        """A number that products of equal monomials share; see `clues`."""
+        found = self.prints.get(m)
+        if found is None:
+            found = self.prints[m] = sum([k * hash((base, 1)) for base, k in m])
+        return found
 
     def terms(self, node: Node, depth: int = 3) -> Terms:
         """The terms of a sum, of sums in it, and of multiples of sums."""

@@ -27,7 +27,7 @@ from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
-from symad.stable.products import better_product, may_simplify
+from symad.stable.products import PRODUCTS, SQUARES, better_product, may_simplify
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.selections import Selections
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
@@ -64,9 +64,9 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[
         kept: nodes that stay unchanged, with all nodes below them.
     """
     order = topological(outputs)
-    if not any(map(_may_change, order)):
-        return tuple(outputs), order
     rows = Rows(order, last=False)
+    if not rows.functions or not any(map(_may_change, order)):  # slopes of polynomials are as good
+        return tuple(outputs), order
     made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, rows.better)
     return made, order if made == tuple(outputs) else topological(made)
 
@@ -88,7 +88,10 @@ class Rows:
         """Which rules may apply to the nodes of a graph; no rule has been tried."""
         self.last, self.differences, self.selections = last, Differences(last), Selections()
         self.huge = last and any(map(is_huge, order))
-        self.functions = any([type(n.op) is Apply or may_have_series(n) for n in order])
+        heads = {head_of(n) for n in order}
+        quotients = any([may_have_series(n) for n in order])
+        self.functions = quotients or heads != {None}
+        self.products = not heads.isdisjoint(PRODUCTS) or (quotients and not heads.isdisjoint(SQUARES))
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""
@@ -132,7 +135,7 @@ class Rows:
             if made is None and self.last:
                 made = difference_of_squares(op_of(node, Add), node.args)
         elif kind is Mul:
-            if self.functions and may_simplify(self.differences.clues.sketch(node)[1]):
+            if self.products and may_simplify(self.differences.clues.sketch(node)[1]):
                 made = better_product(node, self.differences.forms, self.last)
         elif self.last and head_of(node) is sympy.log:
             made = self.differences.logarithm(node.args[0])

@@ -37,8 +37,8 @@ from symad.stable.secants import COMPLEMENTS, REFLECTIONS, spelled
 Step = tuple[Terms, Node]
 """Some terms of a sum, and what they are replaced by."""
 
-MAX_PAIRS = 30
-"""The pairs that are tried for one sum."""
+MAX_PAIRS, MAX_INSIDE = 30, 12
+"""The pairs that are tried for one sum; the terms of a sum that are compared with those of its factors."""
 
 
 @dataclass(frozen=True)
@@ -119,32 +119,46 @@ def conjugates(terms: Terms, given: Given) -> Iterator[Step]:
         yield dict(terms), select(same, add(p, scaled), conjugate)
 
 
+def _sums_in(terms: Terms, given: Given, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
+    """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
+    forms, prints = given.forms, {given.forms.print_of(m) for m in terms}
+    for m in terms if len(terms) <= MAX_INSIDE else ():
+        for base, k in m:
+            if is_sum(base) and (k == 1 if sign > 0 else k < 0):
+                inside = forms.terms(base)
+                n = forms.print_of(m) - sign * hash((base, 1))
+                if any([n + sign * forms.print_of(part) in prints for part in inside]):
+                    yield m, base, inside
+
+
 def over_sums(terms: Terms, given: Given) -> Iterator[Step]:
     """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
-    for m, c in terms.items():
-        for base, inside in [(b, given.forms.terms(b)) for b, k in m if k < 0 and is_sum(b)]:
-            whole = times(m, frozenset([(base, 1)]))
-            for part, factor in inside.items():
-                n = times(whole, inverse(part))
-                needed = -Fraction(c) / factor
-                found = Fraction(terms.get(n, 0))
-                if found * needed <= 0 or abs(found) < abs(needed):
-                    continue  # what would be left of n R/S is beyond n
-                rest = total({r: x for r, x in inside.items() if r != part})
-                if given.last or rational(rest) is not None:
-                    over = product(needed, times(n, frozenset([(base, -1)])))
-                    yield {n: needed, m: c}, mul(over, rest)
+    for m, base, inside in _sums_in(terms, given, -1):
+        whole = times(m, frozenset([(base, 1)]))
+        for part, factor in inside.items():
+            n = times(whole, inverse(part))
+            if n not in terms:
+                continue
+            needed = -Fraction(terms[m]) / factor
+            if terms[n] * needed <= 0 or abs(Fraction(terms[n])) < abs(needed):
+                continue  # what would be left of n R/S is beyond n
+            rest = total({r: x for r, x in inside.items() if r != part})
+            if given.last or rational(rest) is not None:
+                over = product(needed, times(n, frozenset([(base, -1)])))
+                yield {n: needed, m: terms[m]}, mul(over, rest)
 
 
 def by_parts(terms: Terms, given: Given) -> Iterator[Step]:
     """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
-    for m, c in terms.items():
-        for base, inside in [(b, given.forms.terms(b)) for b, k in m if k == 1 and is_sum(b)]:
-            n = times(m, frozenset([(base, -1)]))
-            met = [part for part, x in inside.items() if terms.get(times(n, part)) == -c * x]
-            if met:
-                made = mul(product(c, n), total({r: x for r, x in inside.items() if r not in met}))
-                yield {m: c} | {times(n, part): -c * inside[part] for part in met}, made
+    for m, base, inside in _sums_in(terms, given, 1):
+        c, n = terms[m], times(m, frozenset([(base, -1)]))
+        products = {part: times(n, part) for part in inside}
+        met = [
+            part for part, other in products.items() if other in terms and terms[other] == -c * inside[part]
+        ]
+        if met:
+            made = mul(product(c, n), total({r: x for r, x in inside.items() if r not in met}))
+            yield {m: c} | {products[part]: -c * inside[part] for part in met}, made
 
 
 EARLIER: tuple[Callable[[Terms, Given], Iterator[Step]], ...] = (reflections, complements)
