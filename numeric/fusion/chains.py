@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
 from itertools import islice
 
 from symad.core.dims import same_shape
-from symad.core.following import tell
-from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import Nest, is_chain, summed_axes, with_sum
+from symad.numeric.fusion.units import New, in_units, nests_of
 from symad.numeric.passes.bodies import body_of, read_once
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.shaping import Broadcast
@@ -196,47 +194,23 @@ class _Groups:
     def rebuilt(self, opened: Opened) -> Nodes:
         """The outputs, with the groups as nests."""
         position = {node: k for k, node in enumerate(self.order)}
-        units: dict[int, list[Node]] = {}
-        unit_of: dict[Node, int] = {}
-        for node in self.order:
-            group = self.of.get(node)
-            key = position[group.root] if group is not None else position[node]
-            units.setdefault(key, []).append(node)
-            unit_of[node] = key
-        needs = {
-            key: sorted({unit_of[a] for m in members for a in m.args if a not in inside} - {key})
-            for key, members in units.items()
-            for inside in [set(members)]
-        }
-        new: dict[Node, Node] = {}
-        for key in TopologicalSorter(needs).static_order():
-            members = units[key]
-            if len(members) > 1 or (members[0] in self.of and not _is_plain(members[0])):
-                new |= self._kernel(members, new)
-            else:
-                new[members[0]] = opened(members[0], tuple(new[a] for a in members[0].args))
-        tell(new)
-        return tuple(new[o] for o in self.outputs)
+
+        def make(members: Sequence[Node], new: New) -> Mapping[Node, Node]:
+            first = members[0]
+            if len(members) == 1 and (first not in self.of or _is_plain(first)):
+                return {first: opened(first, tuple(new[a] for a in first.args))}
+            results, inside = [m for m in members if self._is_read(m)], set(members)
+            read = dict.fromkeys(a for m in members for a in m.args if a not in inside)
+            leaves = [a for a in read if not isinstance(a.op, Constant)]
+            return nests_of(results, leaves, new, results[0].shape, ())
+
+        unit_of = {node: position[group.root] for node, group in self.of.items()}
+        return in_units(self.outputs, self.order, unit_of, make)
 
     def _is_read(self, node: Node) -> bool:
         """Whether a kernel must write a value: a result of the graph, or a value read by other kernels."""
         group = self.of[node]
         return node in self.kept or any(self.of.get(user) is not group for user in self.users[node])
-
-    def _kernel(self, members: Sequence[Node], new: Mapping[Node, Node]) -> dict[Node, Node]:
-        """The nests of one group, which share a body."""
-        results = [m for m in members if self._is_read(m)]
-        inside = set(members)
-        leaves = dict.fromkeys(
-            a for m in members for a in m.args if a not in inside and not isinstance(a.op, Constant)
-        )
-        local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
-        inner = dict(local)
-        for m in members:
-            inner[m] = Node.of(m.op, tuple(inner.get(a, a) for a in m.args))
-        body = Graph(tuple(local.values()), tuple(inner[m] for m in results))
-        args = tuple(new[leaf] for leaf in leaves)
-        return {m: Node.of(Nest(body, k, results[0].shape, ()), args) for k, m in enumerate(results)}
 
 
 def _users(order: Sequence[Node]) -> dict[Node, list[Node]]:

@@ -10,24 +10,21 @@ needs no second pass over the matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
 
 from symad.core.dims import Shape, same_shape
-from symad.core.following import tell
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Node, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import (
-    Nest,
     is_row,
     is_row_dot,
     is_row_sum,
     repeats_columns,
     repeats_rows,
 )
+from symad.numeric.fusion.units import New, in_units, nests_of
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape
@@ -257,32 +254,16 @@ def fuse_rows(
     if not regions:
         return tuple(outputs)
     unit = {m: k for k, r in enumerate(regions) for m in r.members}
-    position = {node: k for k, node in enumerate(found.order)}
-    keys = {node: -1 - unit[node] if node in unit else position[node] for node in found.order}
-    groups: dict[int, list[Node]] = {}
-    for node in found.order:
-        groups.setdefault(keys[node], []).append(node)
-    needs = {key: {keys[a] for m in members for a in m.args} - {key} for key, members in groups.items()}
-    for number, region in enumerate(regions):
-        needs[-1 - number] |= {keys[leaf] for leaf in _leaves(region.members, region.full)}
-    users = {a for node in found.order for a in node.args if keys[a] != keys[node]} | set(outputs)
-    new: dict[Node, Node] = {}
-    ordered = {key: sorted(before) for key, before in needs.items()}
-    for key in TopologicalSorter(ordered).static_order():
-        members = groups[key]
-        if key >= 0:
-            (node,) = members
-            args = tuple(new[a] for a in node.args)
-            new[node] = node if args == node.args else Node.of(node.op, args)
-            continue
-        full = regions[-1 - key].full
-        leaves, results = _leaves(members, full), _results(members, users)
-        local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
-        body = Graph(tuple(local.values()), rebuild(results, local))
-        args = tuple(new[leaf] for leaf in leaves)
-        new |= {m: Node.of(Nest(body, k, full, (len(full) - 1,)), args) for k, m in enumerate(results)}
-        for m in members:
-            if m in users and isinstance(m.op, Broadcast):
-                new[m] = Node.of(m.op, (new[m.args[0]],))
-    tell(new)
-    return tuple(new[o] for o in outputs)
+    users = {a for n in found.order for a in n.args if n not in unit or unit[n] != unit.get(a)} | set(outputs)
+
+    def make(members: Sequence[Node], new: New) -> Mapping[Node, Node]:
+        first = members[0]
+        if first not in unit:
+            args = tuple(new[a] for a in first.args)
+            return {first: first if args == first.args else Node.of(first.op, args)}
+        full = regions[unit[first]].full
+        made = nests_of(_results(members, users), _leaves(members, full), new, full, (len(full) - 1,))
+        ends = [m for m in members if m in users and isinstance(m.op, Broadcast)]
+        return made | {m: Node.of(m.op, (made[m.args[0]],)) for m in ends}
+
+    return in_units(outputs, found.order, unit, make)
