@@ -1,5 +1,6 @@
 """Fusion: passes that combine many nodes into one kernel, for compiled C and for CUDA.
 
-`chains` turns elementwise nodes into one kernel. `rows` and `row_statements` add reductions over rows,
-`products` turns contractions without a sum into products, and `c_expressions` writes the bodies.
+`nest` is the op of such a kernel. `chains` makes nests of elementwise nodes, `rows` of reductions over rows
+with the nodes around them, `softmax_nests` of a softmax. `nest_loops` splits a nest into loops,
+`c_expressions` writes their bodies, and `products` turns contractions without a sum into products, which join chains.
 """
