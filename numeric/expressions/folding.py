@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import gcd
+from typing import TypeAlias
 
 from symad.core.dims import broadcast_shapes, same_shape
 from symad.numeric.expressions.views import joined
@@ -64,19 +65,50 @@ def _product(expression: Compute, op: Mul) -> Expression:
     inner_numbers = [arg for arg in expression.args if isinstance(arg, Compute) and _holds_number(arg)]
     if not inner_numbers or (len(inner_numbers) == 1 and exact(inner_numbers[0]) not in (None, 1)):
         return expression
-    flat: list[tuple[int, Expression]] = []
+    flat = _flat(expression, op)
+    over, under, rest = _numbers(flat)
+    if max(abs(over), abs(under)) > MAX_INTEGER:
+        return expression
+    is_one = over == under
+    if len(rest) + (not is_one) >= len(op.powers) and len(flat) == len(op.powers):
+        return expression
+    if is_one and len(rest) == 1 and rest[0][0] == 1 and same_shape(rest[0][1].shape, expression.shape):
+        return rest[0][1]
+    return Compute(*_with_number(over, under, rest), expression.shape)
+
+
+def _with_number(over: int, under: int, rest: Powers) -> tuple[Mul, tuple[Expression, ...]]:
+    """The product of a fraction and other factors."""
+    begins = over != 1 or not any(p == 1 for p, _ in rest)
+    made = [*([(1, _number(over))] if begins else []), *rest, *([(-1, _number(under))] if under != 1 else [])]
+    return Mul(tuple(p for p, _ in made)), tuple(a for _, a in made)
+
+
+Powers: TypeAlias = "list[tuple[int, Expression]]"
+"""Factors with their powers, 1 or −1."""
+
+
+def _flat(expression: Compute, op: Mul) -> Powers:
+    """The factors of a product, and those of its factors that are products with a number in front."""
+    flat: Powers = []
+    number_first = exact(expression.args[0]) is not None
+    divides = _has_divisor(expression)
     for power, arg in zip(op.powers, expression.args, strict=True):
-        inner = arg.op if isinstance(arg, Compute) else None
-        number_first = exact(expression.args[0]) is not None and power == 1
+        first = number_first and power == 1
         if (
             isinstance(arg, Compute)
-            and isinstance(inner, Mul)
-            and (number_first or exact(arg.args[0]) is not None)
-            and not (_has_divisor(expression) and _has_divisor(arg))
+            and isinstance(arg.op, Mul)
+            and (first or exact(arg.args[0]) is not None)
+            and not (divides and _has_divisor(arg))
         ):
-            flat += [(power * p, a) for p, a in zip(inner.powers, arg.args, strict=True)]
+            flat += [(power * p, a) for p, a in zip(arg.op.powers, arg.args, strict=True)]
         else:
             flat.append((power, arg))
+    return flat
+
+
+def _numbers(flat: Powers) -> tuple[int, int, Powers]:
+    """The exact numbers among some factors, as one fraction, and the other factors."""
     over, under, rest = 1, 1, []
     for power, arg in flat:
         value = exact(arg)
@@ -86,18 +118,7 @@ def _product(expression: Compute, op: Mul) -> Expression:
         else:
             rest.append((power, arg))
     common = gcd(over, under) if under > 0 else -gcd(over, under)
-    over, under = over // common, under // common
-    if max(abs(over), abs(under)) > MAX_INTEGER:
-        return expression
-    is_one = over == under
-    if len(rest) + (not is_one) >= len(op.powers) and len(flat) == len(op.powers):
-        return expression
-    if is_one and len(rest) == 1 and rest[0][0] == 1 and same_shape(rest[0][1].shape, expression.shape):
-        return rest[0][1]
-    front = [(1, over)] if over != 1 or not any(p == 1 for p, _ in rest) else []
-    back = [(-1, under)] if under != 1 else []
-    parts = [*((p, _number(v)) for p, v in front), *rest, *((p, _number(v)) for p, v in back)]
-    return Compute(Mul(tuple(p for p, _ in parts)), tuple(a for _, a in parts), expression.shape)
+    return over // common, under // common, rest
 
 
 def _has_divisor(expression: Compute) -> bool:

@@ -7,7 +7,7 @@ moves elements, and is computed in advance as the places of the elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,26 +89,9 @@ def lane_plan(graph: Graph) -> LanePlan:
     if graph.dims or any(n.shape for n in graph.input_nodes) or not graph.input_nodes:
         raise LoweringError("the graph has inputs that are not scalars")
     fixed = _fixed(order)
-    lanes = {n for n in order if n.shape and n not in fixed and isinstance(n.op, (ElementwiseOp, Apply))}
-    sizes = {n.shape for n in lanes}
-    if len(sizes) != 1 or len(next(iter(sizes))) != 1:
-        raise LoweringError("the graph has arrays that are not lanes of one length")
-    ((width,),) = sizes
-    scalar_steps = Steps()
-    number = {node: scalar_steps.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
-    for node in order:
-        if not node.shape and node not in number:
-            if any(a.shape for a in node.args):
-                raise LoweringError(f"the op {type(node.op).__name__} makes a scalar from an array")
-            number[node] = scalar_steps.node(node, [number[a] for a in node.args])
-    scalar = placed(scalar_steps, list(number.values()), len(graph.input_nodes))
-    at = dict(zip(number, scalar.results.tolist(), strict=True))
-
-    steps, inputs = Steps(), list(dict.fromkeys(_source(a) for n in lanes for a in n.args if a not in lanes))
-    known = {node: steps.value(("input", k)) for k, node in enumerate(inputs)}
-    for node in order:
-        if node in lanes:
-            known[node] = steps.node(node, [known[a if a in lanes else _source(a)] for a in node.args])
+    lanes, width = _lanes(order, fixed)
+    scalar, at = _scalar_plan(graph)
+    steps, inputs, known = _lane_steps(order, lanes)
     given = [n for n in inputs if n.shape]
     if any(n not in fixed for n in given):
         raise LoweringError("the graph has arrays that are not lanes of one length")
@@ -130,6 +113,39 @@ def lane_plan(graph: Graph) -> LanePlan:
     for k, n in enumerate(given):
         table[k, :width] = fixed[n]
     return LanePlan(replace(scalar, extra=extra), stride, table, runs, rows, places)
+
+
+def _lanes(order: Sequence[Node], fixed: Container[Node]) -> tuple[set[Node], int]:
+    """The nodes that are computed in lanes, and their length."""
+    lanes = {n for n in order if n.shape and n not in fixed and isinstance(n.op, (ElementwiseOp, Apply))}
+    sizes = {n.shape for n in lanes}
+    if len(sizes) != 1 or len(next(iter(sizes))) != 1:
+        raise LoweringError("the graph has arrays that are not lanes of one length")
+    ((width,),) = sizes
+    return lanes, int(width)
+
+
+def _lane_steps(order: Sequence[Node], lanes: set[Node]) -> tuple[Steps, list[Node], dict[Node, int]]:
+    """The operations on lanes, what they read from outside, and the number of each value."""
+    steps, inputs = Steps(), list(dict.fromkeys(_source(a) for n in lanes for a in n.args if a not in lanes))
+    known = {node: steps.value(("input", k)) for k, node in enumerate(inputs)}
+    for node in order:
+        if node in lanes:
+            known[node] = steps.node(node, [known[a if a in lanes else _source(a)] for a in node.args])
+    return steps, inputs, known
+
+
+def _scalar_plan(graph: Graph) -> tuple[Plan, dict[Node, int]]:
+    """The plan of the scalars that come before the lanes, and the place of each."""
+    steps = Steps()
+    number = {node: steps.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
+    for node in graph.nodes:
+        if not node.shape and node not in number:
+            if any(a.shape for a in node.args):
+                raise LoweringError(f"the op {type(node.op).__name__} makes a scalar from an array")
+            number[node] = steps.node(node, [number[a] for a in node.args])
+    scalar = placed(steps, list(number.values()), len(graph.input_nodes))
+    return scalar, dict(zip(number, scalar.results.tolist(), strict=True))
 
 
 def in_rows(

@@ -110,24 +110,16 @@ class _Gathering:
         if not rest or not _fits(factor):
             args = tuple(self.whole(a) for a in node.args)
             return 1, Node.of(node.op, args)
-        if node.shape and factor != 1:
+        scalar = next((k for k, (power, base) in enumerate(rest) if power == 1 and not base.shape), None)
+        if node.shape and factor != 1 and scalar is not None:
             # A number and a scalar are multiplied first, so that the array is multiplied once.
-            for k, (power, base) in enumerate(rest):
-                if power == 1 and not base.shape:
-                    rest[k] = (1, mul(constant(factor), base))
-                    factor = 1
-                    break
-        times = Counter(rest)
-        if len(times) < len(rest):
-            twice = [pair for pair, count in times.items() if count == 2 and pair[0] == 1]
-            squares = [(1, power_of(base, constant(2))) for _, base in twice]  # they may be computed already
-            rest = [*squares, *(pair for pair in rest if pair not in twice)]
-            times = Counter(rest)
+            rest[scalar] = (1, mul(constant(factor), rest[scalar][1]))
+            factor = 1
+        rest = _with_squares(rest)
         made = signed_product(rest)
         if made.shape != node.shape:  # the only factor with axes was a broadcast number
             return 1, Node.of(node.op, tuple(self.whole(a) for a in node.args))
-        key = frozenset(times.items())
-        return factor, self.products.setdefault(key, made)
+        return factor, self.products.setdefault(frozenset(Counter(rest).items()), made)
 
     def sum(self, node: Node) -> tuple[Number, Node]:
         """Σ ± c_i b_i, or c Σ ± b_i where all c_i are c or −c."""
@@ -187,3 +179,10 @@ def share_reciprocals(graph: Graph) -> Graph:
 
     made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _with_squares(factors: list[tuple[int, Node]]) -> list[tuple[int, Node]]:
+    """The factors, with squares for those that occur twice: they may be computed already."""
+    twice = [pair for pair, count in Counter(factors).items() if count == 2 and pair[0] == 1]
+    squares = [(1, power_of(base, constant(2))) for _, base in twice]
+    return [*squares, *(pair for pair in factors if pair not in twice)] if twice else factors

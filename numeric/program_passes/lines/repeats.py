@@ -87,26 +87,43 @@ def _as_they_are(
     expression: Compute, read: dict[Read, Compute], for_softmax: bool
 ) -> Collection[Expression]:
     """The operands of an expression that NumPy may broadcast; the others need statements."""
-    op, rank = expression.op, len(expression.shape)
+    op = expression.op
     arrays = [a for a in expression.args if a.shape]
-    others = [a for a in arrays if a not in read]
     if is_chain(op):
-        views = [a for a in arrays if a in read and isinstance(read[a].op, Broadcast)]
-        if len(views) < len(arrays) or fill(rank, [read[a] for a in views]):
-            return views
-        first = next(a for a in views if same_shape(a.shape, expression.shape))
-        return [a for a in views if a != first]
-    if isinstance(op, (Add, Mul)):
-        signs = op.signs if isinstance(op, Add) else op.powers
-        begin = [read[a] for s, a in zip(signs, expression.args, strict=True) if a in read and s == 1]
-        return arrays if others or (len(begin) > 1 and fill(rank, begin[:2])) else ()
-    if isinstance(op, Apply) and op.head in (sympy.Max, sympy.Min):
-        return arrays if others else ()
-    if isinstance(op, Select) and for_softmax:
-        mask, scores, low = expression.args
-        plain = bool(scores.shape) and scores not in read and literal(low) == -math.inf
-        return [mask] if plain and mask in read and isinstance(read[mask].op, Broadcast) else ()
-    return ()
+        return _in_chain(expression, read, arrays)
+    if isinstance(op, Select):
+        return _in_selection(expression, read) if for_softmax else ()
+    if all(a in read for a in arrays):  # no other operand has the shape of the result
+        fits = isinstance(op, (Add, Mul)) and _begins_whole(expression, read)
+    else:
+        fits = isinstance(op, (Add, Mul)) or (isinstance(op, Apply) and op.head in (sympy.Max, sympy.Min))
+    return arrays if fits else ()
+
+
+def _in_chain(
+    expression: Compute, read: dict[Read, Compute], arrays: Sequence[Expression]
+) -> Collection[Expression]:
+    """All broadcast operands of a kernel, but one if only it has the shape of the result."""
+    views = [a for a in arrays if a in read and isinstance(read[a].op, Broadcast)]
+    if len(views) < len(arrays) or fill(len(expression.shape), [read[a] for a in views]):
+        return views
+    first = next(a for a in views if same_shape(a.shape, expression.shape))
+    return [a for a in views if a != first]
+
+
+def _begins_whole(expression: Compute, read: dict[Read, Compute]) -> bool:
+    """Whether the first two terms or factors together have the shape of the result."""
+    op = expression.op
+    signs = op.signs if isinstance(op, Add) else op.powers if isinstance(op, Mul) else ()
+    begin = [read[a] for s, a in zip(signs, expression.args, strict=True) if a in read and s == 1]
+    return len(begin) > 1 and fill(len(expression.shape), begin[:2])
+
+
+def _in_selection(expression: Compute, read: dict[Read, Compute]) -> Collection[Expression]:
+    """The mask of scores, of which the others are −∞."""
+    mask, scores, low = expression.args
+    plain = bool(scores.shape) and scores not in read and literal(low) == -math.inf
+    return [mask] if plain and mask in read and isinstance(read[mask].op, Broadcast) else ()
 
 
 def _with(expression: Expression, read: dict[Read, Compute], keep: Collection[Expression]) -> Expression:
