@@ -90,7 +90,8 @@ class Rows:
         self.huge = last and any(map(is_huge, order))
         heads = {head_of(n) for n in order}
         quotients = any([may_have_series(n) for n in order])
-        self.functions = quotients or heads != {None}
+        sums = any([isinstance(n.op, ExponentialOp) for n in order])
+        self.functions = quotients or sums or heads != {None}
         self.products = not heads.isdisjoint(PRODUCTS) or (quotients and not heads.isdisjoint(SQUARES))
 
     def better(self, node: Node, args: Nodes) -> Node:
