@@ -13,7 +13,7 @@ from symad.numeric.program.statements import assignments, every_statement
 
 
 @dataclass(frozen=True)
-class Origin:
+class Shown:
     """Memory that an expression may show: ``made`` allocates it or is a constant.
 
     ``value`` is the first value that shows it; None if the expression itself makes it. For arguments and
@@ -40,7 +40,7 @@ def shown_by(program: Program) -> Mapping[Value, Sequence[Expression]]:
     return found
 
 
-def origins(expression: Expression, given: Mapping[Value, Sequence[Expression]]) -> Iterator[Origin]:
+def origins(expression: Expression, given: Mapping[Value, Sequence[Expression]]) -> Iterator[Shown]:
     """All memory that an expression may show.
 
     A value that a loop carries shows its first value, after no step, or the next value of a step.
@@ -55,9 +55,9 @@ def origins(expression: Expression, given: Mapping[Value, Sequence[Expression]])
         value, inner = waiting.pop()
         inner = viewed(inner)
         if not isinstance(inner, Read):
-            yield Origin(value, inner)
+            yield Shown(value, inner)
         elif inner.value not in given:
-            yield Origin(inner.value, inner)
+            yield Shown(inner.value, inner)
         elif inner.value not in seen:
             seen.add(inner.value)
             waiting += [(inner.value, each) for each in given[inner.value]]

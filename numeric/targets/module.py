@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.numeric.expressions.numbers import is_number
-from symad.numeric.expressions.origins import Origin, origins, shown_by
+from symad.numeric.expressions.origins import Shown, origins, shown_by
 from symad.numeric.modules.module_text import frame, returned, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import doubtful
@@ -88,7 +88,7 @@ def _returned(program: Program, writer: Writer) -> str:
 def _result(
     expression: Expression,
     writer: Writer,
-    sources: Sequence[Origin],
+    sources: Sequence[Shown],
     inputs: Sequence[Value],
     shown: set[Value],
 ) -> str:
@@ -116,7 +116,7 @@ def _is_boxed(made: Expression) -> bool:
     return isinstance(made, Compute) and not made.shape and isinstance(made.op, (Select, Undefined))
 
 
-def _is_borrowed(origin: Origin, inputs: Sequence[Value]) -> bool:
+def _is_borrowed(origin: Shown, inputs: Sequence[Value]) -> bool:
     """Whether the memory is that of an argument or a constant, or cannot be written to."""
     made = origin.made
     if isinstance(made, Compute) and isinstance(made.op, Broadcast):

@@ -186,9 +186,7 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
     if not kept:
         return _repeated(constant(Fraction(over, under)), lost)
     if over == 0:
-        by_zero = any(power == -1 and constant_value(f) == 0 for power, f in zip(powers, kept, strict=True))
-        made = _product_of([1, *powers], [constant(0), *kept]) if by_zero else _zero_like(kept)
-        return _repeated(made, lost)
+        return _repeated(_zero_times(powers, kept), lost)
     if over != 1 or under != 1:
         sign = -1 if (over < 0) != (under < 0) else 1
         common = gcd(over, under)
@@ -247,9 +245,11 @@ def _product_of(powers: list[int], factors: list[Node]) -> Node:
     return factors[0] if powers == [1] else Node.of(_mul_op(tuple(powers)), tuple(factors))
 
 
-def _zero_like(nodes: Sequence[Node]) -> Node:
-    """An exact 0 of the common shape."""
-    return broadcast_to(constant(0), common_shape("a product", nodes))
+def _zero_times(powers: list[int], factors: list[Node]) -> Node:
+    """An exact 0 of the common shape; 0/0, as in the mean of nothing, is kept."""
+    if any(power == -1 and constant_value(f) == 0 for power, f in zip(powers, factors, strict=True)):
+        return _product_of([1, *powers], [constant(0), *factors])
+    return broadcast_to(constant(0), common_shape("a product", factors))
 
 
 def mul(*factors: Node) -> Node:
