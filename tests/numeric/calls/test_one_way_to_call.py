@@ -50,7 +50,6 @@ WAYS: dict[str, Callable[[Path], Any]] = {
     "loaded kernel": lambda folder: lower(loaded(SCALAR, folder), "c"),
     "pickled kernel": lambda _: pickle.loads(pickle.dumps(lower(SCALAR, "c"))),
     "file": lambda folder: from_file(lower(SCALAR), folder),
-    "file of c": lambda folder: from_file(lower(SCALAR, "c"), folder),
     "file of runs": lambda folder: from_file(lower(SCALAR, "runs"), folder),
     "plain file": lambda folder: from_file(lower(SCALAR, style="plain"), folder),
     "arrays": lambda _: ARRAY,
