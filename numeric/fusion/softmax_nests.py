@@ -79,7 +79,7 @@ def _softmax(rows: _Rows, x: Node) -> Node:
 
 def _log_softmax(rows: _Rows, x: Node) -> Node:
     shift, _, total = rows.exponentials(x)
-    return sub(x, rows.along(add(shift, apply(sympy.log, total))))
+    return sub(sub(x, rows.along(shift)), rows.along(apply(sympy.log, total)))  # a sum of both rounds
 
 
 def _log_sum_exp(rows: _Rows, x: Node) -> Node:

@@ -1,12 +1,16 @@
 """Loop nests in C against NumPy's values of their bodies: sums, extremes, sines, several results."""
 
+import mpmath
 import numpy as np
 import pytest
 import sympy as sp
 
+import symad
 from symad.core.graph import Graph, Node, topological
+from symad.functions import log_softmax
 from symad.higher_order.scan import Local
 from symad.numbers.values import unchecked
+from symad.numeric import lower
 from symad.numeric.compiled_arrays.c.c_body import HEAD, functions
 from symad.numeric.compiled_arrays.c.drivers import drivers
 from symad.numeric.compiled_arrays.c.nest_text import kernel_source
@@ -121,6 +125,15 @@ def test_costly_values_wait_in_results():
     for share, square in (ufunc(x), ufunc(x, x, None)):
         np.testing.assert_allclose(share, e / e.sum(axis=1, keepdims=True), rtol=1e-9)
         np.testing.assert_allclose(square, (e * e).sum(axis=1), rtol=1e-12)
+
+
+def test_logarithms_of_softmax_keep_their_digits_at_large_scores():
+    n = sp.Symbol("n", integer=True, positive=True)
+    kernel = lower(symad.trace(lambda x: log_softmax(x, axis=-1), [(n, 3)]), backend="c")
+    total = mpmath.log(mpmath.fsum(mpmath.exp(k) for k in range(3)))
+    expected = [[float(k - total) for k in range(3)]]
+    for shift in (0, 2**10, -(2**40)):
+        np.testing.assert_allclose(kernel(np.arange(3.0)[None] + shift), expected, rtol=1e-15)
 
 
 def test_what_is_one_sum():
