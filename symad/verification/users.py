@@ -140,8 +140,9 @@ def verify(
     domain = None if where is None else condition_of(graph, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
     if _is_numeric(candidate):
-        form = {"vjp": as_called, "jacobian": as_one_matrix}.get(kind, lambda function, *_: function)
-        function = form(function_of(candidate), graph, select(graph, wrt))
+        function = function_of(candidate)
+        if kind in FORMS:
+            function = FORMS[kind](function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
         program = Program(title, function, reference, names, kind, assumes, of, graph, nodes, limits)
         made = measured(program, Meter(budget or Budget()), hostile, domain, seed_of(seed))
@@ -178,6 +179,9 @@ def _only(offered: Mapping[str, Any]) -> tuple[str, Any]:
         raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
     return chosen[0]
 
+
+FORMS = {"vjp": as_called, "jacobian": as_one_matrix}
+"""How functions for some derivatives may be called, and what they may return."""
 
 PRODUCTS = ("vjp", "jvp")
 CHECKED = {"vjp": "pullback", "jvp": "pushforward"}
