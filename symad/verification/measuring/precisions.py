@@ -68,14 +68,14 @@ class Precision:
         return min(MAX_SEEN, max(SEEN, 1e4 * self.eps / 2))
 
     def rounded(self, value: Any) -> Any:
-        """A float, or an array of them, in this type, as float64; integers as they are."""
+        """A float, or an array, in this type, as float64; NaN for what underflows; integers as they are."""
         array = np.asarray(value)
         if not self.is_low or array.dtype.kind != "f":
             return value
         mantissas, exponents = np.frexp(array)
         made = np.ldexp(np.round(np.ldexp(mantissas, self.bits)), exponents - self.bits)
         made = np.where(np.abs(made) > self.max, np.copysign(np.inf, made), made)
-        made = np.where(np.abs(made) < self.smallest_normal, 0.0, made)
+        made = np.where((np.abs(made) < self.smallest_normal) & (array != 0), np.nan, made)
         return made if isinstance(value, np.ndarray) else float(made)
 
     def rounded_point(self, point: dict[Any, Any]) -> dict[Any, Any]:

@@ -50,8 +50,17 @@ def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[tu
     for k, point in enumerate(chain(islice(points.turning(), LOOKED_AT), drawn)):
         form = FORMS[k % len(FORMS)]
         made = form(point, real, directions, k // len(FORMS), rng)
+        made = made if all(_is_promised(n, made[n]) for n in real) else point
         zeros = any(np.any(np.asarray(made[n]) == 0) for n in real)
         yield "far" if not is_moderate(made) else ZEROS if zeros else KIND, made
+
+
+def _is_promised(node: Node, value: Any) -> bool:
+    """Whether the numbers have the sign that the symbol of an input has."""
+    symbol, array = symbol_of(node), np.asarray(value)
+    signs = {"zero": array == 0, "nonnegative": array >= 0, "nonpositive": array <= 0}
+    known = ((holds, getattr(symbol, f"is_{name}", None)) for name, holds in signs.items())
+    return all(promise is None or np.all(holds == promise) for holds, promise in known)
 
 
 Form = Callable[[FloatPoint, Sequence[Node], Sequence[Node], int, np.random.Generator], FloatPoint]

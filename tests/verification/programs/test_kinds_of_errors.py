@@ -53,6 +53,20 @@ def test_a_division_by_an_element_that_may_be_zero_is_refuted(name):
     assert "0.0" in str(found.witness.point)
 
 
+def test_assumptions_of_symbols_hold_at_all_points():
+    p, q = sp.Symbol("p", positive=True), sp.Symbol("q", nonpositive=True)
+    seen = []
+
+    def slope(p, q, x):
+        seen.append((p, q))
+        return 3 * p**3 / p + q, p, 1.0
+
+    for seed in range(3):
+        found = symad.verify(p**3 + p * q + x, (p, q, x), gradient=slope, seed=seed, hostile=False)
+        assert found.status == "measured", found
+    assert all(a > 0 and b <= 0 for a, b in seen) and any(b == 0 for _, b in seen)
+
+
 def test_a_window_without_points_is_told():
     found = symad.verify(F, gradient=slopes, hostile=False, seed=3)
     (note,) = [n for n in found.notes if "no point was tried" in n]
