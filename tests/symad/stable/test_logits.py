@@ -1,5 +1,6 @@
 """Probabilities of logits and their likelihoods are right from −10⁴ to 10⁴, however they are spelled."""
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -145,3 +146,11 @@ def test_a_quotient_of_gamma_functions() -> None:
     kernel = lower(symad.gradient(f, a, inputs=[a, y]))
     made = [float(kernel(3.0, 36.0)), float(kernel(200.0, 230.0))]
     assert made == pytest.approx([float(r) for r in right], rel=1e-10)
+
+
+def test_arrays_without_functions_of_numbers() -> None:
+    """A graph that holds sums of exponentials alone: the slope by the likeliest class is no difference."""
+    graph = symad.gradient(symad.trace(lambda z: F.logsumexp(z) - z[0], [(3,)]))
+    small = math.exp(-40.0)
+    right = np.array([-2 * small, small, small]) / (1 + 2 * small)
+    np.testing.assert_allclose(lower(graph)(np.array([40.0, 0.0, 0.0])), right, rtol=1e-13)
