@@ -93,12 +93,8 @@ class ScalarFormulas:
         if isinstance(op, Apply) and op.head is FloorDivide:
             return "int"
         values = node.args[1:] if isinstance(op, Select) else node.args
-        closed = isinstance(op, (Add, Select)) or (isinstance(op, Apply) and op.head in CLOSED)
-        closed = closed or (isinstance(op, Mul) and -1 not in op.powers)
-        if isinstance(op, Pow) and isinstance(node.args[1].op, Constant):
-            closed = node.args[1].op.value in range(1, MAX_INTEGER_POWER + 1)
         whole = all(self.kinds[v] == "int" or is_integer(v) for v in values)
-        return "int" if closed and whole and "int" in kinds else "real"
+        return "int" if _is_closed(node) and whole and "int" in kinds else "real"
 
     def _made(self, node: Node, args: Nodes) -> Node:
         op = node.op
@@ -187,3 +183,13 @@ def _negated(node: Node) -> Node | None:
         first = _negated(node.args[0])
         return None if first is None else Node.of(node.op, (first, *node.args[1:]))
     return None
+
+
+def _is_closed(node: Node) -> bool:
+    """Whether an op makes an integer of integers."""
+    op = node.op
+    if isinstance(op, Pow) and isinstance(node.args[1].op, Constant):
+        return node.args[1].op.value in range(1, MAX_INTEGER_POWER + 1)
+    if isinstance(op, Apply):
+        return op.head in CLOSED
+    return isinstance(op, (Add, Select)) or (isinstance(op, Mul) and -1 not in op.powers)

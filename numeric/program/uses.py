@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from symad.numeric.program.expressions import Expression, Value, values_read
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Scatter, Store, assignments, every_statement
+from symad.numeric.program.statements import Assign, Scatter, Statement, Store, assignments, every_statement
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,14 @@ class Lifetimes:
         return self.last[self.memory.get(value, value)]
 
 
+def _touched(statement: Statement) -> Iterator[Value]:
+    """The values that a statement, and those nested in it, read or write."""
+    for inner in every_statement((statement,)) if statement.block else (statement,):
+        yield from inner.writes
+        for expression in inner.expressions:
+            yield from values_read(expression)
+
+
 def lifetimes(program: Program, shows: Callable[[Expression], Value | None]) -> Lifetimes:
     """The lifetimes of the values of a program.
 
@@ -88,12 +96,7 @@ def lifetimes(program: Program, shows: Callable[[Expression], Value | None]) -> 
             base = shows(made.expression) if made.over is None else made.over
             if base is not None and owner(base) is not owner(made.value):
                 memory[owner(made.value)] = owner(base)
-        for inner in every_statement((statement,)) if statement.block else (statement,):
-            for value in inner.writes:
-                last[owner(value)] = k
-            for expression in inner.expressions:
-                for value in values_read(expression):
-                    last[owner(value)] = k
+        last.update((owner(value), k) for value in _touched(statement))
     for result in program.results:
         for value in values_read(result):
             last[owner(value)] = len(program.statements)

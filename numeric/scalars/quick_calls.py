@@ -13,7 +13,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +151,7 @@ def quick_call(
     returns = ARRAY if not scalars or not (one or flat) else FLOAT if one else FLOATS
     shape = results.whole or (total,)
     finish = results.split if results.whole is None else None
-    if isinstance(function, Framed):
-        address = [0, function.frame.ctypes.data, function.x.ctypes.data, function.y.ctypes.data]
-    else:
-        address = [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
+    address = _address(function)
     batches, new_rows, finish_rows = _batches(results, scalars and (one or flat), one)
     new_block = _block(results, batches, one)
     few = NEVER if lanes is not None and total else -1
@@ -164,20 +161,29 @@ def quick_call(
     rest += [len(shapes), table.ctypes.data if shapes else 0]
     numbers = np.array([*address, *rest], np.int64)
     kept: list[Framed] = []
-
-    def plan() -> int:
-        found = lanes() if lanes is not None else None
-        if found is None:
-            return 0
-        kept.append(found)
-        return int(found.frame.ctypes.data)
-
+    plan = partial(_planned, lanes, kept)
     objects = (
         np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise, plan, 
         (function, kept, table), new_block,
     )  # fmt: skip
     made: Callable[..., Any] = maker(numbers.ctypes.data, objects)
     return made
+
+
+def _address(function: CFunction | Framed) -> list[int]:
+    """The addresses of a function, of its frame, and of the frame's vectors; 0 for those that it lacks."""
+    if isinstance(function, Framed):
+        return [0, function.frame.ctypes.data, function.x.ctypes.data, function.y.ctypes.data]
+    return [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
+
+
+def _planned(lanes: Lanes | None, kept: list[Framed]) -> int:
+    """The address of the frame for several points at a time, which is kept; 0 if there is none."""
+    found = lanes() if lanes is not None else None
+    if found is None:
+        return 0
+    kept.append(found)
+    return int(found.frame.ctypes.data)
 
 
 def _batches(

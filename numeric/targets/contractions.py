@@ -103,9 +103,7 @@ def outer(op: Einsum, args: Texts, writer: Writer) -> Text:
 def matmul(op: Einsum, args: Texts, k: int, writer: Writer) -> Text | MatrixProduct | None:
     """``a @ b`` over one axis; the order of axes is: common leading axes, rows, the summed axis, columns."""
     left, right = op.inputs
-    stack = tuple(x for x in op.output if x in left and x in right)
-    rows = tuple(x for x in op.output if x in left and x not in right)
-    columns = tuple(x for x in op.output if x in right and x not in left)
+    stack, rows, columns = _axes(op)
     if len(rows) > 1 and len(columns) <= 1 and not stack and op.output == (*rows, *columns):
         stack, rows = rows[:-1], rows[-1:]  # a stack of matrices times one matrix
         first = transposed(args[0], left, (*stack, *rows, k), writer)
@@ -120,6 +118,14 @@ def matmul(op: Einsum, args: Texts, k: int, writer: Writer) -> Text | MatrixProd
     first = transposed(args[0], left, (*stack, *rows, k), writer)
     second = transposed(args[1], right, (*stack, k, *columns), writer)
     return _product(first, second, permutation((*stack, *rows, *columns), op.output))
+
+
+def _axes(op: Einsum) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The axes of the result that both operands have, those of the left one alone, and of the right one."""
+    left, right = ({*part} for part in op.inputs)
+    kinds = (left & right, left - right, right - left)
+    stack, rows, columns = (tuple(x for x in op.output if x in kind) for kind in kinds)
+    return stack, rows, columns
 
 
 def matrix_by_stack(op: Einsum, args: Texts, k: int, writer: Writer) -> MatrixProduct | None:

@@ -77,6 +77,23 @@ def _plus_diagonal(whole: Node, names: Names, sign: int, factors: Sequence[Facto
     return on_diagonal(whole, _over(arrays, needed), labels, tuple(range(len(needed))), sign)
 
 
+def _common(
+    one: Term, other: Term, joint: Mapping[tuple[Name, Name], Name]
+) -> tuple[list[Factor], list[list[Factor]]]:
+    """The factors that two terms have in common, and the other factors of each."""
+    common: list[Factor] = []
+    rest = [list(one.factors), list(other.factors)]
+    for node, own in one.factors:
+        for candidate in rest[1]:
+            pairs = list(zip(own, candidate[1], strict=True)) if candidate[0] is node else [None]
+            if all(pair in joint for pair in pairs):
+                common.append((node, tuple(joint[pair] for pair in pairs if pair is not None)))
+                rest[0].remove((node, own))
+                rest[1].remove(candidate)
+                break
+    return common, rest
+
+
 def merging(one: Term, other: Term) -> Merging:
     """How two terms of one shape can be added: their common factors and their rests.
 
@@ -89,16 +106,7 @@ def merging(one: Term, other: Term) -> Merging:
         joint.setdefault((a, b), Name(a.size))
     names = iter(zip(one.names, other.names, strict=True))
     axes = tuple(tuple(joint[next(names)] for _ in axis) for axis in one.axes)
-    common: list[Factor] = []
-    rest = [list(one.factors), list(other.factors)]
-    for node, own in one.factors:
-        for candidate in rest[1]:
-            pairs = list(zip(own, candidate[1], strict=True)) if candidate[0] is node else [None]
-            if all(pair in joint for pair in pairs):
-                common.append((node, tuple(joint[pair] for pair in pairs if pair is not None)))
-                rest[0].remove((node, own))
-                rest[1].remove(candidate)
-                break
+    common, rest = _common(one, other, joint)
     rests = tuple(
         _with_identities(
             rest[k], {pair[k]: [j for p, j in joint.items() if p[k] is pair[k]] for pair in joint}

@@ -335,12 +335,7 @@ def ordered(labels: Sequence[tuple[Hashable, ...]], out: Sequence[int], args: Se
         return whole
     op, operands = whole.op, list(whole.args)
     parts = [tuple(p) for p in op.inputs]
-    sized = [np.broadcast_to(np.float64(0), [_size((d,)) for d in a.shape]) for a in operands]
-    path = (
-        _bilinear(parts, op.output)
-        or (np.einsum_path(op.spec, *sized, optimize="optimal" if len(operands) < 7 else "greedy")[0][1:])
-    )
-    for step in path:
+    for step in _bilinear(parts, op.output) or _cheapest(op, operands):
         chosen = sorted(step)
         rest = [k for k in range(len(operands)) if k not in chosen]
         needed = {x for k in rest for x in parts[k]} | set(op.output)
@@ -353,3 +348,11 @@ def ordered(labels: Sequence[tuple[Hashable, ...]], out: Sequence[int], args: Se
         parts = [parts[k] for k in rest] + [kept]
         operands = [operands[k] for k in rest] + [made]
     return operands[-1]
+
+
+def _cheapest(op: Einsum, operands: Sequence[Node]) -> Sequence[tuple[int, ...]]:
+    """The order of products by NumPy's search, which reads the shapes alone."""
+    sized = [np.broadcast_to(np.float64(0), [_size((d,)) for d in a.shape]) for a in operands]
+    search = "optimal" if len(operands) < 7 else "greedy"
+    path: Sequence[tuple[int, ...]] = np.einsum_path(op.spec, *sized, optimize=search)[0][1:]
+    return path

@@ -152,6 +152,15 @@ def _sums_inside(node: Node, hidden: set[Node], zero: set[Node]) -> bool:
     return isinstance(node.op, LogSoftmaxCotangent) and node.args[1] in zero  # Σ t
 
 
+def _note_masked(node: Node, hidden: set[Node], zero: set[Node]) -> None:
+    """Note what a selection by the mask is outside of the triangle: −∞ or 0."""
+    other = constant_value(node.args[2])
+    if other == -np.inf:
+        hidden.add(node)
+    elif other == 0:
+        zero.add(node)
+
+
 def _right(order: Sequence[Node], columns: dict[Node, int], masks: set[Node], outputs: Nodes) -> bool:
     """Whether every array that is summed over the columns or leaves the loop is 0 outside of the triangle."""
     hidden: set[Node] = set()
@@ -167,11 +176,7 @@ def _right(order: Sequence[Node], columns: dict[Node, int], masks: set[Node], ou
         if node not in columns:
             continue
         if isinstance(op, Select) and _mask(args[0]) in masks:
-            other = constant_value(args[2])
-            if other == -np.inf:
-                hidden.add(node)
-            elif other == 0:
-                zero.add(node)
+            _note_masked(node, hidden, zero)
         elif isinstance(op, ALONG) and columns[node] in op.axes:
             if not _sums_inside(node, hidden, zero):
                 return False

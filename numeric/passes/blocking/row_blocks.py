@@ -119,10 +119,7 @@ class Group:
         uses = {n: self._outer_axes(n, inside) for n in inside}
         outer = dict.fromkeys((a, x) for n in order if n in inside for a, x in uses[n] if a is not None)
         arguments = sorted(outer, key=lambda pair: pair[1] is None)  # arguments that are cut come first
-        local: dict[tuple[Node, int | None], Node] = {}
-        for k, (arg, axis) in enumerate(arguments):
-            inner: Shape = tuple(ROWS if j == axis else d for j, d in enumerate(arg.shape))
-            local[arg, axis] = Node.of(Local(k, inner))
+        local = _locals(arguments)
         body: dict[Node, Node] = {}
         for node in order:
             if node in inside:
@@ -292,3 +289,12 @@ def _between(nodes: set[Node], order: Sequence[Node]) -> list[Node]:
             earlier.add(node)
             earlier.update(node.args)
     return [n for n in order if n in later and n in earlier]
+
+
+def _locals(arguments: Sequence[tuple[Node, int | None]]) -> dict[tuple[Node, int | None], Node]:
+    """The inputs of a body, for its arguments and the axes along which they are cut."""
+    made: dict[tuple[Node, int | None], Node] = {}
+    for k, (arg, axis) in enumerate(arguments):
+        inner: Shape = tuple(ROWS if j == axis else d for j, d in enumerate(arg.shape))
+        made[arg, axis] = Node.of(Local(k, inner))
+    return made

@@ -252,22 +252,18 @@ class _Opened:
         read = rows_read(op, layout.beside)
         rows = [Row(given[x], array) for x, array in zip(xs, moving, strict=True) if x in read]
         index = Value("t", ())
-        used = {v for s in every_statement(made.statements) for e in s.expressions for v in values_read(e)}
-        used |= {v for result in made.results for v in values_read(result)}
-        stores: list[Statement] = []
-        for k, array in enumerate(arrays):
-            if isinstance(array, Row):
-                rows.append(Row(given[results[k]], array.array) if k in ready else array)
-            elif array is not None:  # a number has no row to write to: a `Store` writes it
-                stores.append(Store(array, Position(0, index), new[k]))
+        used = _used(made)
+        rows += [
+            Row(given[results[k]], array.array) if k in ready else array
+            for k, array in enumerate(arrays)
+            if isinstance(array, Row)
+        ]
+        stores = _stores(arrays, index, new)
+        firsts = [self.first.get(k, start) if self.compiled else start for k, start in enumerate(initial)]
+        targets = [rooms[k].value if k in rooms else None for k in range(len(states))]
         carried = [
-            Carried(
-                given[state],
-                self.first.get(k, start) if self.compiled else start,
-                new[k],
-                rooms[k].value if k in rooms else None,
-            )
-            for k, (state, start) in enumerate(zip(states, initial, strict=True))
+            Carried(given[state], firsts[k], new[k], targets[k])
+            for k, state in enumerate(states)
             if given[state] in used or self.compiled
         ]
         constant = [
@@ -283,6 +279,20 @@ class _Opened:
             tuple(constant),
             self.compiled,
         )
+
+
+def _stores(
+    arrays: Sequence[Row | Value | None], index: Value, new: Mapping[int, Expression]
+) -> list[Statement]:
+    """The statements that store numbers, which have no row to write to."""
+    found = [(k, array) for k, array in enumerate(arrays) if isinstance(array, Value)]
+    return [Store(array, Position(0, index), new[k]) for k, array in found]
+
+
+def _used(program: Program) -> set[Value]:
+    """The values that a program reads."""
+    every = [e for s in every_statement(program.statements) for e in s.expressions]
+    return {value for expression in (*every, *program.results) for value in values_read(expression)}
 
 
 def compiled_step(

@@ -6,7 +6,7 @@ and the gather reads their elements directly, so that no part is copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -114,17 +114,12 @@ class Planner:
         sums = []
         for group, places in zip(groups, joined, strict=True):
             if len(group) > 1:
-                where = tuple(np.searchsorted(places, op.places_of[k]) for k in group)
-                sums.append(Sum(total, tuple(args[k] for k in group), where, places))
-                first = args[group[0]]
-                if self.fits(first) and self.count(first) == 1 and _is_range(where[0]):
-                    starts[first] = total + int(where[0][0])
+                sums.append(self._sum(matrix, group, places, total, starts))
                 total += len(places)
         if len(starts) + len(sums) > MAX_ARRAYS:
             return None
         if not gathers:
-            own = {args[k]: k for k in reversed(single) if self.count(args[k]) == args.count(args[k])}
-            direct = {arg: k for arg, k in own.items() if self.fits(arg) and arg not in starts}
+            direct = self._direct(args, single, starts)
             return SideBySide(starts, tuple(sums), total, None, tuple(single), direct)
         index = np.zeros(len(op.columns), np.int64)
         for k in single:
@@ -132,6 +127,30 @@ class Planner:
         for found in sums:
             index[found.places] = found.start + np.arange(found.size)
         return SideBySide(starts, tuple(sums), total, index, tuple(single), {})
+
+    def _direct(
+        self, args: Sequence[Expression], single: Sequence[int], starts: Container[Expression]
+    ) -> dict[Expression, int]:
+        """The parts that only the matrix reads, and that are computed at their entries."""
+        own = {args[k]: k for k in reversed(single) if self.count(args[k]) == args.count(args[k])}
+        return {arg: k for arg, k in own.items() if self.fits(arg) and arg not in starts}
+
+    def _sum(
+        self,
+        matrix: Compute,
+        group: Sequence[int],
+        places: IntArray,
+        start: int,
+        starts: dict[Expression, int],
+    ) -> Sum:
+        """The sum of the parts of a group; the first part gets a place if it can be computed there."""
+        op, args = matrix.op, matrix.args
+        assert isinstance(op, CompressedRows)
+        where = tuple(np.searchsorted(places, op.places_of[k]) for k in group)
+        first = args[group[0]]
+        if self.fits(first) and self.count(first) == 1 and _is_range(where[0]):
+            starts[first] = start + int(where[0][0])
+        return Sum(start, tuple(args[k] for k in group), where, places)
 
     def views_only(self, args: Sequence[Expression], found: SideBySide) -> Iterator[Value]:
         """The views between the arguments of a matrix and the arrays side by side, with repetitions."""
