@@ -46,9 +46,9 @@ def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[tu
     drawn = drawn if far else islice(filter(is_moderate, drawn), SAMPLED)
     rng = np.random.default_rng(points.seed % 2**63)
     whole = [n for n in points.arguments if n in points.integers or is_whole(n)]
-    real = [n for n in points.arguments if n not in whole]
     for k, point in enumerate(chain(islice(points.turning(), LOOKED_AT), drawn)):
         form = FORMS[k % len(FORMS)]
+        real = [n for n in points.arguments if n not in whole and n in point]  # some turn without others
         made = form(point, real, directions, k // len(FORMS), rng)
         made = made if all(_is_promised(n, made[n]) for n in real) else point
         zeros = any(np.any(np.asarray(made[n]) == 0) for n in real)

@@ -172,3 +172,10 @@ def test_a_program_that_is_wrong_beyond_a_size_is_refuted(most):
     assert found.status == "refuted" and f"n = {most + 1}" in found.entries_of("refuted")[0].name
     right = symad.verify(ROWS, vjp=lambda z, bar: swish(z) * bar, hostile=False)
     assert right.status == "measured" and any("65, 257, 1025" in note for note in right.notes)
+
+
+def test_inputs_that_a_derivative_does_not_depend_on_are_given_at_all_points():
+    """The places where something turns are found without them."""
+    f = symad.trace(lambda a, b: np.maximum(a, 1.0) ** 2 + b, [(2,), (2,)])
+    found = symad.verify(f, "a", vjp=lambda a, b, bar: 2 * np.maximum(a, 1.0) * (a > 1) * bar, hostile=False)
+    assert found.status == "measured", found
