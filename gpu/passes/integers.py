@@ -117,6 +117,16 @@ def integer_inputs(graph: Graph) -> set[Node]:
     return {node for node in graph.input_nodes if node in needed}
 
 
+def _wanted(order: Sequence[Node], wanted: set[Node]) -> set[Node]:
+    """The arrays of which kernels, results, or moved values that are wanted read the stored type."""
+    for node in reversed(order):
+        if _reads_any_type(node):
+            wanted.update(node.args)
+        elif node in wanted and (isinstance(node.op, (*MOVES, Gather)) or permutes(node)):
+            wanted.update(_sources(node) or ())
+    return wanted
+
+
 def integer_nodes(
     outputs: Sequence[Node], known: Mapping[Node, bool], results: Collection[Node] = ()
 ) -> set[Node]:
@@ -130,12 +140,7 @@ def integer_nodes(
     given = {node for node, whole in known.items() if whole}
     whole, needed = _whole(order, given), needed_as_integers(outputs, given)
     host = on_host(order)
-    wanted = needed | set(results)
-    for node in reversed(order):
-        if _reads_any_type(node):
-            wanted.update(node.args)
-        elif node in wanted and (isinstance(node.op, (*MOVES, Gather)) or permutes(node)):
-            wanted.update(_sources(node) or ())
+    wanted = _wanted(order, needed | set(results))
     found: set[Node] = set()
     for node in order:
         if node in known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 from symad.core.graph import Node
@@ -143,11 +145,8 @@ def _formula(node: Node, index: Index) -> sp.Basic | None:
     if isinstance(op, Broadcast):
         return _formula(node.args[0], tuple(index[k] for k in op.axes))
     if isinstance(op, Reshape):
-        places = iter([k for k, size in zip(index, node.shape, strict=True) if size != 1])
-        (arg,) = node.args
-        if len([d for d in arg.shape if d != 1]) != len([d for d in node.shape if d != 1]):
-            return None
-        return _formula(arg, tuple(sp.Integer(0) if d == 1 else next(places) for d in arg.shape))
+        moved = _before_reshape(node, index)
+        return None if moved is None else _formula(node.args[0], moved)
     value = constant_value(node)
     if isinstance(value, int) and not isinstance(value, bool):
         return sp.Integer(value)
@@ -155,8 +154,20 @@ def _formula(node: Node, index: Index) -> sp.Basic | None:
         return None
     parts = [_formula(arg, index if arg.shape else ()) for arg in node.args]
     known = [p for p in parts if p is not None]
-    if len(known) < len(parts):
+    return _of_parts(op, known) if len(known) == len(parts) else None
+
+
+def _before_reshape(node: Node, index: Index) -> Index | None:
+    """The index in the argument of a reshape that adds and drops axes of length 1; None for others."""
+    (arg,) = node.args
+    if len([d for d in arg.shape if d != 1]) != len([d for d in node.shape if d != 1]):
         return None
+    places = iter([k for k, size in zip(index, node.shape, strict=True) if size != 1])
+    return tuple(sp.Integer(0) if d == 1 else next(places) for d in arg.shape)
+
+
+def _of_parts(op: Add | Mul | Compare | Logic, known: Sequence[sp.Basic]) -> sp.Basic | None:
+    """The formula of an op, from those of its arguments."""
     if isinstance(op, Add):
         return sp.Add(*(s * p for s, p in zip(op.signs, known, strict=True)))
     if isinstance(op, Mul):

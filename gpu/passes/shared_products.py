@@ -202,8 +202,8 @@ def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
     return groups
 
 
-def _copied_once(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with operands that several products would copy copied once, in an order that fits all."""
+def _uses(outputs: Sequence[Node]) -> dict[Node, list[tuple[tuple[int, ...], tuple[int, ...]]]]:
+    """For each operand of products the axes that each product keeps, and those that it sums."""
     uses: dict[Node, list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
     for node in topological(outputs):
         op = node.op
@@ -212,8 +212,13 @@ def _copied_once(outputs: Sequence[Node]) -> Nodes:
                 own = tuple(k for k, x in enumerate(labels) if x in op.output)
                 rest = tuple(k for k, x in enumerate(labels) if x not in op.output)
                 uses.setdefault(arg, []).append((own, rest))
+    return uses
+
+
+def _copied_once(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with operands that several products would copy copied once, in an order that fits all."""
     replaced: dict[Node, Node] = {}
-    for node, parts in uses.items():
+    for node, parts in _uses(outputs).items():
         order = (*parts[0][0], *parts[0][1])
         lists = [_adjacent(part, range(len(order))) for own in parts for part in own]
         wrong = sum(not (a and b) for a, b in zip(lists[::2], lists[1::2], strict=True))

@@ -185,16 +185,19 @@ def einsum_element(op: Einsum, node: Node, index: Index, elements: Elements) -> 
     (label,) = summed
     place[label] = ("depth", 0)
     depth = node.args[0].shape[op.inputs[0].index(label)]
-    indices = [tuple(place[x] for x in labels) for labels in op.inputs]
-    pairs = [(node.args[k], indices[k]) for k in (0, 1)]
-    if any(kind == "column" for kind, _ in indices[0]) or any(kind == "row" for kind, _ in indices[1]):
+    pairs = [(arg, tuple(place[x] for x in labels)) for arg, labels in zip(node.args, op.inputs, strict=True)]
+    if _runs_along(pairs[0][1], "column") or _runs_along(pairs[1][1], "row"):
         pairs.reverse()
     left, right = (elements.memory(arg, at) for arg, at in pairs)
-    kinds = [{kind for kind, _ in load.index} for load in (left, right)]
     fixed = isinstance(right.array.op, Local) and right.array not in elements.states
-    if "column" in kinds[0] or "row" in kinds[1] or not fixed:
+    if _runs_along(left.index, "column") or _runs_along(right.index, "row") or not fixed:
         raise NotByRows("a product of two values that change")
     return elements.leaf(Product(left, right, depth))
+
+
+def _runs_along(index: Index, wanted: str) -> bool:
+    """Whether an axis of an element is counted by rows, or by columns."""
+    return any(kind == wanted for kind, _ in index)
 
 
 def moved_from(node: Node, index: Index) -> tuple[Node, Index] | None:

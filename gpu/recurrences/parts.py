@@ -33,10 +33,7 @@ def apart(group: Sequence[Node]) -> dict[Node, Node]:
     """
     op = op_of(group[0], Loop)
     outputs, args = op.body.output_nodes, group[0].args
-    rank = len(outputs[0].shape)
-    counts = [_count(o) if len(o.shape) == rank else 0 for o in outputs]
-    if not all(counts[k] for k in range(op.states)):
-        raise NotByRows("a state that is not a stack")
+    counts = _counts(op)
     initial, xs, constants = pieces(op, args)
     starts = [take(a, 0, j) for a, count in zip(initial, counts, strict=False) for j in range(count)]
     states = sum(counts[: op.states])
@@ -58,6 +55,15 @@ def apart(group: Sequence[Node]) -> dict[Node, Node]:
         if k < op.states and old.shape[0] != 0:
             made[before_steps(old)] = stack([before_steps(value) for value in values], 1)
     return made
+
+
+def _counts(op: Loop) -> list[int]:
+    """The number of arrays in the stack of each value of a loop; 0 for a value that is not split."""
+    outputs = op.body.output_nodes
+    counts = [_count(o) if len(o.shape) == len(outputs[0].shape) else 0 for o in outputs]
+    if not all(counts[: op.states]):
+        raise NotByRows("a state that is not a stack")
+    return counts
 
 
 def _count(output: Node) -> int:

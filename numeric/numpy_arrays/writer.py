@@ -127,8 +127,7 @@ class ArrayWriter(Writer):
         """Note who reads and overwrites the values of a program, and which of them are places of others."""
         every = list(every_statement(program.statements))
         made = [one for statement in every for one in assignments(statement)]
-        read = Counter(v for s in every for e in s.expressions for v in {*values_read(e)})
-        read.update(v for result in program.results for v in values_read(result))
+        read = _times_read(program, every)
         self.made |= {one.value: one.expression for one in made}
         self.reads |= read
         later = {one.over: one.value for one in made if one.over is not None}
@@ -408,3 +407,10 @@ def _is_constant(number: Expression) -> bool:
     if not isinstance(number, Compute):
         return False
     return isinstance(number.op, Constant) or (bool(number.args) and all(map(_is_constant, number.args)))
+
+
+def _times_read(program: Program, every: Sequence[Statement]) -> Counter[Value]:
+    """The number of expressions that read each value of a program."""
+    read = Counter(v for s in every for e in s.expressions for v in {*values_read(e)})
+    read.update(v for result in program.results for v in values_read(result))
+    return read

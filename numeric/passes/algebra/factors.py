@@ -110,11 +110,8 @@ class _Gathering:
         if not rest or not _fits(factor):
             args = tuple(self.whole(a) for a in node.args)
             return 1, Node.of(node.op, args)
-        scalar = next((k for k, (power, base) in enumerate(rest) if power == 1 and not base.shape), None)
-        if node.shape and factor != 1 and scalar is not None:
-            # A number and a scalar are multiplied first, so that the array is multiplied once.
-            rest[scalar] = (1, mul(constant(factor), rest[scalar][1]))
-            factor = 1
+        if node.shape and factor != 1:
+            factor, rest = _by_scalar(factor, rest)
         rest = _with_squares(rest)
         made = signed_product(rest)
         if made.shape != node.shape:  # the only factor with axes was a broadcast number
@@ -179,6 +176,15 @@ def share_reciprocals(graph: Graph) -> Graph:
 
     made = rebuild(graph, {}, better)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _by_scalar(factor: Number, factors: list[tuple[int, Node]]) -> tuple[Number, list[tuple[int, Node]]]:
+    """A number and a scalar are multiplied first, so that the array is multiplied once."""
+    scalar = next((k for k, (power, base) in enumerate(factors) if power == 1 and not base.shape), None)
+    if scalar is None:
+        return factor, factors
+    product = mul(constant(factor), factors[scalar][1])
+    return 1, [*factors[:scalar], (1, product), *factors[scalar + 1 :]]
 
 
 def _with_squares(factors: list[tuple[int, Node]]) -> list[tuple[int, Node]]:

@@ -234,6 +234,10 @@ class _Opened:
 
     # ---- the loop --------------------------------------------------------------------------------
 
+    def _first(self, k: int, initial: Sequence[Expression]) -> Expression:
+        """State k before the first step."""
+        return self.first.get(k, initial[k]) if self.compiled else initial[k]
+
     def _loop(self, arrays: Sequence[Row | Value | None], body: MakesBody) -> Loop:
         op, layout = self.op, self.layout
         results, local = op.body.output_nodes, op.body.input_nodes
@@ -245,7 +249,7 @@ class _Opened:
         given |= {s: Value(f"{self.stem(k)}_{ending}", s.shape) for k, s in enumerate(states)}
         kept = [k for k, array in enumerate(arrays) if k < states_of(op) or array is not None]
         wanted = [results[k] for k in kept]
-        places = [rooms[k].value if k in rooms else None for k in kept]
+        places = [_room(rooms, k) for k in kept]
         made = (compiled_step if self.compiled else body)(wanted, given, places)
         new = dict(zip(kept, made.results, strict=True))
         initial, moving, fixed = pieces(op, layout.args)
@@ -259,13 +263,8 @@ class _Opened:
             if isinstance(array, Row)
         ]
         stores = _stores(arrays, index, new)
-        firsts = [self.first.get(k, start) if self.compiled else start for k, start in enumerate(initial)]
-        targets = [rooms[k].value if k in rooms else None for k in range(len(states))]
-        carried = [
-            Carried(given[state], firsts[k], new[k], targets[k])
-            for k, state in enumerate(states)
-            if given[state] in used or self.compiled
-        ]
+        held = [(k, given[s]) for k, s in enumerate(states) if given[s] in used or self.compiled]
+        carried = [Carried(value, self._first(k, initial), new[k], _room(rooms, k)) for k, value in held]
         constant = [
             Fixed(given[c], outer) for c, outer in zip(constants, fixed, strict=True) if given[c] in used
         ]
@@ -279,6 +278,11 @@ class _Opened:
             tuple(constant),
             self.compiled,
         )
+
+
+def _room(rooms: Mapping[int, Row], k: int) -> Value | None:
+    """The row that value k is written to, if there is one."""
+    return rooms[k].value if k in rooms else None
 
 
 def _stores(

@@ -121,12 +121,21 @@ class Planner:
         if not gathers:
             direct = self._direct(args, single, starts)
             return SideBySide(starts, tuple(sums), total, None, tuple(single), direct)
+        index = self._index(matrix, single, sums, starts)
+        return SideBySide(starts, tuple(sums), total, index, tuple(single), {})
+
+    def _index(
+        self, matrix: Compute, single: Sequence[int], sums: Sequence[Sum], starts: dict[Expression, int]
+    ) -> IntArray:
+        """For each entry of the matrix its place among the arrays side by side."""
+        op = matrix.op
+        assert isinstance(op, CompressedRows)
         index = np.zeros(len(op.columns), np.int64)
         for k in single:
-            index[op.places_of[k]] = np.ravel(self._positions(args[k], starts))
+            index[op.places_of[k]] = np.ravel(self._positions(matrix.args[k], starts))
         for found in sums:
             index[found.places] = found.start + np.arange(found.size)
-        return SideBySide(starts, tuple(sums), total, index, tuple(single), {})
+        return index
 
     def _direct(
         self, args: Sequence[Expression], single: Sequence[int], starts: Container[Expression]
