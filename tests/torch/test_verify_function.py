@@ -56,7 +56,7 @@ class DetachedBackward(Swish):
 def test_a_right_function_is_measured():
     made = symad.torch.verify_function(Swish, swish, hostile=False)
     assert made.status == "measured"
-    assert {e.name.split(" ")[0] for e in made.entries} == {"value", "x_bar"}
+    assert {e.name.split(" ")[0] for e in made.entries} == {"value", "x_bar", "manners"}
 
 
 def test_a_wrong_backward_is_refuted_and_its_forward_is_not():

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SUBNORMAL = 5e-324
 """The smallest float."""
 
+SINGLE_SIZED = 1e-3
+"""A smaller relative error may be one of roundings in single precision."""
+
 RAISED = "raised "
 """The beginning of the keyword of a loss that is an exception."""
 
@@ -119,6 +122,8 @@ def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
     if w.wrong is not None:
         times = f"the error is {w.excess:.3g} times what roundings explain"
         reason = w.mean or (times if np.isfinite(w.excess) else "")
+        if w.seen == SEEN and w.wrong.gap < SINGLE_SIZED:
+            reason += '; computed_in="float32" judges what computes in float32'
         return Entry(name, "refuted", called, 0.0, assumes, w.wrong, None, reason, figures)
     reason = _why_not(w)
     if reason:

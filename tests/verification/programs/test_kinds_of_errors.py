@@ -154,6 +154,13 @@ def test_results_tell_their_type():
     assert half.status == "measured"
 
 
+def test_what_computes_in_single_precision_is_advised():
+    found = symad.verify(sp.exp(x), x, value=lambda v: float(np.exp(np.float32(v))), hostile=False, seed=1)
+    assert found.status == "refuted" and 'computed_in="float32"' in found.entries[0].reason
+    right = symad.verify(sp.exp(x), x, value=lambda v: float(np.exp(v)), hostile=False, computed_in="float32")
+    assert right.status == "measured"
+
+
 def test_types_have_names():
     with pytest.raises(ValueError, match="computed_in is one of 'float64', 'float32'"):
         symad.verify(SIX, gradient=swish, computed_in="half")
