@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import log2
 from textwrap import fill
 
@@ -16,6 +17,9 @@ from symad.verification.certificate.witness import place_of
 WIDTH = 100
 MAX_SHOWN_FAULTS = 8
 """The maximum number of refuted and undecided entries that are shown; the others are counted."""
+
+MAX_ALIKE = 8
+"""The maximum number of rows that are shown where they differ in the name of the output alone."""
 
 MAX_SHOWN_LOSSES = 6
 """The maximum number of losses of digits that are shown."""
@@ -100,7 +104,7 @@ def as_text(certificate: Certificate) -> str:
         (line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim)
         for line in lines_of(certificate)
     ]
-    parts.append(_table(("output", "status", "entries", "bound", "claim"), rows))
+    parts.append(_table(("output", "status", "entries", "bound", "claim"), _without_repeats(rows)))
     parts.extend(_faults(certificate))
     parts.extend(losses_text(certificate))
     if certificate.assumes:
@@ -137,6 +141,18 @@ def trusted_text(assumes: Sequence[str]) -> str:
 
 def _count(line: Line) -> str:
     return str(line.count)
+
+
+def _without_repeats(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """The rows; of many that differ in the name of the output alone the first and the last."""
+    made: list[Sequence[str]] = []
+    for _, group in groupby(rows, key=lambda row: row[1:]):
+        alike = list(group)
+        if len(alike) > MAX_ALIKE:
+            between = f"... {len(alike) - 2} more, to"
+            alike = [alike[0], (between, *["" for _ in alike[0][1:]]), alike[-1]]
+        made += alike
+    return made
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -68,3 +68,9 @@ def test_slices_and_decimal_factors_are_told():
     cubes = symad.trace(lambda z: np.sum(z**3), [(4,)])
     found = symad.verify(cubes, gradient=lambda z: 1.01 * 3 * z**2, hostile=False)
     assert found.entries[0].blame.mistake == "missing factor 1/1.01"
+
+
+def test_rows_that_differ_by_a_name_alone_are_counted():
+    many = sp.symbols("a0:20", real=True)
+    text = str(symad.verify(sum(v**2 for v in many), many, gradient=[2 * v for v in many]))
+    assert "∂f/∂a0 " in text and "... 18 more, to" in text and "∂f/∂a19 " in text and "∂f/∂a7 " not in text
