@@ -392,6 +392,6 @@ GAINS = {
 }
 """For each pass that serves speed alone, CPU time of calls without it over the time with it.
 
-The largest ratios of a hundred rows, interleaved, on an x86 server: the models of benchmarks/arrays, their
-Hessians and products with them, sparse derivatives, stencils, batches, recurrences; in NumPy and in C.
+The largest ratios of a hundred rows, interleaved, on an x86 server, in NumPy and in C; most of the rows are
+in benchmarks/arrays/bench_passes.py.
 """

@@ -16,6 +16,7 @@ SMALL = {
     "arrays/bench_models.py": ["lstm", "--rounds", "1", "--dtype", "float64"],
     "arrays/bench_hessians.py": ["logistic", "--rounds", "1"],
     "arrays/bench_given.py": ["--rounds", "1"],
+    "arrays/bench_passes.py": ["last state", "--passes", "last step", "--rounds", "1"],
     "arrays/bench_memory.py": ["lstm"],
     "arrays/bench_pairwise.py": ["--largest", "1000"],
     "scalar/bench_scalar_thresholds.py": ["places", "--rounds", "1"],
