@@ -9,7 +9,7 @@ Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and sof
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -108,9 +108,22 @@ def logarithm(node: Node, depth: int = DEPTH) -> Node | None:
     rule = OF_OPS.get(type(op)) if depth else None
     if rule is None:
         return None
-    parts = [logarithm(a, depth - 1) for a in (node.args[:1] if type(op) is Pow else node.args)]
+    parts = [logarithm(a, depth - 1) for a in (node.args[:1] if type(op) is Pow else _terms(node))]
     known = [part for part in parts if part is not None]
     return rule(node, known) if len(known) == len(parts) else None
+
+
+def _terms(node: Node) -> Sequence[Node]:
+    """The arguments of an op; those of a sum of sums without signs are the terms of all of them, in order."""
+    found: list[Node] = []
+    waiting = list(node.args)[::-1]
+    while waiting and isinstance(node.op, Add) and len(found) <= MAX_LEAVES:
+        part = waiting.pop()
+        if isinstance(part.op, Add) and -1 not in part.op.signs:
+            waiting.extend(part.args[::-1])
+        else:
+            found.append(part)
+    return found or node.args
 
 
 def _log_erfc(u: Node) -> Node:
