@@ -40,10 +40,12 @@ def digits() -> dict[str, list[list[float]]]:
         "SymPy": bench.table(bench.sympy_code, list(SHOWN)),
         "symad": bench.table(bench.symad_code, list(SHOWN)),
     }
-    return {
-        name: [[(bench.BITS - float(np.mean(rows[name][k]))) / PER_DIGIT for k in range(3)] for rows in made.values()]
-        for name in SHOWN
-    }
+    return {name: [[_kept(rows[name][k]) for k in range(3)] for rows in made.values()] for name in SHOWN}
+
+
+def _kept(lost: list[float]) -> float:
+    """The digits that are right in the mean, from the bits lost."""
+    return (bench.BITS - float(np.mean(lost))) / PER_DIGIT
 
 
 def draw(found: dict[str, list[list[float]]], path: Path) -> None:
@@ -56,7 +58,8 @@ def draw(found: dict[str, list[list[float]]], path: Path) -> None:
 
     figure, panels = pyplot.subplots(1, 3, figsize=(9.5, 4.2), sharey=True)
     places = np.arange(len(found))[::-1]
-    for k, (panel, title) in enumerate(zip(panels, ("value", "first derivatives", "second derivatives"), strict=True)):
+    titles = ("value", "first derivatives", "second derivatives")
+    for k, (panel, title) in enumerate(zip(panels, titles, strict=True)):
         before, after = ([rows[who][k] for rows in found.values()] for who in (0, 1))
         panel.hlines(places, before, after, color=GRAY, alpha=0.5, linewidth=2)
         panel.plot(before, places, "o", color=BEFORE, label="SymPy diff + lambdify(cse=True)")
@@ -69,7 +72,8 @@ def draw(found: dict[str, list[list[float]]], path: Path) -> None:
             spine.set_visible(False)
     panels[0].set_yticks(places, list(SHOWN.values()))
     panels[1].set_xlabel("decimal digits that are right, of 15.95", color=GRAY)
-    figure.legend(*panels[0].get_legend_handles_labels(), ncol=2, loc="upper center", frameon=False, labelcolor=GRAY)
+    marks = panels[0].get_legend_handles_labels()
+    figure.legend(*marks, ncol=2, loc="upper center", frameon=False, labelcolor=GRAY)
     figure.tight_layout(rect=(0, 0, 1, 0.93))
     options: dict[str, Any] = {"transparent": True, "metadata": {"Date": None}}
     figure.savefig(path, **options)
