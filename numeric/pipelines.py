@@ -78,7 +78,7 @@ from symad.ops.elementwise.selection import Select
 from symad.ops.sparse.csr import CompressedRows
 
 if TYPE_CHECKING:
-    from symad.numeric.numpy_arrays.plans import Plans
+    from symad.numeric.scheduling.plans import Plans
 
 EXPAND = GraphPass(
     "expand", expand, "", "f and its derivative share common parts; functions of constants are constants"

@@ -22,7 +22,6 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.numpy_arrays.expressions import defined
-from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.numpy_arrays.statements import kernel_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.passes import prepare
@@ -31,6 +30,7 @@ from symad.numeric.pipelines import ProgramPass, device_program, functions
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.statements import Assign
 from symad.numeric.scheduling.blocks import number_of
+from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import Roles
 from symad.numeric.targets.constants import constant_text
 from symad.numeric.targets.statements import Lines

@@ -24,7 +24,6 @@ from symad.numeric.fusion.nest import is_chain
 from symad.numeric.numpy_arrays import lower
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
-from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.passes import prepare
 from symad.numeric.passes.loop import loop_of
 from symad.numeric.pipelines import ProgramPass, array_program, functions
@@ -32,6 +31,7 @@ from symad.numeric.program.expressions import Expression, Value
 from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import is_view
+from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import Roles
 from symad.numeric.targets.target import MatrixProduct
 from symad.ops.basic.sources import ArrayConstant

@@ -11,7 +11,6 @@ from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
-from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.numpy_arrays.scalars.lower_python import print_scalars
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
@@ -27,6 +26,7 @@ from symad.numeric.pipelines import (
     run_graph_passes,
 )
 from symad.numeric.program.expressions import Value
+from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import Roles, roles_of
 
 MIN_FREED_ELEMENTS = 2**14

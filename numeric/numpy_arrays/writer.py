@@ -18,7 +18,6 @@ from symad.higher_order.scan import Scan
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.names import Names
-from symad.numeric.numpy_arrays.plans import Plans
 from symad.numeric.passes.loop import Loop
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.functions import Function
@@ -27,6 +26,7 @@ from symad.numeric.program.loops import Loop as LoopStatement
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments, every_statement
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_long, is_view
+from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.constants import constant_text
 from symad.numeric.targets.dimensions import dimension

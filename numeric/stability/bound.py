@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import flint
 import numpy as np
@@ -154,10 +154,10 @@ def _spread(function: Callable[..., Number], *values: Number) -> Number:
     return np.frompyfunc(function, len(values), 1)(*values)
 
 
-def _entered(inputs: Sequence[Node], box: Box) -> list[Any]:
+def _entered(inputs: Sequence[Node], box: Box) -> list[Number]:
     """The ranges of the inputs, as numbers or as arrays."""
     ranges = iter([Range(arb(low).union(arb(high))) for low, high in box])
-    made: list[Any] = []
+    made: list[Number] = []
     for node in inputs:
         shape = tuple(int(d) for d in node.shape)
         array = np.empty(shape, dtype=object)

@@ -20,6 +20,7 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 from sympy.tensor.array.expressions import ArraySymbol
 
+from symad.core.dims import Dim
 from symad.core.graph import Node, Op
 from symad.core.questions import question
 from symad.errors import LoweringError
@@ -333,7 +334,7 @@ def rounded_select(op: Select, args: tuple[Node, ...], made: Rounded) -> Node:
 def rounded_contraction(op: Einsum, args: tuple[Node, ...], made: Rounded) -> Node:
     """Sums of products in any order: |error| <= γ Σ|products|, γ = n u/(1 − n u) for n roundings each."""
     exact = Node.of(op, args)
-    lengths: dict[int, Any] = {}
+    lengths: dict[int, Dim] = {}
     for labels, arg in zip(op.inputs, args, strict=True):
         lengths.update(zip(labels, arg.shape, strict=True))
     summed = prod(int(d) for k, d in lengths.items() if k not in op.output)

@@ -10,7 +10,6 @@ mislead, but none is missed.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import Cbrt, log1p
@@ -42,7 +41,7 @@ class Clues:
         self.sketches: dict[Node, Sketch] = {}
         self.listed: dict[Node, tuple[Sketch, ...]] = {}
         self.bases: dict[int, Node] = {}
-        self.partners: dict[tuple[Any, Any], list[Node]] = {}
+        self.partners: dict[tuple[object, object], list[Node]] = {}
         self.sizes: dict[Node, int] = {}
         self.factors: set[Node] = set()
         self.paired: set[Node] = set()
@@ -114,7 +113,7 @@ class Clues:
             others = self._enter(node, (SUM, hash((node, 1))))
             self.paired.update((node, *others) if others else ())
 
-    def _relate(self, node: Node, family: Any, inside: Node) -> None:
+    def _relate(self, node: Node, family: object, inside: Node) -> None:
         """Functions of one kind are partners if the difference of their arguments may be shorter than these.
 
         Products of functions and sums are compared by their powers: there may be a row for their difference.
@@ -142,7 +141,7 @@ class Clues:
             if others and any([b in self.paired for b, _ in factors]):
                 self.paired.update((node, *others))
 
-    def _enter(self, node: Node, key: tuple[Any, Any]) -> list[Node]:
+    def _enter(self, node: Node, key: tuple[object, object]) -> list[Node]:
         """The last nodes that have been entered before."""
         entered = self.partners.setdefault(key, [])
         others = [other for other in entered[-MAX_PARTNERS:] if other is not node]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import sympy
 from flint import ctx, fmpq, fmpq_series
 from sympy.codegen.cfunctions import expm1, log1p
 
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import constant_value, is_exact
@@ -71,7 +71,7 @@ def _laurent(node: Node, t: Node, known: dict[Node, Laurent | None]) -> Laurent 
     return None if rule is None else rule(given[0])
 
 
-def exact_number(value: Any) -> Any:
+def exact_number(value: float | Fraction) -> fmpq:
     """A number as a rational coefficient; floats are the numbers that they are."""
     exact = Fraction(value)
     return fmpq(exact.numerator, exact.denominator)
@@ -88,7 +88,7 @@ def sum_of(signs: tuple[int, ...], parts: list[Laurent]) -> Laurent | None:
     return _normal(lowest, total)
 
 
-def _normal(order: int, series: Any) -> Laurent | None:
+def _normal(order: int, series: fmpq_series) -> Laurent | None:
     """The series from its first coefficient that is not 0; None where all of those known are 0."""
     start = series.valuation()
     coefficients = series.coeffs()
@@ -97,7 +97,7 @@ def _normal(order: int, series: Any) -> Laurent | None:
     return Laurent(order + start, fmpq_series(coefficients[start:], prec=series.prec - start))
 
 
-def _power(base: Laurent, exponent: Any) -> Laurent | None:
+def _power(base: Laurent, exponent: Number) -> Laurent | None:
     if isinstance(exponent, int) and 0 < exponent <= ORDER:
         series = fmpq_series([1])
         for _ in range(exponent):
@@ -110,7 +110,7 @@ def _power(base: Laurent, exponent: Any) -> Laurent | None:
     return Laurent(0, (base.series.log() * exact_number(exponent)).exp())
 
 
-def _whole(part: Laurent) -> Any:
+def _whole(part: Laurent) -> fmpq_series:
     """The argument of a function, as a power series."""
     return part.series * fmpq_series([0] * part.order + [1])
 
@@ -132,7 +132,7 @@ def _log(part: Laurent) -> Laurent | None:
     return _normal(0, part.series.log()) if part.order == 0 and part.series[0] == 1 else None
 
 
-SERIES: dict[Any, Callable[[Laurent], Laurent | None]] = {
+SERIES: dict[sympy.FunctionClass, Callable[[Laurent], Laurent | None]] = {
     **{
         getattr(sympy, name): _at_zero(name)
         for name in ("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan", "asinh", "atanh")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product as pairs_of
-from typing import Any
 
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, add, div, mul, sub
@@ -54,7 +53,7 @@ class Given:
     in_layers: bool
 
 
-def _named(terms: Terms, table: Collection[Any]) -> list[tuple[Monomial, Node, int]]:
+def _named(terms: Terms, table: Collection[object]) -> list[tuple[Monomial, Node, int]]:
     """The terms with functions of a table, these functions, and their powers."""
     return [(m, base, k) for m in terms for base, k in m if head_of(base) in table]
 

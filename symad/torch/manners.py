@@ -41,7 +41,7 @@ Tensors = Sequence[torch.Tensor]
 class Called:
     """A function at one point, with new tensors."""
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     given: Sequence[Any]
     bars: Tensors
 

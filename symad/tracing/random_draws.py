@@ -7,15 +7,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from symad.tracing.names import reachable
 
+Generator: TypeAlias = "np.random.Generator | np.random.RandomState | random.Random"
+
 
 @contextmanager
-def told_of_draws(f: Callable[..., Any], name: str) -> Iterator[None]:
+def told_of_draws(f: Callable[..., object], name: str) -> Iterator[None]:
     """Warn if the function draws from NumPy's or Python's global generator, or from one that it names.
 
     A generator that the function itself makes, as from a seed, is not watched.
@@ -32,16 +34,16 @@ def told_of_draws(f: Callable[..., Any], name: str) -> Iterator[None]:
         )
 
 
-def _generators(f: Callable[..., Any]) -> list[Any]:
+def _generators(f: Callable[..., object]) -> list[Generator]:
     """The generators that a function, and the functions that it calls, name."""
     kinds = (np.random.Generator, np.random.RandomState, random.Random)
     named = reachable(f).values() if isinstance(f, FunctionType) else ()
     return [value for values in named for value in values if isinstance(value, kinds)]
 
 
-def _states(watched: list[Any]) -> list[Any]:
+def _states(watched: list[Generator]) -> list[object]:
     """The states of the global generators and of some others, as values that can be compared."""
-    found: list[Any] = [random.getstate(), _plain(np.random.get_state(legacy=False))]  # noqa: NPY002  (read)
+    found: list[object] = [random.getstate(), _plain(np.random.get_state(legacy=False))]  # noqa: NPY002  (read)
     for one in watched:
         if isinstance(one, random.Random):
             found.append(one.getstate())
@@ -51,7 +53,7 @@ def _states(watched: list[Any]) -> list[Any]:
     return found
 
 
-def _plain(state: Any) -> Any:
+def _plain(state: object) -> object:
     """A state with its arrays as bytes."""
     if isinstance(state, dict):
         return {key: _plain(value) for key, value in state.items()}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import mpmath
 import sympy
 
+from symad.core.arrays import Number
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.higher_order.scan import Scan
@@ -37,7 +37,7 @@ def expand(graph: Graph) -> Graph:
 def _expanded(outputs: Nodes) -> Nodes:
     known = cache(lambda: set(topological(outputs)))  # computed on use: few graphs need it
     bodies: dict[Graph, Graph] = {}
-    numbers: dict[Node, Any] = {}
+    numbers: dict[Node, Number] = {}
 
     def better(node: Node, args: Nodes) -> Node:
         op = node.op
@@ -77,7 +77,7 @@ def _tail(x: Node, root: Node) -> Node:
     return apply(sympy.erfc, neg(div(x, root)))
 
 
-def _with_one_constant(node: Node, args: Nodes, known: dict[Node, Any]) -> tuple[Node, Nodes]:
+def _with_one_constant(node: Node, args: Nodes, known: dict[Node, Number]) -> tuple[Node, Nodes]:
     """A sum or product whose constant terms are one: x + log(2) − 1/2 has one rounding, not two."""
     op = node.op
     assert isinstance(op, (Add, Mul))
@@ -99,7 +99,7 @@ DIGITS = 40
 """Functions of constants are computed to so many digits: log(12/5) − 9/10 is rounded once, at the end."""
 
 
-def _number(node: Node, known: dict[Node, Any]) -> float | None:
+def _number(node: Node, known: dict[Node, Number]) -> float | None:
     """The value of a function of constants, which is ``known`` to many digits afterwards."""
     values = [_digits(a, known) for a in node.args]
     if not values or any(v is None for v in values):
@@ -112,7 +112,7 @@ def _number(node: Node, known: dict[Node, Any]) -> float | None:
         return None
 
 
-def _digits(node: Node, known: dict[Node, Any]) -> Any:
+def _digits(node: Node, known: dict[Node, Number]) -> Number:
     """A constant to many digits; None for what is no constant number."""
     if isinstance(node.op, Constant) and not isinstance(node.op.value, bool):
         with mpmath.workdps(DIGITS):

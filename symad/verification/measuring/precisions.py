@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.arrays import Number
+from symad.core.graph import Node
+
 SEEN, MAX_SEEN = 1e-6, 0.5
 """A relative change by the first would have been seen at every point that counts, by 1e4 ε in lower
 precision, but at most by the second: in half precision, too, a wrong sign or size is seen."""
@@ -78,7 +81,7 @@ class Precision:
         made = np.where((np.abs(made) < self.smallest_normal) & (array != 0), np.nan, made)
         return made if isinstance(value, np.ndarray) else float(made)
 
-    def rounded_point(self, point: dict[Any, Any]) -> dict[Any, Any]:
+    def rounded_point(self, point: dict[Node, Number]) -> dict[Node, Number]:
         """A point in numbers of this type."""
         return {node: self.rounded(value) for node, value in point.items()}
 

@@ -12,13 +12,13 @@ import sympy
 from symad.core.graph import Graph, Node, Op
 from symad.cost import schedule
 from symad.higher_order.scan import Scan
-from symad.numeric.numpy_arrays.index_only_values import only_indices
 from symad.numeric.passes.loop import Loop
-from symad.numeric.pipelines import PassReport, ProgramPass, run_program_passes
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.index_only_values import only_indices
 from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
+from symad.numeric.stages import PassReport, ProgramPass, run_program_passes
 from symad.ops.basic.sources import ArrayConstant
 
 Passes: TypeAlias = "Callable[[Plans, Sequence[Value | None]], tuple[ProgramPass, ...]]"
