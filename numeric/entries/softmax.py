@@ -12,8 +12,8 @@ import numpy as np
 from symad.core.graph import Node
 from symad.core.questions import Array, Values
 from symad.evaluation.node_numbers import NodeNumber, as_numbers
-from symad.numeric.entries.rules import Evaluator, entries
-from symad.ops.arrays.softmax import LogSoftmaxCotangent, LogSoftmaxTangent, SoftmaxTangent
+from symad.numeric.entries.rules import Evaluator, by_definition, entries
+from symad.ops.arrays.softmax import LogSoftmaxCotangent, LogSoftmaxTangent, Softmax, SoftmaxTangent
 from symad.ops.basic.sources import constant
 
 ZERO = NodeNumber(constant(0))
@@ -39,6 +39,13 @@ def _others(a: Array, axes: tuple[int, ...]) -> Array:
 def _centered(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
     """t − Σ p t."""
     made: Array = t * _others(p, axes) - _others(p * t, axes)
+    return made
+
+
+@entries.dispatch
+def softmax_entries(op: Softmax, y: Node, values: Values, inside: Evaluator) -> Array:
+    """By its definition, in which a single share does not overflow."""
+    made: Array = by_definition(op, y, values, inside)
     return made
 
 
