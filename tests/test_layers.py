@@ -247,7 +247,7 @@ import io, contextlib, sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name == GUEST or name.startswith(GUEST + "."):
-            raise ImportError(f"{GUEST} is blocked")
+            raise ModuleNotFoundError(f"{GUEST} is blocked", name=name)
 
 sys.meta_path.insert(0, Blocked())
 import numpy as np, sympy, symad

@@ -90,7 +90,7 @@ def test_a_program_that_always_raises_is_called_a_few_times():
 
     found = symad.verify(CUBES, gradient=raises)
     assert found.status == "undecided" and "no kernel" in str(found)
-    assert len(calls) <= 15
+    assert len(calls) <= 20  # five calls, with arrays of NumPy and of each other library that is loaded
 
 
 def test_a_program_that_changes_later_is_not_measured():
