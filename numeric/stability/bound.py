@@ -37,6 +37,9 @@ Box: TypeAlias = "tuple[tuple[float, float], ...]"
 CLOSE = 1.02
 """The search ends where the bound of the worst box is at most so many times that of a point in it."""
 
+WIDE = 16
+"""A side is halved by exponents where one end is so many times the other."""
+
 BITS = 80
 """The precision of the ranges."""
 
@@ -231,7 +234,11 @@ def _finite(value: float) -> float:
 
 
 def _middle(side: tuple[float, float]) -> float:
+    """The middle, of a side over several powers of two that of its exponents."""
     low, high = side
+    wide = abs(low) * WIDE < abs(high) or abs(high) * WIDE < abs(low)
+    if wide and low * high > 0:
+        return math.copysign(math.sqrt(abs(low)) * math.sqrt(abs(high)), high)
     return low + (high - low) / 2
 
 

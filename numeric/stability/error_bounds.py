@@ -14,6 +14,7 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.core.identifiers import short_name
 from symad.core.signatures import Inputs, Traceable
 from symad.errors import LoweringError
+from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.scalars.lower_python import scalar_program
 from symad.numeric.passes.algebra.definitions import write_definitions
@@ -39,6 +40,11 @@ BOXES = 2500
 BUDGET = Budget(steps=1_000_000)
 """What a proof that two branches agree may cost: about a second."""
 
+WORK = 60_000
+"""By default the search looks at fewer boxes of long programs: boxes times operations are at most this."""
+
+LEAST_BOXES = 60
+
 SHOWN = 5
 """A bound prints so many statements."""
 
@@ -51,7 +57,7 @@ class Contribution:
     error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ErrorBound:
     """Bounds of the rounding error of one number that printed code computes.
 
@@ -75,14 +81,23 @@ class ErrorBound:
         """How many decimal digits of the result are right at least."""
         return math.inf if self.relative == 0 else max(0.0, -math.log10(self.relative))
 
+    def __repr__(self) -> str:
+        if self.reason:
+            return f"<no bound: {self.reason}>"
+        return f"<absolute error <= {self.absolute:.3g}, {self._relative}, in {self.dtype}>"
+
     def __str__(self) -> str:
         if self.reason:
             return f"no bound: {self.reason}"
-        head = f"absolute error <= {self.absolute:.3g}"
-        if math.isfinite(self.relative):
-            head += f", relative <= {self.relative:.3g} ({self.digits:.1f} digits are right)"
+        head = f"absolute error <= {self.absolute:.3g}, {self._relative}, in {self.dtype}"
         lines = [f"{each.error:10.3g}  {each.statement}" for each in self.statements[:SHOWN] if each.error]
-        return "\n".join([f"{head}, in {self.dtype}", *lines])
+        return "\n".join([head, *lines])
+
+    @property
+    def _relative(self) -> str:
+        if math.isfinite(self.relative):
+            return f"relative <= {self.relative:.3g} ({self.digits:.1f} digits are right)"
+        return "relative without a bound: the result may be 0"
 
 
 def error_bound(
@@ -92,7 +107,7 @@ def error_bound(
     inputs: Inputs | None = None,
     round_inputs: bool = False,
     batch: bool = False,
-    boxes: int = BOXES,
+    boxes: int | None = None,
 ) -> ErrorBound | tuple[ErrorBound, ...]:
     """A proved bound of the rounding errors of the code that is printed for ``f``, for all inputs in a box.
 
@@ -112,6 +127,7 @@ def error_bound(
             of the type.
         batch: whether a scalar function is called with arrays of points, which NumPy's functions evaluate.
         boxes: the search looks at so many boxes; more give a bound that is closer, never one that is wrong.
+            By default 2,500, and fewer for programs of many operations: a bound then takes seconds.
 
     Returns:
         A bound, or one for each number that ``f`` returns, in order.
@@ -131,6 +147,10 @@ def error_bound(
     """
     if dtype not in PRECISIONS:
         raise LoweringError(not_one_of("dtype", dtype, tuple(PRECISIONS)))
+    if not isinstance(box, Mapping):
+        raise LoweringError(f"box is {brief(box)}; give a dict, such as {{x: (1, 2), y: 3}}")
+    if isinstance(f, Kernel):
+        raise LoweringError("error_bound takes the function, not the code that was made of it")
     graph = as_graph(f, None, inputs)
     sides = _sides(graph, box)
     program, arrays = _program(write_definitions(graph), dtype)
@@ -236,8 +256,9 @@ def _agreement(graph: Graph, roundings: Sequence[Rounding]) -> Callable[[Node, N
     return agree
 
 
-def _bounded(analysis: Analysis, sides: Box, boxes: int, texts: list[str], dtype: str) -> ErrorBound:
+def _bounded(analysis: Analysis, sides: Box, boxes: int | None, texts: list[str], dtype: str) -> ErrorBound:
     """The bounds of one number."""
+    boxes = boxes or min(BOXES, max(LEAST_BOXES, WORK // len(analysis.order)))
     worst = search(analysis, sides, "absolute", boxes)
     if not math.isfinite(worst.absolute):
         return ErrorBound(math.inf, math.inf, (), _reason(analysis, worst, texts), dtype)

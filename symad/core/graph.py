@@ -206,7 +206,7 @@ class Graph(metaclass=Interned):
         """Evaluate; see the class."""
         return METHODS["call"](self, values, named)
 
-    def explain(self, /, as_latex: bool = False, **point: Any) -> Explanation:
+    def explain(self, /, *, as_latex: bool = False, **point: Any) -> Explanation:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
 
         The result's ``.play("steps.html")`` steps through them; ``.draw("graph.svg")`` shows the values.

@@ -161,6 +161,8 @@ class Clues:
     def _terms(self, node: Node, depth: int) -> tuple[Sketch, ...]:
         if type(node.op) is Add and depth and len(node.args) <= MAX_TERMS:
             return tuple([term for part in node.args for term in self.terms(part, depth - 1)])
+        if type(node.op) is Add and len(node.args) > MAX_TERMS:
+            return ((hash((node, 1)), ((node, 1),)),)  # as one factor
         made = self.sketch(node)
         if depth and len(made[1]) == 1:
             ((base, k),) = made[1]

@@ -9,6 +9,7 @@ Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and sof
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
+from symad.core.arrays import Number
 from symad.core.graph import Node, Op, op_of
 from symad.core.questions import Nodes
 from symad.ops.arrays.softmax import Softmax, log_softmax, logsumexp
@@ -98,7 +100,7 @@ def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
 def logarithm(node: Node, depth: int = DEPTH) -> Node | None:
     """L if the node is exp(L), through ``depth`` levels; None if L is not known."""
     value, op = constant_value(node), node.op
-    if isinstance(value, (int, Fraction)) and not isinstance(value, bool) and value > 0:
+    if _is_positive(value):
         return constant(0) if value == 1 else apply(sympy.log, constant(value))
     if type(op) is Apply:
         row = OF_FUNCTIONS.get(op.head)
@@ -111,6 +113,13 @@ def logarithm(node: Node, depth: int = DEPTH) -> Node | None:
     parts = [logarithm(a, depth - 1) for a in (node.args[:1] if type(op) is Pow else _terms(node))]
     known = [part for part in parts if part is not None]
     return rule(node, known) if len(known) == len(parts) else None
+
+
+def _is_positive(value: Number | None) -> bool:
+    """Whether a constant is a positive number: 2, 1/10, 0.1, π."""
+    if isinstance(value, sympy.Expr):
+        return bool(value.is_positive and value.is_finite)
+    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _terms(node: Node) -> Sequence[Node]:

@@ -14,6 +14,7 @@ from symad.core.graph import Graph
 from symad.core.signatures import Tree, Wrt
 from symad.core.structures import leaves
 from symad.tracing.wrt import select
+from symad.verification.fields.integer_inputs import integer_inputs
 
 
 class Passes:
@@ -33,8 +34,9 @@ class Passes:
         owners = [k for k, a in enumerate(graph.arguments) for _ in range(leaves(a.structure))]
         entries = select(graph, wrt).entries
         self.wrt = [owners[graph.input_nodes.index(entry.nodes[0])] for entry in entries]
-        whole = graph.inputs if len(graph.inputs) == self.count else ()
-        self.whole = [k for k, symbol in enumerate(whole) if getattr(symbol, "is_integer", False)]
+        places = {graph.input_nodes.index(n) for n in integer_inputs(graph.output_nodes)}
+        places |= {k for k, symbol in enumerate(graph.inputs) if getattr(symbol, "is_integer", False)}
+        self.whole = [owners[k] for k in places if len(graph.inputs) == self.count]
 
     def forward(self, *values: Tree) -> Any:
         """The results."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,17 +73,29 @@ def verify_function(
     options: Any = {
         "hostile": hostile, "budget": budget, "where": where, "computed_in": computed_in, "seed": seed,
     }  # fmt: skip
-    parts = [
-        verify(graph, wrt, value=named(passes.forward, name), **options),
-        verify(graph, wrt, vjp=named(passes.backward, f"{name}'s backward"), **options),
-    ]
-    if order == 2:
-        second = cotangents(graph, wrt)
-        made = verify(second, vjp=named(passes.double_backward, f"{name}'s double backward"), **options)
-        parts.append(_of_second_order(made))
-    if all(part.status == "measured" for part in parts):
-        parts.append(with_manners(parts[1], passes, graph, limits))
+    with one_thread():
+        parts = [
+            verify(graph, wrt, value=named(passes.forward, name), **options),
+            verify(graph, wrt, vjp=named(passes.backward, f"{name}'s backward"), **options),
+        ]
+        if order == 2:
+            second = cotangents(graph, wrt)
+            made = verify(second, vjp=named(passes.double_backward, f"{name}'s double backward"), **options)
+            parts.append(_of_second_order(made))
+        if all(part.status == "measured" for part in parts):
+            parts.append(with_manners(parts[1], passes, graph, limits))
     return _joined(f"{name} against {graph.name}", parts)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Calls on small tensors by one thread: several take up to ten times as long where cores are busy."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _of_second_order(made: Certificate) -> Certificate:

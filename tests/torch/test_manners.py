@@ -154,3 +154,17 @@ def test_digits_lost_by_a_double_backward_are_no_wrong_formula():
     mish = symad.trace(lambda a: a * np.tanh(np.log1p(np.exp(a))), [(6,)])
     found = symad.torch.verify_function(torch.nn.functional.mish, mish, order=2, seed=5)
     assert found.status == "measured", found
+
+
+@pytest.mark.thorough
+def test_class_numbers_arrive_as_integers():
+    """What a formula reads by is an index: the function gets a tensor of int64, as PyTorch's losses do."""
+
+    def loss(scores, labels):
+        return -torch.log_softmax(scores, 1).gather(1, labels[:, None]).mean()
+
+    def formula(scores, labels):
+        return -np.mean(np.take_along_axis(symad.functions.log_softmax(scores), labels[:, None], 1))
+
+    graph = symad.trace(formula, [(3, 2), (3,)])
+    assert symad.torch.verify_function(loss, graph, hostile=False).status == "measured"

@@ -10,12 +10,12 @@ import mpmath
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.higher_order.scan import Scan
 from symad.numbers.number_domains import HighPrecision
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg
-from symad.ops.basic.sources import Constant, constant
+from symad.ops.basic.sources import Constant, constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.sympy_functions.scalar_functions import gelu, sigmoid, silu
@@ -54,7 +54,7 @@ def _expanded(outputs: Nodes) -> Nodes:
             number = _number(node, numbers)
             if number is not None:
                 return constant(number)
-            if isinstance(op, (Add, Mul)):
+            if isinstance(op, Add):
                 node, args = _with_one_constant(node, args, numbers)
         return node if args == node.args else Node.of(op, args)
 
@@ -68,7 +68,7 @@ def _may_change(node: Node) -> bool:
         if node.shape:
             return isinstance(op, Apply) and op.head in (silu, gelu)
         constants = sum([type(a.op) is Constant for a in node.args])
-        return constants == len(node.args) or constants > 1
+        return constants == len(node.args) or (constants > 1 and isinstance(op, Add))
     return isinstance(op, Scan)
 
 
@@ -78,21 +78,19 @@ def _tail(x: Node, root: Node) -> Node:
 
 
 def _with_one_constant(node: Node, args: Nodes, known: dict[Node, Number]) -> tuple[Node, Nodes]:
-    """A sum or product whose constant terms are one: x + log(2) − 1/2 has one rounding, not two."""
-    op = node.op
-    assert isinstance(op, (Add, Mul))
+    """A sum whose constant terms are one: x + log(2) − 1/2 has one rounding, not two. Exact ones stay."""
+    signs = op_of(node, Add).signs
     fixed = [k for k, arg in enumerate(node.args) if _digits(arg, known) is not None]
-    if len(fixed) < 2:
+    if len(fixed) < 2 or all(is_exact(constant_value(args[k])) for k in fixed):
         return node, args
-    signs = op.signs if isinstance(op, Add) else op.powers
-    part = Node.of(type(op)(tuple([signs[k] for k in fixed])), tuple([node.args[k] for k in fixed]))
+    part = Node.of(Add(tuple([signs[k] for k in fixed])), tuple([node.args[k] for k in fixed]))
     number = _number(part, known)
     if not number:
         return node, args
     first, rest = fixed[0], set(fixed[1:])
     new = [constant(number) if k == first else arg for k, arg in enumerate(args) if k not in rest]
     ones = [1 if k == first else sign for k, sign in enumerate(signs) if k not in rest]
-    return Node.of(type(op)(tuple(ones)), tuple(new)), tuple(new)
+    return Node.of(Add(tuple(ones)), tuple(new)), tuple(new)
 
 
 DIGITS = 40

@@ -28,6 +28,9 @@ MAX_FACTOR_LOG2 = 40
 MAX_SEARCHED_NODES = 3000
 """The maximum number of nodes of a graph that is searched for a missing factor or term."""
 
+MAX_SEARCHED_NUMBERS = 20_000
+"""The maximum of these nodes times the elements of the two arrays; each takes some 50 µs."""
+
 
 @dataclass(frozen=True)
 class Blame:
@@ -186,7 +189,8 @@ def name_of(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
         return f"missing factor {factor}" if factor else "it should be zero"
     if all(same(y, 0 * y) for _, y in pairs):
         return "it should not be zero"
-    if len(topological([a, b])) > MAX_SEARCHED_NODES:
+    count = len(topological([a, b]))
+    if count > MAX_SEARCHED_NODES or count * pairs[0][0].size > MAX_SEARCHED_NUMBERS:
         return ""
     return _wrong_axis(a, b, values) or _missing_factor(a, b, values) or _missing_term(a, b, values)
 

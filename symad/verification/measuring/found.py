@@ -128,8 +128,10 @@ def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
     reason = _why_not(w)
     if reason:
         return Entry(name, "undecided", called, 1.0, assumes, None, None, reason, figures)
+    lost = "but for values that floats do not hold"
+    close = f"to {w.relative:.2g} relative ({w.ulps:.3g} ulps)" if np.isfinite(w.relative) else lost
     claim = (
-        f"agrees at {points} in {regions}, to {w.relative:.2g} relative ({w.ulps:.3g} ulps), and in "
+        f"agrees at {points} in {regions}, {close}, and in "
         f"floats at {w.sampled} more; "
         f"an error of {seen:.1g} would have been seen"
     )

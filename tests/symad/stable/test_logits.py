@@ -154,3 +154,39 @@ def test_arrays_without_functions_of_numbers() -> None:
     small = math.exp(-40.0)
     right = np.array([-2 * small, small, small]) / (1 + 2 * small)
     np.testing.assert_allclose(lower(graph)(np.array([40.0, 0.0, 0.0])), right, rtol=1e-13)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("weight", [sp.Rational(1, 10), sp.Float(0.1)], ids=str)
+def test_weights_of_exponentials(weight, backend):
+    """A mixture of two densities: any positive weights, however they are written."""
+    x = sp.Symbol("x", real=True)
+    f = sp.log(weight * sp.exp(-(x**2) / 2) + (1 - weight) * sp.exp(-((x - 3) ** 2) / 2))
+    value, slope = lower(symad.value_and_gradient(f), backend=backend)(-40.0)
+    with mpmath.workdps(60):
+        exact, derivative = (sp.lambdify(x, g, "mpmath")(mpmath.mpf(-40)) for g in (f, f.diff(x)))
+    assert value == pytest.approx(float(exact), rel=1e-14)
+    assert slope == pytest.approx(float(derivative), rel=1e-13)
+
+
+def test_weights_of_exponentials_in_arrays():
+    def f(a):
+        return np.sum(np.log(0.1 * np.exp(-(a**2) / 2) + 0.9 * np.exp(-((a - 3) ** 2) / 2)))
+
+    value, slope = lower(symad.value_and_gradient(symad.trace(f, [(2,)])))(np.array([-40.0, 1.0]))
+    with mpmath.workdps(60):
+        first, second = mpmath.mpf(0.1), mpmath.mpf(0.9)
+        terms = [
+            mpmath.log(first * mpmath.exp(-a * a / 2) + second * mpmath.exp(-((a - 3) ** 2) / 2))
+            for a in map(mpmath.mpf, (-40, 1))
+        ]
+        assert value == pytest.approx(float(mpmath.fsum(terms)), rel=1e-14)
+    assert slope[0] == pytest.approx(40, rel=1e-14)
+
+
+def test_sums_of_more_terms_than_are_listed():
+    xs = sp.symbols("x:60", real=True)
+    total = sum(xs)
+    slopes = lower(symad.gradient(total**2 * sp.exp(total) * (total + 1), xs))(*[0.01] * 60)
+    s = 0.6
+    assert np.allclose(slopes, np.exp(s) * (s**3 + s**2 + 3 * s**2 + 2 * s), rtol=1e-14)
