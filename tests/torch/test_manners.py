@@ -106,7 +106,8 @@ class Typed(Swish):
         return bar * cls.slope(ctx) * cls.factor
 
 
-@pytest.mark.parametrize("name", ["bfloat16", pytest.param("float32", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["bfloat16", "float32"])
 def test_tensors_of_a_type(name):
     Right = type("Right", (Typed,), {"dtype": getattr(torch, name)})
     Wrong = type("Wrong", (Right,), {"factor": 1.01})
