@@ -35,10 +35,10 @@ Box: TypeAlias = "tuple[tuple[float, float], ...]"
 """The smallest and the largest value of each element of the inputs, in order."""
 
 CLOSE = 1.02
-"""The search ends where the bound of the worst box is at most so many times that of a point in it."""
+"""The search ends when the worst box has a bound of at most this factor times that of a single point."""
 
 WIDE = 16
-"""A side is halved by exponents where one end is so many times the other."""
+"""A side whose ends differ by a larger factor is cut at their geometric mean."""
 
 BITS = 80
 """The precision of the ranges."""

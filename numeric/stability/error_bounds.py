@@ -35,7 +35,7 @@ from symad.tracing import as_graph
 from symad.verification import Budget, equal
 
 BOXES = 2500
-"""The search looks at so many boxes for each bound."""
+"""The largest number of boxes that a search looks at by default."""
 
 BUDGET = Budget(steps=1_000_000)
 """What a proof that two branches agree may cost: about a second."""
@@ -44,9 +44,10 @@ WORK = 60_000
 """By default the search looks at fewer boxes of long programs: boxes times operations are at most this."""
 
 LEAST_BOXES = 60
+"""The number of boxes for the longest programs."""
 
 SHOWN = 5
-"""A bound prints so many statements."""
+"""The number of statements that are printed with a bound."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,10 @@ def error_bound(
     The computed result is the exact one with a relative error of at most ½ulp in each operation, and of the
     documented errors in each function (`math` at a point: 1 or 2 ulp; NumPy's functions of arrays: 4). The
     bound is that of the sum of their effects, Σ_n |∂y/∂δ_n| |δ_n|, at the worst point of the box. Scalar
-    functions are bounded as `symad.numeric.lower` prints them by default, functions of arrays in
-    ``style="plain"``; sums and products of arrays in any order of their terms.
+    functions are bounded as straight-line code, which `symad.numeric.lower` prints up to about 300
+    operations; functions of arrays in ``style="plain"``, with sums and products in any order of their terms.
+    What is bounded is the printed form. Near a removable cancellation it may be a polynomial, which is
+    within 2⁻⁵⁵ of the function's value; this difference is not counted.
 
     Args:
         f: a function, in any form that `symad.trace` takes, without loops.

@@ -94,7 +94,7 @@ def _with_one_constant(node: Node, args: Nodes, known: dict[Node, Number]) -> tu
 
 
 DIGITS = 40
-"""Functions of constants are computed to so many digits: log(12/5) − 9/10 is rounded once, at the end."""
+"""The digits with which functions of constants are computed; log(12/5) − 9/10 is rounded once, at the end."""
 
 
 def _number(node: Node, known: dict[Node, Number]) -> float | None:

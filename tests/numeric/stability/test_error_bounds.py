@@ -128,7 +128,7 @@ def test_a_sum_of_two_numbers_is_half_a_unit_in_the_last_place_off():
 
 def test_a_condition_that_roundings_turn_counts_the_jump():
     f = sympy.Piecewise((x, x**2 < 0.5), (x + 1, True))
-    assert symad.error_bound(f, {x: (0.5, 1)}).absolute == pytest.approx(1, rel=1e-3)
+    assert 1 <= symad.error_bound(f, {x: (0.5, 1)}).absolute < 1 + 1e-9
     assert symad.error_bound(f, {x: (0, 0.5)}).absolute < 1e-300
     exact = sympy.Piecewise((x, x < 0.7), (x + 1, True))  # a comparison of inputs has no rounding
     assert symad.error_bound(exact, {x: (0.5, 1)}).absolute < 1e-15
