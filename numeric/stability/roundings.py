@@ -155,7 +155,7 @@ class Rounded:
         starts, counts, steps = [], [], []
         for place in (p for p in index.places if not isinstance(p, NewAxis)):
             if isinstance(place, Position) and place.index is not None:
-                raise LoweringError("error_bound has no rule for the steps of loops")
+                raise LoweringError("error_bound has no rule for loops; write the steps out")
             starts.append(place.offset if isinstance(place, Position) else place.start)
             counts.append(place.count if isinstance(place, Interval) else 1)
             steps.append(place.step if isinstance(place, Interval) else 1)
@@ -182,7 +182,9 @@ def rounded_results(program: Program, inputs: Sequence[Node], made: Rounded) -> 
 def _check(statement: Statement) -> None:
     """Refuse loops and what writes into a part of an array."""
     if not (assignments(statement) or isinstance(statement, (Comment, Free))):
-        raise LoweringError(f"error_bound has no rule for the statement {type(statement).__name__}")
+        raise LoweringError(
+            f"error_bound has no rule for loops ({type(statement).__name__}); write the steps out"
+        )
     if any(isinstance(each, Assign) and each.over is not None for each in assignments(statement)):
         raise LoweringError("error_bound has no rule for a value that is overwritten")
 
@@ -300,7 +302,10 @@ def rounded_apply(op: Apply, args: tuple[Node, ...], made: Rounded) -> Node:
     if op.head is logaddexp:
         return _log_of_sum(args[0], args[1], made)
     if op.head not in ULPS:
-        raise LoweringError(f"error_bound knows no error of {op.head.__name__}")
+        raise LoweringError(
+            f"error_bound has no documented error of {op.head.__name__}; it has those of exp, log, powers, "
+            "trigonometric and hyperbolic functions and their inverses, erf and erfc"
+        )
     return made.function(exact, ULPS[op.head])
 
 
