@@ -86,11 +86,12 @@ class CheckedCall:
             for k, value in enumerate(values):
                 if self.on_host and hasattr(type(value), "__array__"):
                     read_array(self._name_of(k), value)
-            if isinstance(error, RuntimeError):
-                raise
-            for converted in (self._as_columns(values), as_floats(values)):
+            columns = None if isinstance(error, RuntimeError) else self._as_columns(values)
+            for converted in (columns, as_floats(values)):
                 if converted is not None:
                     return self(*converted)
+            if isinstance(error, RuntimeError):
+                raise
             scalar = self.shapes is not None and not any(self.shapes)
             told = reason(self.name, self.arguments, values, scalar)
             if told is None:

@@ -10,6 +10,7 @@ import numpy as np
 from symad.core.dims import Shape
 from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.numeric.passes.bodies import read_once
 from symad.ops.basic.contraction import Einsum, contract
 
 AXES = 3
@@ -48,6 +49,7 @@ def sums_definition(op: Sums, y: Node) -> Node:
 
 def joined_sums(outputs: Sequence[Node]) -> Nodes:
     """The outputs with their sums over rows, if there are several, as values of one op."""
+    outputs = _at_once(outputs)
     read = {a for node in topological(outputs) for a in node.args}
     found = [node for node in dict.fromkeys(outputs) if node not in read and _is_sum(node)]
     if len(found) < 2:
@@ -55,6 +57,21 @@ def joined_sums(outputs: Sequence[Node]) -> Nodes:
     kept = tuple(tuple(op_of(n, Einsum).inputs[0].index(x) for x in op_of(n, Einsum).output) for n in found)
     args = tuple(node.args[0] for node in found)
     return rebuild(outputs, {node: Node.of(Sums(kept, k), args) for k, node in enumerate(found)})
+
+
+def _at_once(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with sums of sums, which nothing else reads, as one sum."""
+    alone = read_once(outputs)
+
+    def make(node: Node, args: Nodes) -> Node:
+        made = node if args == node.args else Node.of(node.op, args)
+        if not (_is_sum(made) and _is_sum(args[0]) and node.args[0] in alone):
+            return made
+        inner, outer = op_of(args[0], Einsum), op_of(made, Einsum)
+        names = dict(zip(outer.inputs[0], inner.output, strict=True))
+        return contract(inner.inputs, [names[label] for label in outer.output], *args[0].args)
+
+    return rebuild(outputs, {}, make)
 
 
 def _is_sum(node: Node) -> bool:

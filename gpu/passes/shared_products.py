@@ -3,7 +3,8 @@
 The queries, keys and values of attention are such products, and so are the gradients of their matrices, with
 the common operand x. The cotangent of x is a sum of products, Σ_i a_i W_iᵀ, and becomes one product of the
 stacks. In the stacks the summed axes come first and the new axis after them, so that every product is one
-cuBLAS call without a copy of its operands.
+cuBLAS call without a copy of its operands. Arrays are stacked once, and a product is not cut into parts that are
+stacked again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from symad.core.dims import Shape
 from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.fused.attention_ops import AttentionOp
-from symad.ops.arrays.stacking import stack, take
+from symad.ops.arrays.stacking import Stack, stack, take
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.contraction import Einsum, contract, permute
 from symad.ops.basic.shaping import Reshape
@@ -60,7 +61,7 @@ def copied_definition(op: Copied, y: Node) -> Node:
 def shared_products(outputs: Sequence[Node]) -> Nodes:
     """The outputs with products that share an operand, and sums of such products, as one product each."""
     made = _Stacks(outputs)
-    return _copied_once(rebuild(made.sums(made.apart(outputs)), {}, _laid_out))
+    return _copied_once(rebuild(made.once(made.sums(made.apart(outputs))), {}, _laid_out))
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,35 @@ class _Stacks:
             args = tuple(new[a] for a in node.args)
             if node not in groups:
                 new[node] = node if args == node.args else Node.of(node.op, args)
+                whole = groups.get(node.args[0]) if isinstance(node.op, Stack) else None
+                if whole is not None and node.args == whole.members:
+                    order = [*range(1, len(node.shape))]
+                    order.insert(op_of(node, Stack).axis, 0)
+                    new[node] = permute(wholes[whole], order)
                 continue
             group = groups[node]
             if group not in wholes:
                 wholes[group] = self._product(group, args[group.common], new)
             new[node] = take(wholes[group], 0, group.members.index(node))
         return tuple(new[o] for o in outputs)
+
+    def once(self, outputs: Sequence[Node]) -> Nodes:
+        """The outputs with one stack of the same arrays in place of several along other axes."""
+        chosen = {whole.args: whole for whole, _ in self.made if isinstance(whole.op, Stack)}
+
+        def make(node: Node, args: Nodes) -> Node:
+            op = node.op
+            if isinstance(op, Einsum):
+                return node if args == node.args else contract(op.inputs, op.output, *args)
+            made = node if args == node.args else Node.of(op, args)
+            whole = chosen.setdefault(args, made) if isinstance(op, Stack) else made
+            if whole is made:
+                return made
+            order = [*range(len(made.shape))]
+            order.insert(op_of(made, Stack).axis, order.pop(op_of(whole, Stack).axis))
+            return permute(whole, order)
+
+        return rebuild(outputs, {}, make)
 
     def _other(self, member: Node, group: _Group) -> Node:
         return member.args[1 - group.common]

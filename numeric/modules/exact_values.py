@@ -1,4 +1,4 @@
-"""Numbers that NumPy stores as objects, such as SymPy's π or Fractions, become floats for lowered code."""
+"""What NumPy does not read as floats: SymPy's π, Fractions, and tensors with a history of gradients."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 
 def as_floats(values: Sequence[Any]) -> list[Any] | None:
-    """The values with exact numbers rounded to floats; None if there are none."""
+    """The values with exact numbers rounded to floats, and tensors without history; None if there are none."""
     floats = [_rounded(value) for value in values]
     return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None
 
 
 def _rounded(value: ArrayLike) -> Any:
     """The value with exact numbers rounded to floats; the same object if it has none."""
+    if getattr(value, "requires_grad", False) is True:
+        return value.detach()
     if isinstance(value, dict):
         parts = as_floats(list(value.values()))
         return value if parts is None else dict(zip(value, parts, strict=True))

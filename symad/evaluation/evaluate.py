@@ -181,14 +181,14 @@ def refuse_masked(symbol: sympy.Expr, value: Array) -> None:
 
 
 def read_array(symbol: sympy.Basic, value: Number) -> np.ndarray:
-    """Another library's array as NumPy's.
+    """Another library's array as NumPy's; of a tensor that requires grad its values, without its history.
 
     Raises:
-        EvaluationError: the library does not convert its array, as PyTorch does not for tensors that require
-            grad, that are on another device, or whose type NumPy lacks.
+        EvaluationError: the library does not convert its array, as PyTorch does not for tensors that are on
+            another device, or whose type NumPy lacks.
     """
     try:
-        return np.asarray(value)
+        return np.asarray(value.detach() if getattr(value, "requires_grad", False) is True else value)
     except (TypeError, ValueError, RuntimeError) as error:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise EvaluationError(f"{symbol} was given a {kind} that NumPy cannot read: {error}") from None
