@@ -77,21 +77,6 @@ def lstm(batch: int, width: int = 64, steps: int = 40) -> Made:
     return f, [(width, 4 * width), (16, 4 * width), (4 * width,), (steps, batch, 16)], [0, 1, 2]
 
 
-def rnn(columns: int, width: int = 64) -> Made:
-    """The gradient of the weights of h_t = tanh(W h_{t-1} + U x_t + b), with a column for each sequence."""
-
-    def f(W: Any, U: Any, b: Any, x: Any) -> Any:
-        first = np.zeros((width, columns))
-        return np.sum(functions.scan(lambda h, x_t: np.tanh(W @ h + U @ x_t + b), first, x) ** 2)
-
-    return f, [(width, width), (width, 16), (width, 1), (40, 16, columns)], [0, 1, 2]
-
-
-def wide_rnn(columns: int) -> Made:
-    """The same with 256 numbers in a state."""
-    return rnn(columns, 256)
-
-
 def softplus_steps(width: int) -> Made:
     """h_t = tanh(h_{t-1} + exp(−x_t) x_t²): work for all steps that a step can do, on ``width`` elements."""
 
@@ -227,8 +212,6 @@ CASES = {
         ("program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS",), [2**k for k in range(11, 20)],
         long_chain, None, 2**15,
     ),
-    "wide products": Case(("passes.loops.wide_products.MIN_COLUMNS",), [2, 4, 8, 16, 32, 64], rnn),
-    "wide products, 256": Case(("passes.loops.wide_products.MIN_COLUMNS",), [2, 4, 8, 16, 32], wide_rnn),
     "feature major": Case(("passes.loops.feature_major.MIN_BATCH",), [1, 2, 4, 8, 16, 32], lstm),
     "sink, a step": Case(
         ("passes.loops.sink_into_loop.MIN_STEP",), [2**k for k in range(6, 15, 2)], softplus_steps

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 MULTIPLY = "_multiply"
 """The name in generated code of the function that multiplies matrices."""
 
+
 def _tuple(names: Iterable[str]) -> str:
     listed = list(names)
     return ", ".join(listed) + ("," if len(listed) == 1 else "")
@@ -190,5 +191,3 @@ def _type_of(node: Node, dtype: str, plans: Plans) -> str:
         whole = np.dtype(node.op.dtype).kind in "iu" and node.op in plans.numbers
         return "bool" if np.dtype(node.op.dtype).kind == "b" else "int64" if whole else dtype
     return result_type(node, dtype)
-
-

@@ -132,9 +132,7 @@ def layout_of(
     return Layout(places, _places(results, names), named, tuple(_parameters(places, arguments, names)))
 
 
-def _parameters(
-    inputs: tuple[Place, ...], arguments: Sequence[Argument], names: Names
-) -> Iterator[Place]:
+def _parameters(inputs: tuple[Place, ...], arguments: Sequence[Argument], names: Names) -> Iterator[Place]:
     """The inputs, but one place for all entries of a vector whose entries are inputs."""
     if not arguments:
         yield from inputs

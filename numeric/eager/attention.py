@@ -288,9 +288,7 @@ def check_arrays(xp: ModuleType, q: Array, k: Array, v: Array) -> None:
                 "convert all of them"
             )
         if array.ndim != 4:
-            raise ShapeError(
-                f"{name} has shape {array.shape}; give (batch, heads, length, head dim)"
-            )
+            raise ShapeError(f"{name} has shape {array.shape}; give (batch, heads, length, head dim)")
         if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
             raise TypeError(f"{name} has dtype {array.dtype}; give floating-point numbers")
     if not q.dtype == k.dtype == v.dtype:
@@ -307,8 +305,7 @@ def check_heads(q: Array, k: Array, v: Array) -> str:
     shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if q.shape[0] != k.shape[0] or k.shape[:3] != v.shape[:3] or q.shape[3] != k.shape[3]:
         raise ShapeError(
-            f"{shapes}: q and k share the batch and the head dim; "
-            "k and v share all but the last axis"
+            f"{shapes}: q and k share the batch and the head dim; k and v share all but the last axis"
         )
     if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
         raise ShapeError(f"{shapes}: the query heads must be a multiple of the key heads")

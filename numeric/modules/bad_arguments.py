@@ -27,9 +27,7 @@ def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], s
         if len(values) == 1 and np.ndim(values[0]) == 1:
             more = "; a function of one vector, as scipy.optimize calls it, is lower(..., packed=True)"
         return told + more
-    plain = [
-        (name, v) for name, a, v in zip(names, arguments, values, strict=True) if a.structure is None
-    ]
+    plain = [(name, v) for name, a, v in zip(names, arguments, values, strict=True) if a.structure is None]
     shapes = []
     for name, value in plain:
         try:

@@ -24,10 +24,10 @@ Sums of 2**18 elements after a tanh take 0.66 of the time for rows of 16, 0.9 fo
 for 65,536 (bench_thresholds.py, "row sums").
 """
 
-ONES = '''@functools.lru_cache(8)
+ONES = """@functools.lru_cache(8)
 def _ones(size, dtype):
     return np.ones(size, dtype)
-'''
+"""
 
 
 def sum_as_product(

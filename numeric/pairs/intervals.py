@@ -231,9 +231,7 @@ def _modulo(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
         return Interval(kind.constant(sp.S.Zero), n - 1)
     same = kind.equal(kind.floor_divide(low, n), kind.floor_divide(high, n))
     least, most = kind.constant(sp.S.Zero), n - 1
-    return Interval(
-        kind.where(same, kind.mod(low, n), least), kind.where(same, kind.mod(high, n), most)
-    )
+    return Interval(kind.where(same, kind.mod(low, n), least), kind.where(same, kind.mod(high, n), most))
 
 
 def _and(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:

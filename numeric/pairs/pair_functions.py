@@ -222,9 +222,7 @@ class _Components:
         self.position = {s: k for k, s in enumerate(x)} | {s: k for k, s in enumerate(y)}
         self.vectors = [p for p in parameters if p.size == self.dimension]
         self.local = [{x[k]: X, y[k]: Y} for k in range(self.dimension)]
-        self.inside = [
-            {p.symbols[k]: p.component for p in self.vectors} for k in range(self.dimension)
-        ]
+        self.inside = [{p.symbols[k]: p.component for p in self.vectors} for k in range(self.dimension)]
         self.components = {X, Y, *(p.component for p in self.vectors)}
         self.found: dict[sp.Expr, ComponentSum] = {}
 

@@ -167,9 +167,7 @@ class Trainable:
         values = bind(title, self.data, (), given) if isinstance(given, Mapping) else list(given)
         if len(values) != len(self.data):
             shown = ", ".join(argument.name for argument in self.data) or "none"
-            raise EvaluationError(
-                f"a batch of {len(values)} arrays for {title}, whose data are {shown}"
-            )
+            raise EvaluationError(f"a batch of {len(values)} arrays for {title}, whose data are {shown}")
         return flat_values(self.data, values)
 
     def pack(self, arrays: Mapping[str, Array]) -> Any:

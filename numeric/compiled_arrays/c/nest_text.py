@@ -174,9 +174,7 @@ def plain_loop(
     return [head, *(f"    {line}" for line in lines), "  }"]
 
 
-def kernel_source(
-    name: str, nest: Nest, types: Sequence[str], kinds: Sequence[str], real: str
-) -> KernelText:
+def kernel_source(name: str, nest: Nest, types: Sequence[str], kinds: Sequence[str], real: str) -> KernelText:
     """The C text of a nest.
 
     Args:

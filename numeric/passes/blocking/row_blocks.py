@@ -64,6 +64,7 @@ MAX_SMALL_BETWEEN = 16
 Origin: it bounds the length of a loop's body.
 """
 
+
 def in_row_blocks(graph: Graph) -> Graph:
     """The graph with its pair arrays in blocks of rows."""
     tried: set[Node] = set()

@@ -1,7 +1,7 @@
 """A sum of equal slices of arrays becomes a slice of the sum of the arrays.
 
 The gates of a recurrent cell are slices of W h + b and of U x + c, added gate by gate. As slices of one sum
-they take one pass over the memory, and W h + U x is one product (`wide_products`). The rule applies if the
+they take one pass over the memory. The rule applies if the
 slices together contain each element of the arrays exactly once, so that it adds no further elements.
 """
 

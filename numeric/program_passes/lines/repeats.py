@@ -83,9 +83,7 @@ def fill(shape_rank: int, operands: Sequence[Expression]) -> bool:
     return found == set(range(shape_rank))
 
 
-def _as_they_are(
-    expression: Compute, read: dict[Read, Compute], for_softmax: bool
-) -> Collection[Expression]:
+def _as_they_are(expression: Compute, read: dict[Read, Compute], for_softmax: bool) -> Collection[Expression]:
     """The operands of an expression that NumPy may broadcast; the others need statements."""
     op = expression.op
     arrays = [a for a in expression.args if a.shape]

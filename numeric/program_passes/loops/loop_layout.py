@@ -4,23 +4,18 @@
   h: the states before are its first T rows, h its last T rows. Nothing is copied.
 - If every reader of h reads it reversed, h[::-1], the loop writes the rows in reverse order, and h[::-1] is
   the array itself.
-- If each step reads a state joined with other rows, [h_{t-1}; x_t], one array has a block of rows for each
-  step. Step t - 1 writes h_{t-1} into block t; the rows that depend on no state are copied before the loop.
 - Compiled steps can write rows with gaps. If every reader of h exchanges its first two axes, the second axis
   comes first in memory, and the exchanged array is contiguous.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from symad.core.dims import plus, same_dim
-from symad.core.graph import Node, topological
 from symad.higher_order.scan import Scan
 from symad.numeric.passes.loop import Loop as LoopOp
-from symad.numeric.passes.loop import pieces
-from symad.numeric.program.expressions import Compute, Expression, Interval, Read, Value, op_in, values_read
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
@@ -29,23 +24,6 @@ from symad.numeric.scheduling.blocks import number_of
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A value of a loop that joins a state with other rows, along the first axis.
-
-    Attributes:
-        number: the number of this value among the values of the loop.
-        state: the number of the state that it contains.
-        blocks: the arguments of the loop that are joined, each with its rows.
-        place: the rows of the state.
-    """
-
-    number: int
-    state: int
-    blocks: tuple[tuple[Expression, Interval], ...]
-    place: Interval
 
 
 @dataclass
@@ -60,7 +38,6 @@ class LoopLayout:
         dropped: values that only these values read; they need no statement.
         reversed: for a value that is only read reversed, the values that reverse it.
         apart: the values whose second axis comes first in memory, if the steps are compiled.
-        beside: the values that join a state with other rows.
     """
 
     op: Scan | LoopOp
@@ -70,7 +47,6 @@ class LoopLayout:
     dropped: set[Value] = field(default_factory=set)
     reversed: dict[int, list[Value]] = field(default_factory=dict)
     apart: set[int] = field(default_factory=set)
-    beside: list[Beside] = field(default_factory=list)
 
     @property
     def groups(self) -> list[tuple[Value, ...]]:
@@ -78,9 +54,6 @@ class LoopLayout:
         found: list[tuple[Value, ...]] = []
         for number, value in self.values.items():
             found.append((value, *self.before.get(number, ())))
-        for one in self.beside:
-            state = [self.values[one.state]] if one.state in self.values else []
-            found.append((self.values[one.number], *state))
         return [group for group in found if len(group) > 1]
 
 
@@ -117,7 +90,6 @@ class Layouts:
         first = made[0].expression
         assert isinstance(first, Compute) and isinstance(first.op, (Scan, LoopOp))
         layout = LoopLayout(first.op, first.args, {number_of(op_in(m.expression)): m.value for m in made})
-        layout.beside = self._beside(layout)
         for number, value in layout.values.items():
             if number < states_of(layout.op):
                 layout.before[number] = self._before(value, layout.args[number], layout)
@@ -197,33 +169,6 @@ class Layouts:
         made = self.made.get(array.value) if isinstance(array, Read) else array
         return made is not None and is_reversed(made)
 
-    def _beside(self, layout: LoopLayout) -> list[Beside]:
-        """The values of a loop that join a state with arguments. Results are left out, see `_before`."""
-        op, body = layout.op, layout.op.body
-        states, moving, fixed = pieces(op, body.input_nodes)
-        outer = dict(zip(body.input_nodes, layout.args, strict=True))
-        found: list[Beside] = []
-        for number in range(len(states), len(body.output_nodes)):
-            rows = body.output_nodes[number]
-            own = [a for a in rows.args if a in states]
-            plain = isinstance(rows.op, Concatenate) and rows.op.axis == 0 and rows not in body.input_nodes
-            known = all(isinstance(a.shape[0], int) for a in rows.args if a.shape)
-            if not plain or len(own) != 1 or not known or not {*rows.args} <= {*own, *moving, *fixed}:
-                continue
-            state = next(k for k, s in enumerate(states) if s is own[0])
-            if number not in layout.values or any(b.state == state for b in found):
-                continue
-            if self.owner(layout.values[number]) in self.returned:
-                continue
-            blocks, start, place = [], 0, Interval(0, 0)
-            for arg in rows.args:
-                here = Interval(start, arg.shape[0])
-                blocks.append((outer[arg], here))
-                place = here if arg is own[0] else place
-                start += arg.shape[0]
-            found.append(Beside(number, state, tuple(blocks), place))
-        return found
-
 
 def lay_out_together(program: Program) -> Program:
     """The program with the groups of values that share an array of a loop."""
@@ -271,10 +216,3 @@ def _is_all_but_last(expression: Expression) -> bool:
     (array,), op = expression.args, expression.op
     shape = (plus(array.shape[0], -1), *array.shape[1:])
     return op.count == shape and not any(op.start) and set(op.step) == {1}
-
-
-def rows_read(op: Scan | LoopOp, beside: Sequence[Beside]) -> set[Node]:
-    """The inputs of a body that a step reads outside of the joins in ``beside``."""
-    inside = {op.body.output_nodes[one.number] for one in beside}
-    order = topological(op.body.output_nodes)
-    return {*op.body.output_nodes, *(a for n in order if n not in inside for a in n.args)}

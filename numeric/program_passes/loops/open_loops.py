@@ -20,7 +20,6 @@ from symad.core.dims import Shape, plus
 from symad.core.graph import Node, topological
 from symad.numeric.passes.loop import pieces
 from symad.numeric.program.expressions import (
-    Compute,
     Expression,
     Index,
     Interval,
@@ -37,16 +36,13 @@ from symad.numeric.program.loops import Carried, Fixed, Loop, Row
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Store, assignments, every_statement
 from symad.numeric.program_passes.loops.loop_layout import (
-    Beside,
     Layouts,
     is_loop,
-    rows_read,
     states_of,
 )
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.scheduling.blocks import block_of, number_of
-from symad.ops.basic.shaping import Broadcast
 
 Compiles: TypeAlias = Callable[[Value], bool]
 """Whether the loop that computes a value is one compiled function."""
@@ -131,8 +127,6 @@ class _Opened:
         self.backwards = self._runs_backwards()
         results = self.op.body.output_nodes
         arrays = [self._array(k, node) for k, node in enumerate(results)]
-        for one in layout.beside:
-            self._stand_beside(one, arrays)
         self.statements = (*self.before, self._loop(arrays, body), *self.after)
 
     def _runs_backwards(self) -> bool:
@@ -147,9 +141,7 @@ class _Opened:
     # ---- arrays ----------------------------------------------------------------------------------
 
     def _array(self, number: int, result: Node) -> Row | Value | None:
-        """The row that a value is written to; for numbers the array; None if `_stand_beside` decides."""
-        if any(number in (one.number, one.state) for one in self.layout.beside):
-            return None
+        """The row that a value is written to; for numbers the array; None if it has no array."""
         value, stem = self.layout.values.get(number), self.stem(number)
         place = Value(f"{stem}_t", result.shape)
         if value is None:
@@ -189,48 +181,12 @@ class _Opened:
             Store(longer, Position(0), initial),
             Assign(array, Index(Read(longer), (Interval(1, self.count), *whole(rest)))),
         ]
-        self._before_steps(number, Index(Read(longer), (Interval(0, self.count), *whole(rest))))
+        joined = self.layout.before[number]
+        named = Value(f"{self.stem(number)}_before", joined[0].shape, named=True)
+        view = Index(Read(longer), (Interval(0, self.count), *whole(rest)))
+        self.before.append(Assign(named, view))
+        self.instead |= dict.fromkeys(joined, named)
         return longer
-
-    def _before_steps(self, number: int, view: Index) -> None:
-        """Name the view of the states before each step, which replaces the arrays that join them."""
-        first, *others = self.layout.before.get(number, ()) or (None,)
-        if first is not None:
-            named = Value(f"{self.stem(number)}_before", first.shape, named=True)
-            self.before.append(Assign(named, view))
-            self.instead |= dict.fromkeys((first, *others), named)
-
-    def _stand_beside(self, one: Beside, arrays: list[Row | Value | None]) -> None:
-        """One array for a state and the rows joined with it; only the later states are left to the loop."""
-        value, states = self.layout.values[one.number], self.layout.values.get(one.state)
-        steps, length, *rest = value.shape
-        array = self._new(Value("", (plus(steps, 1), length, *rest)))
-        initial = self.layout.args[one.state]
-        for given, block in one.blocks:
-            first = given is initial and block is one.place
-            at: Place = Position(0) if first else Interval(0, steps)
-            place = Index(Read(array), (at, block, *whole(tuple(rest))))
-            self._copy(given, place)
-            if first:
-                self.first[one.state] = place
-        everything = (Interval(0, length), *whole(tuple(rest)))
-        self.before.append(Assign(value, Index(Read(array), (Interval(0, steps), *everything))))
-        after = Index(Read(array), (Interval(1, steps), one.place, *whole(tuple(rest))))
-        states = states or Value(self.stem(one.state), after.shape)
-        self.before.append(Assign(states, after))
-        before = Index(Read(array), (Interval(0, steps), one.place, *whole(tuple(rest))))
-        self._before_steps(one.state, before)
-        results = self.op.body.output_nodes
-        arrays[one.number] = Row(Value("", results[one.number].shape), Read(value))
-        place_t = Value(f"{self.stem(one.state)}_t", results[one.state].shape)
-        arrays[one.state] = Row(place_t, Read(states), filled=True)
-
-    def _copy(self, given: Expression, place: Index) -> None:
-        """Copy an array to a part of another one, repeated along the leading axes that it lacks."""
-        self.before += [
-            made := Assign(Value("", place.shape), place),
-            Assign(Value("", place.shape), _repeated(given, place.shape), made.value),
-        ]
 
     # ---- the loop --------------------------------------------------------------------------------
 
@@ -241,10 +197,9 @@ class _Opened:
     def _loop(self, arrays: Sequence[Row | Value | None], body: MakesBody) -> Loop:
         op, layout = self.op, self.layout
         results, local = op.body.output_nodes, op.body.input_nodes
-        ready = {one.number for one in layout.beside}
-        rooms = {k: a for k, a in enumerate(arrays) if isinstance(a, Row) and k not in ready}
+        rooms = {k: a for k, a in enumerate(arrays) if isinstance(a, Row)}
         states, xs, constants = pieces(op, local)
-        given = {node: Value("", node.shape) for node in (*local, *(results[k] for k in ready))}
+        given = {node: Value("", node.shape) for node in local}
         ending = "next" if self.backwards else "previous"
         given |= {s: Value(f"{self.stem(k)}_{ending}", s.shape) for k, s in enumerate(states)}
         kept = [k for k, array in enumerate(arrays) if k < states_of(op) or array is not None]
@@ -253,15 +208,11 @@ class _Opened:
         made = (compiled_step if self.compiled else body)(wanted, given, places)
         new = dict(zip(kept, made.results, strict=True))
         initial, moving, fixed = pieces(op, layout.args)
-        read = rows_read(op, layout.beside)
+        read = set(op.body.nodes)
         rows = [Row(given[x], array) for x, array in zip(xs, moving, strict=True) if x in read]
+        rows += rooms.values()
         index = Value("t", ())
         used = _used(made)
-        rows += [
-            Row(given[results[k]], array.array) if k in ready else array
-            for k, array in enumerate(arrays)
-            if isinstance(array, Row)
-        ]
         stores = _stores(arrays, index, new)
         held = [(k, given[s]) for k, s in enumerate(states) if given[s] in used or self.compiled]
         carried = [Carried(value, self._first(k, initial), new[k], _room(rooms, k)) for k, value in held]
@@ -316,11 +267,3 @@ def _from_the_end(array: Value) -> tuple[Place, ...]:
 def _row_strides(shape: Shape) -> tuple[int, ...]:
     """The strides of a row of an array whose second axis comes first in memory, in elements."""
     return prod((shape[0], *shape[2:])), *(prod(shape[k:]) for k in range(3, len(shape) + 1))
-
-
-def _repeated(given: Expression, shape: Shape) -> Expression:
-    """An array, repeated along the leading axes that it lacks."""
-    if len(given.shape) == len(shape):
-        return given
-    axes = tuple(range(len(shape) - len(given.shape), len(shape)))
-    return Compute(Broadcast(shape, axes), (given,), shape)

@@ -1,6 +1,5 @@
 """Loops over gates with the batch as the last axis: values and gradients of PyTorch and of the graph."""
 
-import re
 from typing import Any
 
 import numpy as np
@@ -105,8 +104,7 @@ def test_two_parts_of_a_state_need_no_padding() -> None:
     graph = symad.trace(lstm_loss(8), inputs=[v.shape for v in values])
     source = lower(symad.value_and_gradient(graph, wrt=[0, 1, 2])).source
     assert "_pad" not in source
-    assert source.count("concatenate") == 1  # of the weights W, U and b
-    assert re.search(r"np.concatenate\(\[\w+, \w+, \w+\]\)", source)
+    assert "concatenate" not in source
 
 
 def test_states_that_were_returned_are_not_overwritten() -> None:
