@@ -35,7 +35,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from symad.gpu.attention_kernels.compiled_score import compile_score
-from symad.gpu.attention_kernels.plan import ELEMENTS, Plan, plans
+from symad.gpu.attention_kernels.plan import ELEMENTS, KernelPlan, plans
 from symad.gpu.attention_kernels.tile_shapes import BACKWARD_KV, BACKWARD_Q, FORWARD, TANGENT
 from symad.gpu.pairs.kernel_text import plan as pair_plan
 from symad.gpu.pairs.products import products_bytes, products_source
@@ -120,7 +120,7 @@ def bounds(found: Counter[str], repeats: int) -> dict[str, float]:
     return {name: round(rate / clock) for name, clock in clocks.items() if clock}
 
 
-def row(plan: Plan, name: str, width: int, arch: str) -> dict[str, Any]:
+def row(plan: KernelPlan, name: str, width: int, arch: str) -> dict[str, Any]:
     """The numbers of one kernel."""
     code = compile_score(trace_score(), plan.element.real)
     cubin, kernels = nvrtc.compile_text(plan.source(code), arch)

@@ -62,7 +62,7 @@ Origin: the kernels of gpu/kernels, which support no more.
 
 
 @dataclass(frozen=True)
-class Plan:
+class KernelPlan:
     """One kernel, specialized.
 
     Attributes:
@@ -172,7 +172,7 @@ class Plan:
         return "".join(text for _, text in pieces(self, score, plain))
 
 
-def constants(plan: Plan) -> dict[str, int]:
+def constants(plan: KernelPlan) -> dict[str, int]:
     """The names that attention.h expects."""
     d, dv = plan.padded
     s = plan.shape
@@ -184,7 +184,7 @@ def constants(plan: Plan) -> dict[str, int]:
     }  # fmt: skip
 
 
-def pieces(plan: Plan, score: CompiledScore, plain: bool = True) -> list[tuple[str, str]]:
+def pieces(plan: KernelPlan, score: CompiledScore, plain: bool = True) -> list[tuple[str, str]]:
     """The text of the module in parts: named parts are shared by modules, others have the name "".
 
     Args:
@@ -224,7 +224,7 @@ def plans(
     shared: int,
     plain: bool = True,
     atomic: bool = False,
-) -> tuple[Plan, ...]:
+) -> tuple[KernelPlan, ...]:
     """The launches of one pass: one, or separate ones for k̄ and v̄ if both need too many registers.
 
     Args:
@@ -261,7 +261,7 @@ def plans(
     chosen = []
     for with_k, with_v in sides:
         possible = [
-            Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
+            KernelPlan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
             for shape in candidates(kind, family, level, atomic, split)
             if plain or kind == FORWARD or shape.mt == 1
         ]

@@ -31,7 +31,7 @@ from symad.gpu.attention_kernels.plan import (
     ELEMENTS,
     PLAIN_FLOAT32,
     Element,
-    Plan,
+    KernelPlan,
     pieces,
     plans,
 )
@@ -271,7 +271,7 @@ class _Writer:
             return chosen
         return [*chosen * current().tensor_cores, (PLAIN_FLOAT32, 70)]
 
-    def launch_text(self, plan: Plan) -> str:
+    def launch_text(self, plan: KernelPlan) -> str:
         """One launch: threads, rows, slices, shared memory, and the source as a sum of its parts."""
         parts = [
             self.file(name, text) if name else repr(text)
@@ -386,9 +386,9 @@ def _field_value(field: Field) -> str:
 
 def _choices(
     kind: str, element: Element, d: int, d_v: int, plain: bool, atomic: bool
-) -> list[tuple[Plan, ...]]:
+) -> list[tuple[KernelPlan, ...]]:
     """The plans of one pass, for decreasing sizes of shared memory."""
-    found: list[tuple[Plan, ...]] = []
+    found: list[tuple[KernelPlan, ...]] = []
     for room in ROOMS:
         try:
             made = plans(kind, element, d, d_v, room, plain, atomic and kind == BACKWARD_KV)

@@ -15,7 +15,7 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import evaluate
 from symad.errors import LoweringError
-from symad.numeric.numpy_arrays.scalars.level_runs import Plan, Run, Steps, placed, steps_of
+from symad.numeric.numpy_arrays.scalars.level_runs import Run, Steps, VectorPlan, placed, steps_of
 from symad.numeric.scalars.joined_steps import joined
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
@@ -42,7 +42,7 @@ class LanePlan:
     ``places`` are the elements of all outputs: of the rows, flat, and after them of the scalars.
     """
 
-    scalars: Plan
+    scalars: VectorPlan
     lanes: int
     given: Array
     runs: tuple[Run, ...]
@@ -135,7 +135,7 @@ def _lane_steps(order: Sequence[Node], lanes: set[Node]) -> tuple[Steps, list[No
     return steps, inputs, known
 
 
-def _scalar_plan(graph: Graph) -> tuple[Plan, dict[Node, int]]:
+def _scalar_plan(graph: Graph) -> tuple[VectorPlan, dict[Node, int]]:
     """The plan of the scalars that come before the lanes, and the place of each."""
     steps = Steps()
     number = {node: steps.value(("input", k)) for k, node in enumerate(graph.input_nodes)}

@@ -22,7 +22,7 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.memory_reuse import new_array
-from symad.numeric.numpy_arrays.scalars.level_runs import Plan, Run, plan
+from symad.numeric.numpy_arrays.scalars.level_runs import Run, VectorPlan, plan
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, PARTS, check_runs, kernel_source, tables
@@ -127,7 +127,7 @@ class Scalars:
     """The runs of a plan, and the library that executes them."""
 
     graph: Graph
-    plan: Plan
+    plan: VectorPlan
     library: Any
 
     @cached_property
@@ -227,7 +227,7 @@ def lanes(planned: Callable[[], Scalars]) -> Framed | None:
         return None
 
 
-def _values(made: Plan) -> np.ndarray:
+def _values(made: VectorPlan) -> np.ndarray:
     """The vector of all values, with the constants in their places, and with room for a block after it."""
     v = aligned_zeros(made.size + len(made.extra) + BLOCK)
     v[made.inputs : made.inputs + len(made.constants)] = made.constants

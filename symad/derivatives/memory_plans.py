@@ -1,6 +1,6 @@
 """Reverse mode through a long chain in little memory: keep some states, recompute the others.
 
-For s_k = f(s_{k−1}), k = 1 … n, reverse mode needs the states in reverse order. A `Plan` says which states
+For s_k = f(s_{k−1}), k = 1 … n, reverse mode needs the states in reverse order. A `ChainPlan` says which states
 are kept and which steps are run again. Policies:
 
 - "all": every state is kept; each step runs once.
@@ -32,7 +32,7 @@ from symad.errors import DerivativeError, EvaluationError
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback
 from symad.library.scan import as_policy
 from symad.tracing import as_graph
-from symad.transforms.chain_plans import Action, Advance, Drop, Keep, Plan, make_plan, steps_of
+from symad.transforms.chain_plans import Action, Advance, ChainPlan, Drop, Keep, make_plan, steps_of
 from symad.transforms.revolve import places
 
 # ---- running a plan ------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ class ChainGradient:
     pulled: Callable[..., tuple[Array, ...]]
     loss: Callable[..., tuple[Array, Array]]
     sequences: int
-    plan: Plan
+    plan: ChainPlan
 
     def __call__(self, state: Array | float, *others: Array) -> tuple[Array | float, ...]:
         """Run the plan."""
@@ -173,7 +173,7 @@ def _interpreted(graph: Graph) -> Graph:
 # ---- scans with a memory policy ------------------------------------------------------------------
 
 
-def memory_plan(length: int, memory: Memory = "sqrt") -> Plan:
+def memory_plan(length: int, memory: Memory = "sqrt") -> ChainPlan:
     """The cost of the ``memory`` of `functions.fold`: states kept, steps run again, the memory curve.
 
     The forward sweep runs to the end, as the last state must be known before the backward sweep starts.
@@ -200,10 +200,10 @@ def memory_plan(length: int, memory: Memory = "sqrt") -> Plan:
     starts = [0, *places(length, distance, number or 2 * length.bit_length())][:-1]
     swept = next((k for k, a in enumerate(plan.actions) if a == Keep(starts[-1])), -1) + 1
     to_the_end = (Advance(starts[-1], length),) if length else ()
-    return Plan(policy, length, (*plan.actions[:swept], *to_the_end, *plan.actions[swept:]))
+    return ChainPlan(policy, length, (*plan.actions[:swept], *to_the_end, *plan.actions[swept:]))
 
 
-def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> list[Plan]:
+def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> list[ChainPlan]:
     """The plans of all backward sweeps in a graph that run by a memory policy.
 
     Args:
@@ -238,7 +238,7 @@ def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> lis
     return found
 
 
-def draw_plans(plans: Sequence[Plan], path: Path | str) -> None:
+def draw_plans(plans: Sequence[ChainPlan], path: Path | str) -> None:
     """A picture of the states kept over the steps run by each plan; the steps run again in the legend."""
     import matplotlib
 

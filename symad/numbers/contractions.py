@@ -52,7 +52,7 @@ def contracted(inputs: tuple[Labels, ...], output: Labels, values: Sequence[Numb
 # ---- two arrays of floats ------------------------------------------------------------------------
 
 
-class Plan(NamedTuple):
+class ProductPlan(NamedTuple):
     """A product of two arrays: their preparation, then matmul or an elementwise product, then the result."""
 
     left: str
@@ -76,7 +76,9 @@ class Plan(NamedTuple):
 
 
 @lru_cache(PLANS)
-def _plan(left: Labels, right: Labels, output: Labels, left_shape: Lengths, right_shape: Lengths) -> Plan:
+def _plan(
+    left: Labels, right: Labels, output: Labels, left_shape: Lengths, right_shape: Lengths
+) -> ProductPlan:
     """The plan for labels and shapes.
 
     Axes of length 1 take no part in the order of axes. With the labels of both arrays and of the output in
@@ -93,7 +95,7 @@ def _plan(left: Labels, right: Labels, output: Labels, left_shape: Lengths, righ
         of_both = dict(zip(left, left_shape, strict=True)), dict(zip(right, right_shape, strict=True))
         whole_left, whole_right = (tuple(n.get(x, 1) for x in output) for n in of_both)
         lengths = whole_left, whole_right
-        return Plan(_change(left, at_left), _change(right, at_right), lengths, False, (), ())
+        return ProductPlan(_change(left, at_left), _change(right, at_right), lengths, False, (), ())
     batch = [x for x in long_right if x in long_left and x in output]
     of_right = [x for x in long_right if x not in long_left and x in output]
     of_left = [x for x in long_left if x not in long_right and x in output]
@@ -103,7 +105,7 @@ def _plan(left: Labels, right: Labels, output: Labels, left_shape: Lengths, righ
         return (*([prod(lead)] if batch else []), *(prod(sizes[x] for x in group) for group in groups))
 
     made = [x for x in output if x not in sizes] + batch + of_right + of_left
-    return Plan(
+    return ProductPlan(
         _change(left, [*batch, *summed, *of_left]),
         _change(right, [*batch, *of_right, *summed]),
         (whole(summed, of_left), whole(of_right, summed)),

@@ -50,7 +50,7 @@ POLICIES = ("all", "none", "every", "binomial")
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChainPlan:
     """The actions for a chain of ``length`` steps in order: keep, advance and reverse."""
 
     policy: str
@@ -88,7 +88,7 @@ class Plan:
         )
 
 
-def make_plan(length: int, policy: str = "binomial", keep: int | None = None) -> Plan:
+def make_plan(length: int, policy: str = "binomial", keep: int | None = None) -> ChainPlan:
     """The plan of a policy for a chain.
 
     Args:
@@ -111,7 +111,7 @@ def make_plan(length: int, policy: str = "binomial", keep: int | None = None) ->
     else:
         slots = 1 if policy == "none" else keep or 2 * max(length, 1).bit_length()
         actions = _binomial(length, slots)
-    return Plan(policy, length, tuple(actions))
+    return ChainPlan(policy, length, tuple(actions))
 
 
 def _every(length: int, distance: int) -> Iterator[Action]:

@@ -59,7 +59,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class VectorPlan:
     """One vector of ``size`` values: the inputs, then the constants, then the results of all runs."""
 
     inputs: int
@@ -164,7 +164,7 @@ class Steps:
         raise LoweringError(f"the op {type(op).__name__} has no form in runs")
 
 
-def plan(graph: Graph, outputs: Sequence[Node]) -> Plan:
+def plan(graph: Graph, outputs: Sequence[Node]) -> VectorPlan:
     """The runs of a graph of scalars that compute some of its nodes.
 
     Raises:
@@ -184,7 +184,7 @@ def steps_of(graph: Graph, outputs: Sequence[Node]) -> tuple[Steps, list[int]]:
     return program, [number[o] for o in outputs]
 
 
-def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
+def placed(program: Steps, results: Sequence[int], inputs: int) -> VectorPlan:
     """The operations in runs, with a place for every value."""
     operations = program.operations
     level = [0] * len(operations)
@@ -211,7 +211,7 @@ def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
             place[np.array(members)[part[order]]] = size + np.arange(len(part))
             runs.append(Run(function, size, tuple(rows[order].T.copy())))
             size += len(part)
-    return Plan(inputs, tuple(constants), tuple(runs), size, place[np.array(results, dtype=np.int64)])
+    return VectorPlan(inputs, tuple(constants), tuple(runs), size, place[np.array(results, dtype=np.int64)])
 
 
 def _parts(table: Array, first: int, end: int) -> list[Array]:

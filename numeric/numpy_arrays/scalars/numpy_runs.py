@@ -16,7 +16,7 @@ from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import frame, pack_text, summary
 from symad.numeric.modules.names import Names
-from symad.numeric.numpy_arrays.scalars.level_runs import Plan, Run, plan
+from symad.numeric.numpy_arrays.scalars.level_runs import Run, VectorPlan, plan
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
 from symad.numeric.targets.constants import nested_text
 from symad.numeric.targets.integers import integers_text
@@ -161,7 +161,7 @@ def function_of(head: Any) -> Function | None:
     return found if found.module in ("numpy", "scipy.special") or (found.module == OWN and one) else None
 
 
-def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, tuple[str, ...]]:
+def _module(graph: Graph, made: VectorPlan, dtype: str, packed: bool) -> tuple[str, tuple[str, ...]]:
     names = Names(("np", "CONSTANTS", "RESULTS"))
     entry = names.unique(graph.name)
     text = _Text(entry)

@@ -60,10 +60,10 @@ def multiply(factors: Sequence[Factor]) -> Node:
     if len(factors) > MAX_ORDERED_FACTORS:
         return _fold(factors)
     written_out = _written_out(factors)
-    kept = _Plan(factors)
+    kept = _ChainOrder(factors)
     if len(written_out) == len(factors) or len(written_out) > MAX_ORDERED_FACTORS:
         return kept.build()
-    unrolled = _Plan(written_out)
+    unrolled = _ChainOrder(written_out)
     return unrolled.build() if unrolled.cost < kept.cost else kept.build()
 
 
@@ -91,7 +91,7 @@ def _fold(factors: Sequence[Factor]) -> Node:
     return done.node
 
 
-class _Plan:
+class _ChainOrder:
     """The cheapest order of one chain: ``best[i, j]`` is (cost, split) of factors i to j."""
 
     def __init__(self, factors: Sequence[Factor]) -> None:
