@@ -126,14 +126,14 @@ def padded(node: Node, dtype: str) -> tuple[int, int]:
 def attention_lines(op: AttentionOp, node: Node, printer: CuPyWriter) -> Lines:
     """The statements that compute all results of an attention op."""
     if has_kernels(op, node, printer.dtype):
-        return _Writer(op, node, printer).lines()
+        return _AttentionWriter(op, node, printer).lines()
     stands_for = definition_of(node)  # bodies of scans are not entered by the pass that writes definitions
     printer.texts[node] = printer.defined_by(stands_for, node)
     lines, printer.before = printer.before, []
     return lines
 
 
-class _Writer:
+class _AttentionWriter:
     """Writes one attention op into a module."""
 
     def __init__(self, op: AttentionOp, node: Node, printer: CuPyWriter) -> None:

@@ -60,13 +60,13 @@ RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, r
 
 def recurrence_lines(op: Recurrence, node: Node, printer: CuPyWriter) -> Lines:
     """The statement that computes all values of a loop."""
-    return _Writer(op, node, printer).lines()
+    return _LoopWriter(op, node, printer).lines()
 
 
 Moved = Sequence[tuple[Node, Node]]
 
 
-class _Writer:
+class _LoopWriter:
     """Writes one loop into a module."""
 
     def __init__(self, op: Recurrence, node: Node, printer: CuPyWriter) -> None:

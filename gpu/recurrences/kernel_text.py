@@ -62,7 +62,7 @@ def recurrence_text(
         zeros: the arrays of states that begin with 0, and their columns.
     """
     columns, height = tile(step, rows)
-    writer = _Writer(step, places, dtype)
+    writer = _KernelWriter(step, places, dtype)
     parts = [writer.part(k, part) for k, part in enumerate(step.parts)]
     products = max([len(found) for part in step.parts for _, _, found in _grouped(step, part)], default=1)
     depth = 32
@@ -105,7 +105,7 @@ def _grouped(step: Step, part: Part) -> list[tuple[Load, int, list[Node]]]:
     ]
 
 
-class _Writer:
+class _KernelWriter:
     """Writes the parts of one kernel."""
 
     def __init__(self, step: Step, places: Places, dtype: str) -> None:

@@ -24,7 +24,7 @@ from symad.core.structures import Structure, leaves
 from symad.display.drawing import Drawing
 from symad.display.formula_sizes import formula_sizes
 from symad.display.tables import Table, text
-from symad.display.writer import Writer
+from symad.display.writer import TableWriter
 from symad.errors import EvaluationError
 from symad.evaluation.evaluate import as_values
 from symad.evaluation.rational_results import evaluate_exactly
@@ -44,7 +44,7 @@ class Explanation:
 
     title: str
     tables: tuple[Table, ...]
-    writer: Writer | None = field(default=None, compare=False)
+    writer: TableWriter | None = field(default=None, compare=False)
     """The graph at the point, from which `play` and `draw` make their pictures."""
 
     def play(self, path: Path | str, mode: str = "") -> list[Path]:
@@ -80,7 +80,7 @@ class Explanation:
 
         return drawn_values(self._written(), path)
 
-    def _written(self) -> Writer:
+    def _written(self) -> TableWriter:
         if self.writer is None:
             raise EvaluationError("these tables have no graph; call explain of a graph")
         return self.writer
@@ -150,7 +150,7 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
     ]
     bound = graph.at(solve_dims(shapes))
     _check_formulas(bound, values)
-    writer = Writer(bound, dict(zip(bound.input_nodes, values, strict=True)))
+    writer = TableWriter(bound, dict(zip(bound.input_nodes, values, strict=True)))
     where = ", ".join(f"{name} {_given(value)}" for name, value in named.items())
     title = f"{graph.name}({', '.join(map(str, graph.inputs))})" + (f" at {where}" if where else "")
     return Explanation(title, tuple(writer.tables()), writer)

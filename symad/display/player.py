@@ -19,14 +19,14 @@ from symad.display.scene import MARGIN, Scene, Words, scene
 from symad.display.svg import to_svg
 from symad.display.tables import Math
 from symad.display.typesetting.graphs import graph_latex
-from symad.display.writer import Writer
+from symad.display.writer import TableWriter
 from symad.errors import EvaluationError
 from symad.saving.atomic_files import write_text
 
 FORMATS = (".html", ".pdf", ".svg", ".png", ".tex")
 
 
-def play(writer: Writer, title: str, path: Path, mode: str = "") -> list[Path]:
+def play(writer: TableWriter, title: str, path: Path, mode: str = "") -> list[Path]:
     """Write a page or the frames; see `Explanation.play`."""
     kind = path.suffix.lower()
     if kind not in FORMATS:
@@ -49,13 +49,13 @@ def play(writer: Writer, title: str, path: Path, mode: str = "") -> list[Path]:
     return list(files)
 
 
-def films(writer: Writer) -> list[Film]:
+def films(writer: TableWriter) -> list[Film]:
     """The films of all modes."""
     modes = [*writer.modes.first(), *writer.modes.second()]
     return [film_of(mode, writer.names, writer.runs) for mode in modes]
 
 
-def drawn_values(writer: Writer, path: Path | str | None) -> Drawing | None:
+def drawn_values(writer: TableWriter, path: Path | str | None) -> Drawing | None:
     """The graph with all values, and the adjoints of a scalar."""
     *_, last = writer.modes.first()
     values = replace(last, sweeps=(Sweep("", [[writer.modes.state]], "known"),))
@@ -64,7 +64,7 @@ def drawn_values(writer: Writer, path: Path | str | None) -> Drawing | None:
     return drawn(picture(writer.graph, lines), path)
 
 
-def _scene(writer: Writer, film: Film) -> tuple[Picture, Scene]:
+def _scene(writer: TableWriter, film: Film) -> tuple[Picture, Scene]:
     """The picture with all lines of a film, and its shapes, which know the first frame of each line."""
     shown = picture(writer.graph, {n: tuple(m for _, m in found) for n, found in film.lines.items()})
     since: list[list[int]] = [[] for _ in shown.boxes]
@@ -74,7 +74,7 @@ def _scene(writer: Writer, film: Film) -> tuple[Picture, Scene]:
     return shown, scene(shown, since)
 
 
-def _pages(writer: Writer, film: Film) -> list[Scene]:
+def _pages(writer: TableWriter, film: Film) -> list[Scene]:
     """Each frame with its caption below the picture."""
     shown, whole = _scene(writer, film)
     most = max(len(frame.formulas) for frame in film.frames)
@@ -91,7 +91,7 @@ def _pages(writer: Writer, film: Film) -> list[Scene]:
     return made
 
 
-def page(writer: Writer, title: str, chosen: list[Film]) -> str:
+def page(writer: TableWriter, title: str, chosen: list[Film]) -> str:
     """The page, which contains its pictures, formulas and program."""
     data = []
     for film in chosen:

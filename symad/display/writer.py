@@ -34,7 +34,7 @@ STORED_THRICE = "Live: as in reverse mode, for each state also its adjoint and t
 S_K, OPERATIONS, LIVE = read("s_k"), "flops", "live bytes"
 
 
-class Writer:
+class TableWriter:
     """The tables of one graph at one point."""
 
     def __init__(self, graph: Graph, point: Mapping[Node, Number]) -> None:

@@ -107,9 +107,9 @@ def functions_of(op: PairOp, node: Compute, printer: ArrayWriter) -> tuple[str, 
     names = f"_pairs_{number}", f"_pair_partials_{number}"
     function = traced(op, node)
     if names[0] not in printer.helpers:
-        printer.helper(names[0], _Writer(function, printer).value(names[0]))
+        printer.helper(names[0], _PairWriter(function, printer).value(names[0]))
     if isinstance(op, PairSumCotangent) and names[1] not in printer.helpers:
-        printer.helper(names[1], _Writer(function, printer).partials(names[1]))
+        printer.helper(names[1], _PairWriter(function, printer).partials(names[1]))
     return names
 
 
@@ -117,7 +117,7 @@ Place: TypeAlias = "tuple[sp.Symbol, str, int | None]"
 """A symbol, the text of its cotangent, and the axis of the pairs over which it is summed; None for both."""
 
 
-class _Writer:
+class _PairWriter:
     """Writes a pair function: sums over components as loops, everything else once for all pairs."""
 
     def __init__(self, function: PairFunction, printer: ArrayWriter) -> None:
