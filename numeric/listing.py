@@ -19,7 +19,16 @@ from symad.numeric.modules.names import Names
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.plain import plain_program
-from symad.numeric.program.expressions import Compute, Expression, Index, NewAxis, Position, Read, Step, Value
+from symad.numeric.program.expressions import (
+    Compute,
+    Expression,
+    Index,
+    NewAxis,
+    Position,
+    Read,
+    StepNumber,
+    Value,
+)
 from symad.numeric.program.loops import FindRoot, Loop
 from symad.numeric.program.statements import Allocate, Assign, Block, Comment, Statement, Store
 from symad.numeric.targets.module import is_scalar
@@ -58,7 +67,7 @@ class Formulas:
         """The piece of an expression."""
         if isinstance(expression, Read):
             return self.name(expression.value)
-        if isinstance(expression, Step):
+        if isinstance(expression, StepNumber):
             return Atom(self.position(expression.position), loose=True)
         if isinstance(expression, Index):
             return self.part(expression)

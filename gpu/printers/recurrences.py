@@ -13,7 +13,7 @@ from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.elements import Product
 from symad.gpu.recurrences.kernel_text import Places, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
-from symad.gpu.recurrences.step import Step, step_of
+from symad.gpu.recurrences.step import LoopStep, step_of
 from symad.numeric.targets.statements import Lines
 from symad.ops.elementwise.selection import Condition, Logic
 
@@ -71,7 +71,7 @@ class _LoopWriter:
 
     def __init__(self, op: Recurrence, node: Node, printer: CuPyWriter) -> None:
         self.op, self.node, self.printer = op, node, printer
-        self.step: Step = step_of(op.body, op.states)
+        self.step: LoopStep = step_of(op.body, op.states)
         self.initial, self.moving, self.fixed = parts_of(op, node.args)
         local = op.body.input_nodes
         self.local_moving = local[op.states : op.states + op.slices]

@@ -17,7 +17,7 @@ from symad.core.graph import Node
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
 from symad.gpu.recurrences.elements import Index, Load, Product
-from symad.gpu.recurrences.step import Part, Step
+from symad.gpu.recurrences.step import LoopStep, Part
 from symad.numeric.fusion.c_expressions import Body, statements
 
 THREADS, LANES, SHARED = 256, 64, 48 << 10
@@ -49,7 +49,7 @@ class Places:
 
 
 def recurrence_text(
-    step: Step, places: Places, count: int, dtype: str, rows: object, zeros: Sequence[tuple[int, int]]
+    step: LoopStep, places: Places, count: int, dtype: str, rows: object, zeros: Sequence[tuple[int, int]]
 ) -> str:
     """The source of the kernel.
 
@@ -81,7 +81,7 @@ def recurrence_text(
     return "\n".join([*head, *([preamble] if preamble else []), *parts, _entry(step, zeros)]) + "\n"
 
 
-def tile(step: Step, rows: object) -> tuple[int, int]:
+def tile(step: LoopStep, rows: object) -> tuple[int, int]:
     """The columns and rows of a block's tile."""
     widest = max(part.width for part in step.parts)
     columns = min(LANES, 1 << max(0, (widest - 1)).bit_length())
@@ -92,7 +92,7 @@ def tile(step: Step, rows: object) -> tuple[int, int]:
     return columns, max(1, min(most, wanted, 16))
 
 
-def _grouped(step: Step, part: Part) -> list[tuple[Load, int, list[Node]]]:
+def _grouped(step: LoopStep, part: Part) -> list[tuple[Load, int, list[Node]]]:
     """The sums of a part, grouped by left factor and length, at most `TOGETHER` in a group."""
     found: dict[tuple[Load, int], list[Node]] = {}
     for scalar, leaf in step.used(part):
@@ -108,7 +108,7 @@ def _grouped(step: Step, part: Part) -> list[tuple[Load, int, list[Node]]]:
 class _KernelWriter:
     """Writes the parts of one kernel."""
 
-    def __init__(self, step: Step, places: Places, dtype: str) -> None:
+    def __init__(self, step: LoopStep, places: Places, dtype: str) -> None:
         self.step, self.places, self.dtype = step, places, dtype
         self.real = real_type(dtype)
         self.helpers: dict[str, None] = {}
@@ -211,7 +211,7 @@ def _term(number: int, axis: int, kind: str, at: int) -> str:
     return f"{at} * {stride}" if at else ""
 
 
-def _entry(step: Step, zeros: Sequence[tuple[int, int]]) -> str:
+def _entry(step: LoopStep, zeros: Sequence[tuple[int, int]]) -> str:
     """The kernel: levels of steps, with a barrier after each."""
     lines = [
         'extern "C" __global__ void __launch_bounds__(THREADS, 1)',

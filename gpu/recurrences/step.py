@@ -33,7 +33,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Step:
+class LoopStep:
     """A step as parts.
 
     Attributes:
@@ -80,7 +80,7 @@ class Step:
         return True
 
 
-def step_of(body: Graph, states: int) -> Step:
+def step_of(body: Graph, states: int) -> LoopStep:
     """The parts of a body.
 
     Raises:
@@ -114,7 +114,7 @@ def step_of(body: Graph, states: int) -> Step:
         groups.setdefault((levels[store], width), []).append(store)
     parts = tuple(Part(level, width, tuple(groups[level, width])) for level, width in sorted(groups))
     stored = tuple(n for n in elements.stored if n not in outputs)
-    return Step(batched, parts, dict(elements.leaves), stored, states)
+    return LoopStep(batched, parts, dict(elements.leaves), stored, states)
 
 
 def _levels(stores: dict[Store, Any], elements: Elements) -> dict[Store, int]:

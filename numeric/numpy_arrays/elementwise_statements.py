@@ -47,7 +47,7 @@ INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
 @dataclass(frozen=True)
-class Step:
+class ArrayStep:
     """``function(*args)``, written into the array ``out``, or into a new array if ``out`` is None."""
 
     function: str
@@ -119,11 +119,11 @@ def elementwise_line(made: Assign, writer: ArrayWriter) -> str | None:
         return None
     if made.over is not None and found[0] not in WITHOUT_OUT:
         place = writer.keep_name(made.value, made.over)
-        return Step(*found, place).line(place, writer.np)
+        return ArrayStep(*found, place).line(place, writer.np)
     if made.over in writer.rooms:
-        return writer.copied(made.value, made.over, Step(*found).text(writer.np))
+        return writer.copied(made.value, made.over, ArrayStep(*found).text(writer.np))
     out = new_text(made.value.shape, writer) if made.kept and found[0] not in WITHOUT_OUT else None
-    return Step(*found, out).line(writer.name_for(made.value), writer.np)
+    return ArrayStep(*found, out).line(writer.name_for(made.value), writer.np)
 
 
 # ---- functions -----------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class _Minimum(sp.Function):
         return Share(self.args[argindex - 1], self, *self.args)
 
 
-class _Step(sp.Function):
+class _PiecewiseConstant(sp.Function):
     """A piecewise constant function (kind, argument): sign, floor, ceiling or Heaviside."""
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
@@ -58,7 +58,7 @@ def derivative(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
         return sp.S.Zero
     guarded = _swap(expr, {sp.Max: _Maximum, sp.Min: _Minimum})
     for kind, step in _STEPS.items():
-        guarded = guarded.replace(step, lambda *a, _kind=kind: _Step(_kind, a[0]))
+        guarded = guarded.replace(step, lambda *a, _kind=kind: _PiecewiseConstant(_kind, a[0]))
     result = guarded.diff(symbol)
     unknown = result.atoms(sp.Derivative, sp.Subs)
     if unknown:
@@ -66,7 +66,7 @@ def derivative(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
             f"the derivative of {expr} with respect to {symbol} contains {unknown.pop()}; "
             "give the function an fdiff method"
         )
-    result = result.replace(_Step, lambda kind, a: _STEPS[int(kind)](a))
+    result = result.replace(_PiecewiseConstant, lambda kind, a: _STEPS[int(kind)](a))
     return _swap(result, {_Maximum: sp.Max, _Minimum: sp.Min})
 
 

@@ -26,7 +26,7 @@ class Value:
 
 
 class Expression:
-    """The base class of `Read`, `Index`, `Compute` and `Step`."""
+    """The base class of `Read`, `Index`, `Compute` and `StepNumber`."""
 
     __slots__ = ()
     shape: Shape
@@ -99,7 +99,7 @@ def row(array: Expression, position: Position) -> Index:
 
 
 @dataclass(frozen=True)
-class Step(Expression):
+class StepNumber(Expression):
     """A position as a number, for a loop's body that reads the number of its step."""
 
     position: Position
@@ -173,7 +173,7 @@ def values_read(expression: Expression) -> tuple[Value, ...]:
         elif isinstance(part, Compute):
             waiting += part.args[::-1]
             found += part.functions
-        elif isinstance(part, Step):
+        elif isinstance(part, StepNumber):
             found.append(part.position.index)
         elif isinstance(part, Index):
             found += [place.index for place in part.places if isinstance(place, Position)]

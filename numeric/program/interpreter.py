@@ -25,7 +25,7 @@ from symad.numeric.program.expressions import (
     Place,
     Position,
     Read,
-    Step,
+    StepNumber,
     Value,
 )
 from symad.numeric.program.functions import Function
@@ -104,7 +104,7 @@ class State:
             return self.known[expression.value]
         if isinstance(expression, Index):
             return self.value(expression.array)[tuple(map(self.places, expression.places))]
-        if isinstance(expression, Step):
+        if isinstance(expression, StepNumber):
             return float(self.place(expression.position))
         assert isinstance(expression, Compute)
         op, values = bind_op(expression.op, self.dims), tuple(self.value(a) for a in expression.args)

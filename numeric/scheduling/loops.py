@@ -24,7 +24,7 @@ from symad.numeric.program.expressions import (
     NewAxis,
     Position,
     Read,
-    Step,
+    StepNumber,
     Value,
     row,
     whole,
@@ -95,7 +95,7 @@ class Clock:
     def at_step(self, x: Node, scope: Scope) -> Expression:
         """The expression by which a step reads its row of an array with one row for each step."""
         if isinstance(x.op, Iota):
-            return Step(self.counted)
+            return StepNumber(self.counted)
         if self.turned and _reversed(x):
             return row(scope.known[x.args[0]], self.now)
         return row(scope.known[x], self.counted)

@@ -24,7 +24,7 @@ from symad.numeric.program.expressions import (
     NewAxis,
     Position,
     Read,
-    Step,
+    StepNumber,
     Value,
 )
 from symad.numeric.targets.dimensions import dimension
@@ -109,7 +109,7 @@ class Writer:
             args = tuple([self.text(a) for a in expression.args])
             made: Text = write(op, self.target, expression, args, self)
             return made
-        if isinstance(expression, Step):
+        if isinstance(expression, StepNumber):
             return self.position(expression.position)
         assert isinstance(expression, Index)
         return self.index_text(expression)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from textwrap import fill
 
 from symad.verification.coq.heads import FUNCTIONS
-from symad.verification.coq.programs import Program, Step
+from symad.verification.coq.programs import Program, ProgramLine
 from symad.verification.coq.terms import Term
 
 ATOM, POWER, UNARY, PRODUCT, SUM, ALL = 0, 30, 35, 40, 50, 100
@@ -131,7 +131,7 @@ def domain_text(program: Program, names: Mapping[int, str]) -> str:
     return wrapped("\n".join(lines)) if lines else "  True"
 
 
-def condition(step: Step, names: Mapping[int, str]) -> str:
+def condition(step: ProgramLine, names: Mapping[int, str]) -> str:
     """The condition under which a function has a derivative."""
     x, argument = real(step.term, names, SUM), real(step.term, names, ATOM)
     match step.need:

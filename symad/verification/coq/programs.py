@@ -16,7 +16,7 @@ Need = tuple[str, Term]
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramLine:
     """A statement of a program: a condition (with the function it is for), or a named term."""
 
     term: Term
@@ -35,7 +35,7 @@ class Program:
     outputs: list[Term]
     with_domain: bool = True
     positive: tuple[int, ...] = ()
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ProgramLine] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         conditions = _Conditions(self.terms)
@@ -43,7 +43,7 @@ class Program:
             self._state_positive(conditions)
         for number, term in enumerate(list(self.terms.lets), self.terms.inputs + 1):
             self._state(conditions, term)
-            self.steps.append(Step(term))
+            self.steps.append(ProgramLine(term))
             if self.with_domain:
                 conditions.named(term, self.terms.var(number))
         for term in self.outputs:
@@ -51,7 +51,7 @@ class Program:
 
     def _state(self, conditions: _Conditions, term: Term) -> None:
         if self.with_domain:
-            self.steps += [Step(t, f) for f, t in conditions.missing(term)]
+            self.steps += [ProgramLine(t, f) for f, t in conditions.missing(term)]
 
     def _state_positive(self, conditions: _Conditions) -> None:
         """States that inputs are positive, if they are declared so and a condition is about them."""
@@ -63,7 +63,7 @@ class Program:
             if number in used:
                 variable = self.terms.var(number)
                 conditions.state(("Log", variable))
-                self.steps.append(Step(variable, "Log"))
+                self.steps.append(ProgramLine(variable, "Log"))
 
     @property
     def needs(self) -> list[Need]:
