@@ -36,7 +36,7 @@ from symad.fused.attention_ops import (
 from symad.gpu.passes.written_attention import (
     Axes,
     Operand,
-    Product,
+    PairProduct,
     Scores,
     column_axes,
     four,
@@ -148,7 +148,7 @@ class _Written:
     scores: Scores
     mask: Any
     weights: Node
-    out: Product
+    out: PairProduct
 
     @property
     def v(self) -> Operand:
@@ -191,7 +191,7 @@ def _found(softmax: Node, users: Users, pairs: Pairs) -> dict[Node, Node]:
     return replaced
 
 
-def _guesses(written: _Written, products: Sequence[Product], pairs: Pairs) -> Iterator[_Guess]:
+def _guesses(written: _Written, products: Sequence[PairProduct], pairs: Pairs) -> Iterator[_Guess]:
     """The choices of ō and the tangents that the products in the graph allow."""
     q, k, v = written.scores.q, written.scores.k, written.v
     q_dots = [row for row, column in pairs if column == k and row != q]

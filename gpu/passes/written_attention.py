@@ -63,7 +63,7 @@ def outer(node: Node) -> tuple[Operand, Operand] | None:
 
 
 @dataclass(frozen=True)
-class Product:
+class PairProduct:
     """Σ_j D_ij b_j or Σ_i D_ij b_i of an array over pairs."""
 
     node: Node
@@ -72,7 +72,7 @@ class Product:
     over_keys: bool
 
 
-def product(node: Node, dense: Node) -> Product | None:
+def product(node: Node, dense: Node) -> PairProduct | None:
     """A node as a product of an array over pairs with an array of rows; None for other nodes."""
     op, rank = node.op, len(dense.shape)
     if not isinstance(op, Einsum) or len(node.args) != 2 or node.args[0] is node.args[1]:
@@ -90,7 +90,7 @@ def product(node: Node, dense: Node) -> Product | None:
     axes = tuple(number[x] for x in op.output)
     for summed, kept in ((rank - 1, rank - 2), (rank - 2, rank - 1)):
         if _are(operand.axes, rank, summed) and _are(axes, rank, kept):
-            return Product(node, operand, axes, summed == rank - 1)
+            return PairProduct(node, operand, axes, summed == rank - 1)
     return None
 
 

@@ -10,7 +10,7 @@ from symad.gpu import module_text
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
-from symad.gpu.recurrences.elements import Product
+from symad.gpu.recurrences.elements import InnerProduct
 from symad.gpu.recurrences.kernel_text import Places, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
 from symad.gpu.recurrences.step import LoopStep, step_of
@@ -77,10 +77,10 @@ class _LoopWriter:
         self.local_moving = local[op.states : op.states + op.slices]
         self.local_fixed = local[op.states + op.slices :]
         used = {leaf for part in self.step.parts for _, leaf in self.step.used(part)}
-        products = [leaf for leaf in used if isinstance(leaf, Product)]
+        products = [leaf for leaf in used if isinstance(leaf, InnerProduct)]
         self.matrices = {leaf.right.array for leaf in products}
         self.read = self.matrices | {leaf.left.array for leaf in products}
-        self.read |= {leaf.array for leaf in used if not isinstance(leaf, Product)}
+        self.read |= {leaf.array for leaf in used if not isinstance(leaf, InnerProduct)}
 
     def value(self, k: int, before: bool = False) -> Node:
         """A value of the loop."""
@@ -174,10 +174,10 @@ def row_program_lines(op: RowProgram, node: Node, printer: CuPyWriter) -> Lines:
     """The statement that computes all values of a region of rows, by the kernel of a loop with one step."""
     step, outputs = step_of(op.body, 0), op.body.output_nodes
     used = {leaf for part in step.parts for _, leaf in step.used(part)}
-    products = [leaf for leaf in used if isinstance(leaf, Product)]
+    products = [leaf for leaf in used if isinstance(leaf, InnerProduct)]
     matrices = {leaf.right.array for leaf in products}
     read = matrices | {leaf.left.array for leaf in products}
-    read |= {leaf.array for leaf in used if not isinstance(leaf, Product)}
+    read |= {leaf.array for leaf in used if not isinstance(leaf, InnerProduct)}
     given = [(here, x) for here, x in zip(op.body.input_nodes, node.args, strict=True) if here in read]
     results = {o: [(k, 0)] for k, o in enumerate((*outputs, *step.stored))}
     number = {o: k for k, o in enumerate((*outputs, *step.stored, *(here for here, _ in given)))}

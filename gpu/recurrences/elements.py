@@ -40,7 +40,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Product:
+class InnerProduct:
     """Σ_k left right, over ``depth`` elements."""
 
     left: Load
@@ -61,10 +61,10 @@ class Elements:
 
     states: frozenset[Node]
     batched: bool
-    leaves: dict[Node, Load | Product] = field(default_factory=dict)
+    leaves: dict[Node, Load | InnerProduct] = field(default_factory=dict)
     stored: dict[Node, None] = field(default_factory=dict)
     _known: dict[tuple[Node, Index], Node] = field(default_factory=dict)
-    _numbers: dict[Load | Product, Node] = field(default_factory=dict)
+    _numbers: dict[Load | InnerProduct, Node] = field(default_factory=dict)
 
     def at(self, node: Node, index: Index) -> Node:
         """The scalar of a node's element at a place."""
@@ -73,7 +73,7 @@ class Elements:
             self._known[key] = element(node.op, node, index, self)
         return self._known[key]
 
-    def leaf(self, what: Load | Product) -> Node:
+    def leaf(self, what: Load | InnerProduct) -> Node:
         """The scalar that represents a load or a sum."""
         if what not in self._numbers:
             made = Node.of(Local(len(self._numbers), ()))
@@ -192,7 +192,7 @@ def einsum_element(op: Einsum, node: Node, index: Index, elements: Elements) -> 
     fixed = isinstance(right.array.op, Local) and right.array not in elements.states
     if _runs_along(left.index, "column") or _runs_along(right.index, "row") or not fixed:
         raise NotByRows("a product of two values that change")
-    return elements.leaf(Product(left, right, depth))
+    return elements.leaf(InnerProduct(left, right, depth))
 
 
 def _runs_along(index: Index, wanted: str) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from symad.core.graph import Node
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
-from symad.gpu.recurrences.elements import Index, Load, Product
+from symad.gpu.recurrences.elements import Index, InnerProduct, Load
 from symad.gpu.recurrences.step import LoopStep, Part
 from symad.numeric.fusion.c_expressions import Body, statements
 
@@ -96,7 +96,7 @@ def _grouped(step: LoopStep, part: Part) -> list[tuple[Load, int, list[Node]]]:
     """The sums of a part, grouped by left factor and length, at most `TOGETHER` in a group."""
     found: dict[tuple[Load, int], list[Node]] = {}
     for scalar, leaf in step.used(part):
-        if isinstance(leaf, Product):
+        if isinstance(leaf, InnerProduct):
             found.setdefault((leaf.left, leaf.depth), []).append(scalar)
     return [
         (left, depth, scalars[k : k + TOGETHER])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.core.graph import Graph, Node, op_of, topological
-from symad.gpu.recurrences.elements import ROW, Elements, Load, NotByRows, Place, Product, pieces_of
+from symad.gpu.recurrences.elements import ROW, Elements, InnerProduct, Load, NotByRows, Place, pieces_of
 from symad.higher_order.scan import Local
 
 MAX_MEMBERS, MAX_ARRAYS = 400, 80
@@ -46,7 +46,7 @@ class LoopStep:
 
     batched: bool
     parts: tuple[Part, ...]
-    leaves: dict[Node, Load | Product]
+    leaves: dict[Node, Load | InnerProduct]
     stored: tuple[Node, ...]
     states: int
 
@@ -55,7 +55,7 @@ class LoopStep:
         """The number of barriers in a step."""
         return 1 + self.parts[-1].level
 
-    def used(self, part: Part) -> list[tuple[Node, Load | Product]]:
+    def used(self, part: Part) -> list[tuple[Node, Load | InnerProduct]]:
         """The leaves of a part, in a fixed order."""
         return [(n, self.leaves[n]) for n in topological([s.scalar for s in part.stores]) if n in self.leaves]
 
@@ -72,7 +72,7 @@ class LoopStep:
         plain: tuple[Place, ...] = (("column", 0),)
         for part in first:
             for _, leaf in self.used(part):
-                if isinstance(leaf, Product):
+                if isinstance(leaf, InnerProduct):
                     return False
                 is_state = op_of(leaf.array, Local).position < self.states
                 if is_state and leaf.index not in (plain, (ROW, *plain)):
@@ -122,7 +122,7 @@ def _levels(stores: dict[Store, Any], elements: Elements) -> dict[Store, int]:
     below: dict[Store, set[Node]] = {}
     for store in stores:
         leaves = [elements.leaves[n] for n in topological([store.scalar]) if n in elements.leaves]
-        below[store] = {leaf.left.array for leaf in leaves if isinstance(leaf, Product)}
+        below[store] = {leaf.left.array for leaf in leaves if isinstance(leaf, InnerProduct)}
     level = dict.fromkeys(stores, 0)
     for _ in range(len(stores) + 1):
         of: dict[Node, int] = {}

@@ -32,7 +32,7 @@ Relation = Callable[[Nodes, Nodes], "Node | None"]
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductRow:
     """f(u) g(v)^power = form(u, v), which is None where u and v are not related as the row needs.
 
     ``other``: the function g, or `Add` for 1 + exp(v).
@@ -86,25 +86,25 @@ def scaled_tail(u: Nodes, v: Nodes) -> Node | None:
 
 
 s, tanh, exp_1 = function(sigmoid), function(sympy.tanh), function(expm1)
-PRODUCTS: dict[Any, tuple[Product, ...]] = {
-    sympy.sinh: (Product(sympy.cosh, -1, same(tanh)), Product(sympy.sech, 1, same(tanh))),
-    sympy.cosh: (Product(sympy.sinh, -1, same(function(sympy.coth))),),
+PRODUCTS: dict[Any, tuple[ProductRow, ...]] = {
+    sympy.sinh: (ProductRow(sympy.cosh, -1, same(tanh)), ProductRow(sympy.sech, 1, same(tanh))),
+    sympy.cosh: (ProductRow(sympy.sinh, -1, same(function(sympy.coth))),),
     sympy.exp: (
-        Product(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
-        Product(sympy.erfc, -1, normal_slope, early=False),
-        Product(sympy.erfc, 1, scaled_tail, early=False),
-        Product(sigmoid, 1, opposite(s)),
-        Product(sympy.exp, 1, opposite(lambda u: Formula(ONE))),
+        ProductRow(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
+        ProductRow(sympy.erfc, -1, normal_slope, early=False),
+        ProductRow(sympy.erfc, 1, scaled_tail, early=False),
+        ProductRow(sigmoid, 1, opposite(s)),
+        ProductRow(sympy.exp, 1, opposite(lambda u: Formula(ONE))),
     ),
     expm1: (
-        Product(Add, -1, same(lambda u: tanh(u / 2))),
-        Product(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
-        Product(expm1, -1, twice),
-        Product(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
+        ProductRow(Add, -1, same(lambda u: tanh(u / 2))),
+        ProductRow(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
+        ProductRow(expm1, -1, twice),
+        ProductRow(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
     ),
-    sigmoid: (Product(sigmoid, -1, opposite(function(sympy.exp))),),
-    sympy.lowergamma: (Product(sympy.gamma, -1, distribution(gammainc)),),
-    sympy.uppergamma: (Product(sympy.gamma, -1, distribution(gammaincc)),),
+    sigmoid: (ProductRow(sigmoid, -1, opposite(function(sympy.exp))),),
+    sympy.lowergamma: (ProductRow(sympy.gamma, -1, distribution(gammainc)),),
+    sympy.uppergamma: (ProductRow(sympy.gamma, -1, distribution(gammaincc)),),
 }
 """The rows by f."""
 
@@ -176,7 +176,7 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
     return times(factors, frozenset([(over[0], -1), *((f, 1) for f in under)])), made.node
 
 
-def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, Product, Node]]:
+def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, ProductRow, Node]]:
     """Two factors, their row, and the function that they are; or of which their product is the reciprocal."""
     heads = [g.op.head for g, _ in factors if type(g.op) is Apply]
     if len(factors) < 2 or (len(heads) < 2 and expm1 not in heads):
@@ -191,7 +191,7 @@ def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, Product,
                             yield f, g, row, value
 
 
-def _value(row: Product, f: Node, g: Node) -> Node | None:
+def _value(row: ProductRow, f: Node, g: Node) -> Node | None:
     if f is g:
         return None
     if row.other is not Add:

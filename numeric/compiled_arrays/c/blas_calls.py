@@ -52,7 +52,7 @@ def has_few_terms(labels: Sequence[Sequence[int]], shapes: Sequence[Ints]) -> bo
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductLabels:
     """The labels of a matrix product: the axes of its result, None for lengths of 1, and the summed axis."""
 
     row: int | None
@@ -62,7 +62,7 @@ class Product:
 
 def matrix_product(
     labels: Sequence[Sequence[int]], output: Sequence[int], shapes: Sequence[Ints]
-) -> Product | None:
+) -> ProductLabels | None:
     """The product of two matrices that a contraction is; None for other contractions."""
     if len(labels) != 2 or any(len(set(part)) < len(part) for part in labels):
         return None
@@ -73,7 +73,7 @@ def matrix_product(
     rows, columns = (real & set(left)) - both, (real & set(right)) - both
     if kept or len(summed) != 1 or len(rows) > 1 or len(columns) > 1 or not (rows | columns) <= set(output):
         return None
-    return Product(next(iter(rows), None), next(iter(columns), None), *summed)
+    return ProductLabels(next(iter(rows), None), next(iter(columns), None), *summed)
 
 
 def _gemm(

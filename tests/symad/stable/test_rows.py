@@ -18,7 +18,7 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
 from symad.stable.formulas import Formula, formulas
-from symad.stable.products import PRODUCTS, Product
+from symad.stable.products import PRODUCTS, ProductRow
 from symad.stable.secants import (
     COMPLEMENTS,
     GAUSS,
@@ -159,7 +159,7 @@ def test_reflections(head: Any) -> None:
         assert status(row.form(Formula(U)).node, written) == "proved", row
 
 
-def arguments(row: Product) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+def arguments(row: ProductRow) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """Arguments that are related as the row needs."""
     tries = [(U, U), (neg(V), V), (mul(constant(2), V), V), (neg(power(V, constant(2))), V)]
     tries.append((power(V, constant(2)), V))
