@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from symad.core.arguments import Packing, Part, Results, argument_of
+from symad.core.arguments import PackedResult, Packing, Results, argument_of
 from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node
 from symad.core.signatures import Wrt
@@ -65,7 +65,7 @@ def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
 
 def _results(part: Results, rest: Iterator[Node]) -> tuple[list[Node], Structure]:
     """The outputs of some parts, one node for each part, and their structure."""
-    if not isinstance(part, Part):
+    if not isinstance(part, PackedResult):
         found = [_results(p, rest) for p in part]
         return [node for nodes, _ in found for node in nodes], TupleOf(tuple(s for _, s in found))
     nodes = [next(rest) for _ in range(part.count)]

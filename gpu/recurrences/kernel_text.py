@@ -17,7 +17,7 @@ from symad.core.graph import Node
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
 from symad.gpu.recurrences.elements import Index, InnerProduct, Load
-from symad.gpu.recurrences.step import LoopStep, Part
+from symad.gpu.recurrences.step import LoopStep, StepPart
 from symad.numeric.fusion.c_expressions import Body, statements
 
 THREADS, LANES, SHARED = 256, 64, 48 << 10
@@ -92,7 +92,7 @@ def tile(step: LoopStep, rows: object) -> tuple[int, int]:
     return columns, max(1, min(most, wanted, 16))
 
 
-def _grouped(step: LoopStep, part: Part) -> list[tuple[Load, int, list[Node]]]:
+def _grouped(step: LoopStep, part: StepPart) -> list[tuple[Load, int, list[Node]]]:
     """The sums of a part, grouped by left factor and length, at most `TOGETHER` in a group."""
     found: dict[tuple[Load, int], list[Node]] = {}
     for scalar, leaf in step.used(part):
@@ -151,7 +151,7 @@ class _KernelWriter:
         where = " + ".join([f"place(arrays.at[{number}], {self.time(load.array)})", *fixed])
         return f"{{{where}, {distance}, {deep}}}"
 
-    def part(self, k: int, part: Part) -> str:
+    def part(self, k: int, part: StepPart) -> str:
         """The function of one part."""
         lines: list[str] = []
         names: dict[Node, str] = {}
@@ -188,7 +188,7 @@ class _KernelWriter:
         ]
         return "\n".join([*head, *(f"    {line}" for line in lines), "  }", "}"])
 
-    def lead(self, part: Part, start: int) -> Index:
+    def lead(self, part: StepPart, start: int) -> Index:
         """The place of an element in its array."""
         column = (("column", start),)
         return (("row", 0), *column) if self.step.batched else column

@@ -24,7 +24,7 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Part:
+class StepPart:
     """Elements of ``width`` columns that are computed together, after all earlier levels."""
 
     level: int
@@ -45,7 +45,7 @@ class LoopStep:
     """
 
     batched: bool
-    parts: tuple[Part, ...]
+    parts: tuple[StepPart, ...]
     leaves: dict[Node, Load | InnerProduct]
     stored: tuple[Node, ...]
     states: int
@@ -55,7 +55,7 @@ class LoopStep:
         """The number of barriers in a step."""
         return 1 + self.parts[-1].level
 
-    def used(self, part: Part) -> list[tuple[Node, Load | InnerProduct]]:
+    def used(self, part: StepPart) -> list[tuple[Node, Load | InnerProduct]]:
         """The leaves of a part, in a fixed order."""
         return [(n, self.leaves[n]) for n in topological([s.scalar for s in part.stores]) if n in self.leaves]
 
@@ -112,7 +112,7 @@ def step_of(body: Graph, states: int) -> LoopStep:
     groups: dict[tuple[int, int], list[Store]] = {}
     for store, (_, width) in stores.items():
         groups.setdefault((levels[store], width), []).append(store)
-    parts = tuple(Part(level, width, tuple(groups[level, width])) for level, width in sorted(groups))
+    parts = tuple(StepPart(level, width, tuple(groups[level, width])) for level, width in sorted(groups))
     stored = tuple(n for n in elements.stored if n not in outputs)
     return LoopStep(batched, parts, dict(elements.leaves), stored, states)
 

@@ -13,8 +13,8 @@ from symad.numeric.program.statements import (
     Assign,
     Block,
     Free,
-    Part,
     Scatter,
+    Section,
     Statement,
     Store,
     Together,
@@ -97,7 +97,7 @@ class _Checker:
                 self.readable(inner.expression, label(inner.value))
             for inner in statement.assignments:
                 self.assigned(inner)
-        elif isinstance(statement, Part):
+        elif isinstance(statement, Section):
             self.block(statement.body)
         elif isinstance(statement, Allocate):
             self.define(statement.value)

@@ -36,8 +36,8 @@ from symad.numeric.program.statements import (
     Assign,
     Block,
     Free,
-    Part,
     Scatter,
+    Section,
     Statement,
     Store,
     Together,
@@ -207,7 +207,7 @@ def execute_together(statement: Together, state: State) -> None:
 
 
 @execute.dispatch
-def execute_part(statement: Part, state: State) -> None:
+def execute_part(statement: Section, state: State) -> None:
     state.run(statement.body)
 
 

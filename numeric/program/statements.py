@@ -173,7 +173,7 @@ class Free(Statement):
 
 
 @dataclass(frozen=True)
-class Part(Statement):
+class Section(Statement):
     """Statements that become a function of their own; later statements read the values that they write."""
 
     body: Block
@@ -185,7 +185,7 @@ class Part(Statement):
 
     def with_block(self, block: Block) -> Statement:
         """The part with other statements."""
-        return Part(block)
+        return Section(block)
 
 
 def assignments(statement: Statement) -> tuple[Assign, ...]:

@@ -41,7 +41,7 @@ class Packing:
     Attributes:
         x: the inputs of ``wrt``, in its order.
         v: the inputs that are directions or cotangents.
-        results: nested tuples of `Part`, which stand for the outputs in order.
+        results: nested tuples of `PackedResult`, which stand for the outputs in order.
     """
 
     x: tuple[int, ...]
@@ -49,12 +49,12 @@ class Packing:
     results: Results
 
 
-Results: TypeAlias = "Part | tuple[Results, ...]"
+Results: TypeAlias = "PackedResult | tuple[Results, ...]"
 """The results of packed code: nested tuples of parts, which stand for the outputs in order."""
 
 
 @dataclass(frozen=True)
-class Part:
+class PackedResult:
     """Outputs that form one result of packed code.
 
     ``kind`` is "value" (a number if its size is 1, else a flat vector), "vector" (one flat vector of all of

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from symad.core.arguments import Part
+from symad.core.arguments import PackedResult
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -98,7 +98,7 @@ def hessian(
     from symad.sparsity.exact_zeros import with_exact_zeros
 
     matrix = with_exact_zeros(hessian_node(value, selection.nodes, mode), graph.nodes)
-    packing = packing_of(graph, selection, Part("matrix"))
+    packing = packing_of(graph, selection, PackedResult("matrix"))
     return graph.with_outputs((matrix,), None, f"{graph.name}_hessian", None, mode, packing)
 
 
@@ -208,6 +208,6 @@ def hvp(
     else:
         parts = _directional_gradient(value, nodes, dots)
     outputs, entries = selection.packed([dense(p, x) for p, x in zip(parts, nodes, strict=True)])
-    packing = packing_of(graph, selection, Part("vector", len(outputs)), len(directions))
+    packing = packing_of(graph, selection, PackedResult("vector", len(outputs)), len(directions))
     structure, name = selection.structure(entries), f"{graph.name}_hvp"
     return with_directions(graph, directions, selection, "v", outputs, structure, name, None, mode, packing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.arguments import Part
+from symad.core.arguments import PackedResult
 from symad.core.dims import Dim
 from symad.core.escaping import not_one_of
 from symad.core.gc_pause import without_collecting
@@ -56,7 +56,7 @@ def gradient(
         parts = forward_gradient(value, nodes)
     outputs, entries = selection.packed(parts)
     origin = Origin(selection.labels("bar"), value, nodes)
-    packing = packing_of(graph, selection, Part("vector", len(outputs)))
+    packing = packing_of(graph, selection, PackedResult("vector", len(outputs)))
     structure, name = selection.structure(entries), f"{graph.name}_gradient"
     return graph.with_outputs(outputs, structure, name, origin, "", packing)
 
@@ -107,7 +107,7 @@ def jacobian(
     from symad.sparsity.exact_zeros import with_exact_zeros
 
     matrix = with_exact_zeros(build(graph.output_nodes, nodes), graph.nodes)
-    packing = packing_of(graph, selection, Part("matrix"))
+    packing = packing_of(graph, selection, PackedResult("matrix"))
     return graph.with_outputs((matrix,), None, f"{graph.name}_jacobian", None, report, packing)
 
 

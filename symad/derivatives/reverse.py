@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symad.core.arguments import Part
+from symad.core.arguments import PackedResult
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -43,7 +43,7 @@ def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
     found, entries = selection.packed([dense(b, x) for b, x in zip(x_bars, nodes, strict=True)])
     structure = TupleOf((*(None,) * len(bars), *entries))
     origin = Origin((*value_labels(graph), *selection.labels("bar")))
-    packing = packing_of(graph, selection, (value_part(graph), Part("vector", len(found))), len(bars))
+    packing = packing_of(graph, selection, (value_part(graph), PackedResult("vector", len(found))), len(bars))
     outputs, name = graph.output_nodes + found, f"{graph.name}_pullback"
     return with_directions(graph, bars, None, "bar", outputs, structure, name, origin, "", packing)
 
@@ -68,6 +68,6 @@ def value_and_gradient(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | No
     bars = gradient_nodes(value, nodes)
     found, entries = selection.packed([dense(b, x) for b, x in zip(bars, nodes, strict=True)])
     origin = Origin((graph.name, *selection.labels("bar")), value, nodes)
-    packing = packing_of(graph, selection, (Part("value"), Part("vector", len(found))))
+    packing = packing_of(graph, selection, (PackedResult("value"), PackedResult("vector", len(found))))
     structure, name = TupleOf((None, *entries)), f"{graph.name}_value_and_gradient"
     return graph.with_outputs((value, *found), structure, name, origin, "", packing)

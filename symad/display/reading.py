@@ -33,15 +33,15 @@ RAISED = str.maketrans("0123456789-T", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ")
 
 
 @dataclass(frozen=True)
-class Part:
+class FormulaPart:
     """A part of a formula: a row, a script (base, below, above), a fraction, a root, an accent, a leaf."""
 
     kind: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FormulaPart, ...] = ()
     text: str = ""
 
 
-EMPTY = Part("row")
+EMPTY = FormulaPart("row")
 
 
 class Reader:
@@ -50,9 +50,9 @@ class Reader:
     def __init__(self, latex: str) -> None:
         self.tokens: list[str] = TOKEN.findall(latex)[::-1]
 
-    def row(self, *ends: str) -> Part:
+    def row(self, *ends: str) -> FormulaPart:
         """The parts up to one of some tokens, or to the end."""
-        found: list[Part] = []
+        found: list[FormulaPart] = []
         while self.tokens and self.tokens[-1] not in ends:
             token = self.tokens.pop()
             if token in "_^" and token.strip():
@@ -60,21 +60,21 @@ class Reader:
                 found.append(self._script(base, token))
             elif token.strip():
                 found.append(self._part(token))
-        return found[0] if len(found) == 1 else Part("row", tuple(found))
+        return found[0] if len(found) == 1 else FormulaPart("row", tuple(found))
 
-    def _script(self, base: Part, token: str) -> Part:
+    def _script(self, base: FormulaPart, token: str) -> FormulaPart:
         made, inner, below, above = self._group(), base, EMPTY, EMPTY
         if base.kind == "script" and base.parts[1 if token == "_" else 2] == EMPTY:
             inner, below, above = base.parts
-        return Part("script", (inner, made, above) if token == "_" else (inner, below, made))
+        return FormulaPart("script", (inner, made, above) if token == "_" else (inner, below, made))
 
-    def _group(self) -> Part:
+    def _group(self) -> FormulaPart:
         """The next token or group in braces."""
         while self.tokens and not self.tokens[-1].strip():
             self.tokens.pop()
         return self._part(self.tokens.pop()) if self.tokens else EMPTY
 
-    def _part(self, token: str) -> Part:
+    def _part(self, token: str) -> FormulaPart:
         name = token.removeprefix("\\")
         if token == "{":
             made = self.row("}")
@@ -83,31 +83,35 @@ class Reader:
         if token.startswith("\\begin"):
             return self._matrix("\\end" + token.removeprefix("\\begin"))
         if name == token:
-            return Part("leaf", text=token)
+            return FormulaPart("leaf", text=token)
         return self._command(name)
 
-    def _command(self, name: str) -> Part:
+    def _command(self, name: str) -> FormulaPart:
         if name in SILENT:
             return EMPTY
         if name in ACCENTS:
-            return Part("accent", (self._group(),), ACCENTS[name])
+            return FormulaPart("accent", (self._group(),), ACCENTS[name])
         if name in GROUPS:
             if name in UPRIGHT:
                 return self._upright()
             made = self._group()
-            return Part("leaf", text=made.text.translate(BOLD)) if name == "mathbf" and made.text else made
+            return (
+                FormulaPart("leaf", text=made.text.translate(BOLD))
+                if name == "mathbf" and made.text
+                else made
+            )
         if name == "frac":
-            return Part("frac", (self._group(), self._group()))
+            return FormulaPart("frac", (self._group(), self._group()))
         if name == "sqrt":
             degree = EMPTY
             if self.tokens and self.tokens[-1] == "[":
                 self.tokens.pop()
                 degree = self.row("]")
                 self.tokens = self.tokens[:-1]
-            return Part("root", (self._group(), degree))
-        return Part("leaf", text=SIGNS.get(name) or _greek(name) or name)
+            return FormulaPart("root", (self._group(), degree))
+        return FormulaPart("leaf", text=SIGNS.get(name) or _greek(name) or name)
 
-    def _upright(self) -> Part:
+    def _upright(self) -> FormulaPart:
         """Text, whose spaces are kept."""
         depth, text = 0, ""
         while self.tokens:
@@ -118,20 +122,20 @@ class Reader:
                     break
                 continue
             text += token.removeprefix("\\") if token != "\\" else ""
-        return Part("leaf", text=text)
+        return FormulaPart("leaf", text=text)
 
-    def _matrix(self, end: str) -> Part:
-        rows: list[Part] = []
-        cells: list[Part] = []
+    def _matrix(self, end: str) -> FormulaPart:
+        rows: list[FormulaPart] = []
+        cells: list[FormulaPart] = []
         while self.tokens:
             cells.append(self.row("&", "\\\\", end))
             token = self.tokens.pop() if self.tokens else end
             if token != "&":
-                rows.append(Part("cells", tuple(cells)))
+                rows.append(FormulaPart("cells", tuple(cells)))
                 cells = []
             if token == end:
                 break
-        return Part("table", tuple(rows), "cases" if "cases" in end else "")
+        return FormulaPart("table", tuple(rows), "cases" if "cases" in end else "")
 
 
 def _greek(name: str) -> str:
@@ -158,7 +162,7 @@ def plain(latex: str) -> str:
     return re.sub(r"(?<=[(\[]) | (?=[)\],;_^])|(?<= ) ", "", text).strip()
 
 
-def _text(part: Part) -> str:
+def _text(part: FormulaPart) -> str:
     inner = [_text(p) for p in part.parts] if part.kind != "row" else []
     made: dict[str, Callable[[], str]] = {
         "row": lambda: _row(part),
@@ -177,7 +181,7 @@ BETWEEN = ("+", "⊙", "=", "+=", "<", ">")
 WORDS = re.compile(r"[\w\u0300-\u036f]")
 
 
-def _row(part: Part) -> str:
+def _row(part: FormulaPart) -> str:
     """Parts one after the other, with spaces between words, numbers and what follows a parenthesis."""
     text, previous = "", ""
     for each in part.parts:
@@ -191,7 +195,7 @@ def _row(part: Part) -> str:
     return text
 
 
-def _apart(left: str, right: str, part: Part) -> bool:
+def _apart(left: str, right: str, part: FormulaPart) -> bool:
     """Whether two neighbors need a space: not between a function and its parenthesis."""
     ends = bool(WORDS.match(left[-1])) or left[-1] in "ᵀ)]⁰¹²³⁴⁵⁶⁷⁸⁹Σ∏…"
     begins = bool(WORDS.match(right[0])) or (right[0] in "Σ√‖" and part.kind != "leaf") or right[0] in "Σ√[∂"
@@ -200,7 +204,7 @@ def _apart(left: str, right: str, part: Part) -> bool:
     return ends and begins
 
 
-def _scripts(part: Part, base: str, below: str, above: str) -> str:
+def _scripts(part: FormulaPart, base: str, below: str, above: str) -> str:
     base = base if part.parts[0].kind in ("leaf", "accent") or len(base) == 1 else _grouped(base)
     low = f"_{_grouped(below) if ' ' in below else below}" if below else ""
     above = above.removeprefix("∘").strip()
@@ -228,7 +232,7 @@ def mathml(latex: str) -> str:
     return f"<math>{signs}</math>"
 
 
-def _ml(part: Part) -> str:
+def _ml(part: FormulaPart) -> str:
     if part.kind == "leaf":
         return _ml_leaf(part.text)
     inner = [_ml(p) for p in part.parts]

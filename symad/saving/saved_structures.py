@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TypeAlias
 
-from symad.core.arguments import Argument, Packing, Part, Results
+from symad.core.arguments import Argument, PackedResult, Packing, Results
 from symad.core.graph import Graph
 from symad.core.signatures import Json
 from symad.core.structures import (
@@ -99,7 +99,7 @@ def write_calling(graph: Graph) -> dict[str, Json]:
 
 
 def _write_results(results: Results) -> Json:
-    if isinstance(results, Part):
+    if isinstance(results, PackedResult):
         return {"kind": results.kind, "count": results.count}
     return [_write_results(part) for part in results]
 
@@ -147,7 +147,7 @@ def _read_results(saved: Json) -> tuple[Results, int]:
     """The results, and the number of outputs in them."""
     match saved:
         case {"kind": "value" | "vector" | "matrix" as kind, "count": int(count)} if count >= 0:
-            return Part(kind, count), count
+            return PackedResult(kind, count), count
         case list(items):
             found = [_read_results(item) for item in items]
             return tuple(part for part, _ in found), sum(count for _, count in found)

@@ -9,7 +9,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.core.arguments import Argument, Packing, Part, Results, argument_of
+from symad.core.arguments import Argument, PackedResult, Packing, Results, argument_of
 from symad.core.dims import Shape, same_dim, size
 from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, Origin
@@ -288,9 +288,9 @@ def packing_of(graph: Graph, selection: Selection, results: Results, extra: int 
     return Packing(x, tuple(range(count, count + extra)), results)
 
 
-def value_part(graph: Graph) -> Part:
+def value_part(graph: Graph) -> PackedResult:
     """All outputs of a function as one result of packed code."""
-    return Part("value" if graph.structure is None else "vector", len(graph.output_nodes))
+    return PackedResult("value" if graph.structure is None else "vector", len(graph.output_nodes))
 
 
 def with_directions(

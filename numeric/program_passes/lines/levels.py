@@ -15,7 +15,7 @@ import sympy
 
 from symad.numeric.program.expressions import Compute, Value, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Block, Part, Statement, Together
+from symad.numeric.program.statements import Assign, Block, Section, Statement, Together
 from symad.ops.elementwise.apply import Apply
 
 MAX_STATEMENTS_A_PART = 1000
@@ -36,8 +36,8 @@ Two sines together take 0.94 of the time, four 0.84, sixteen 0.77; two exponenti
 def in_parts(program: Program) -> Program:
     """The program cut into parts, at least one."""
     block, size = program.statements, MAX_STATEMENTS_A_PART
-    parts = [Part(block[k : k + size]) for k in range(0, len(block), size)]
-    return program.with_statements(tuple(parts or [Part(())]))
+    parts = [Section(block[k : k + size]) for k in range(0, len(block), size)]
+    return program.with_statements(tuple(parts or [Section(())]))
 
 
 def by_levels(program: Program, together: Collection[sympy.FunctionClass]) -> Program:

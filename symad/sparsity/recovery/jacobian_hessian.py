@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symad.core.arguments import Part
+from symad.core.arguments import PackedResult
 from symad.core.escaping import not_one_of
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
@@ -150,7 +150,7 @@ def sparse_hessian(
 def _selected(graph: Graph, wrt: Wrt | None) -> tuple[Graph, tuple[Node, ...]]:
     """The graph, with what packed code of its derivative flattens, and the inputs of ``wrt``."""
     selection = select(graph, wrt)
-    packing = packing_of(graph, selection, Part("matrix"))
+    packing = packing_of(graph, selection, PackedResult("matrix"))
     known = graph.with_outputs(graph.output_nodes, graph.structure, graph.name, None, graph.report, packing)
     return known, selection.nodes
 

@@ -87,7 +87,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Part:
+class FileFunction:
     """A function of the file: the model (name ""), or a derivative of the part ``of``."""
 
     name: str
@@ -104,11 +104,11 @@ class Theory:
     name: str
     arguments: Sequence[Argument]
     origin: str
-    parts: list[Part]
+    parts: list[FileFunction]
 
     def add(self, name: str, program: Program, scalar: bool, of: str | None = None) -> None:
         """Add a function."""
-        self.parts.append(Part(name, program, scalar, of))
+        self.parts.append(FileFunction(name, program, scalar, of))
 
     def full(self, part: str) -> str:
         """The name of a function in Coq."""
@@ -226,7 +226,7 @@ def _definitions(theory: Theory) -> str:
     return "\n\n".join(made)
 
 
-def _data_of(theory: Theory, part: Part) -> str:
+def _data_of(theory: Theory, part: FileFunction) -> str:
     name, first = theory.full(part.name), f"{theory.count + 1}"
     ret = "(fun l => nth 0 l 0)" if part.scalar else "(fun l => l)"
     kind = "R" if part.scalar else "list R"
@@ -239,7 +239,7 @@ Lemma {name}_is {theory.binders} :
 Proof. exact_no_check (@eq_refl ({kind}) ({name} {theory.names})). Qed."""
 
 
-def _theorems(theory: Theory, part: Part) -> str:
+def _theorems(theory: Theory, part: FileFunction) -> str:
     """The lemma and the theorems for a derivative."""
     name, of = theory.full(part.name), next(p for p in theory.parts if p.name == part.of)
     source = theory.full(of.name)
@@ -279,7 +279,7 @@ def _columns(theory: Theory) -> list[int]:
     return [a.first + k for a in theory.arguments if a.varies for k in range(a.count)]
 
 
-def _entry(theory: Theory, part: Part, of: Part, row: int, column: int) -> tuple[str, str]:
+def _entry(theory: Theory, part: FileFunction, of: FileFunction, row: int, column: int) -> tuple[str, str]:
     """The claim about one entry, and its proof."""
     name, source = theory.full(part.name), theory.full(of.name)
     moved, here = [], ""
