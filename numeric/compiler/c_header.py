@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from symad.core.dims import format_shape
 from symad.core.identifiers import ascii_identifier
-from symad.numeric.compiler.c_layout import Layout, Place
+from symad.numeric.compiler.c_layout import Layout, Slot
 from symad.numeric.modules.names import Names
 
 GIVEN, FOUND = "given_", "found_"
@@ -87,7 +87,7 @@ def _layout(layout: Layout) -> str:
     return "\n".join(["/*", *(f"   {line}" for line in lines), "*/"])
 
 
-def _after(place: Place) -> str:
+def _after(place: Slot) -> str:
     return f", {place.form}" if place.form else ""
 
 
@@ -103,7 +103,7 @@ def _with_arguments(name: str, layout: Layout) -> str:
     return f"{told}\nvoid {name}_args(\n{joined}\n);"
 
 
-def _title(place: Place) -> str:
+def _title(place: Slot) -> str:
     """What the user calls a place, if that is another name than in C."""
     return f"{place.title} " if place.title and place.code != ascii_identifier(place.title) else ""
 

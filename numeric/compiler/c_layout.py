@@ -46,7 +46,7 @@ Origin: the C standard.
 
 
 @dataclass(frozen=True)
-class Place:
+class Slot:
     """An input or a result in the vector of all inputs or results.
 
     Attributes:
@@ -84,10 +84,10 @@ class Layout:
     A parameter is an input, or a vector of scalar inputs that the user has grouped.
     """
 
-    inputs: tuple[Place, ...]
-    outputs: tuple[Place, ...]
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
     sizes: Mapping[str, int]
-    parameters: tuple[Place, ...]
+    parameters: tuple[Slot, ...]
 
     @property
     def has_arguments(self) -> bool:
@@ -132,7 +132,7 @@ def layout_of(
     return Layout(places, _places(results, names), named, tuple(_parameters(places, arguments, names)))
 
 
-def _parameters(inputs: tuple[Place, ...], arguments: Sequence[Argument], names: Names) -> Iterator[Place]:
+def _parameters(inputs: tuple[Slot, ...], arguments: Sequence[Argument], names: Names) -> Iterator[Slot]:
     """The inputs, but one place for all entries of a vector whose entries are inputs."""
     if not arguments:
         yield from inputs
@@ -142,7 +142,7 @@ def _parameters(inputs: tuple[Place, ...], arguments: Sequence[Argument], names:
         start += len(own)
         if isinstance(a.structure, VectorOf) and own:
             code = names.unique(ascii_identifier(a.code or a.name))
-            yield Place(one_line(a.name), code, a.structure.shape, own[0].start, len(own))
+            yield Slot(one_line(a.name), code, a.structure.shape, own[0].start, len(own))
         else:
             yield from own
 
@@ -157,10 +157,10 @@ def _input(node: Node) -> Given:
     return one_line(symbol), short_name(symbol), node.shape, int(size(node.shape)), told
 
 
-def _places(given: Sequence[Given], names: Names) -> tuple[Place, ...]:
+def _places(given: Sequence[Given], names: Names) -> tuple[Slot, ...]:
     made, start = [], 0
     for title, wanted, shape, count, told in given:
-        made.append(Place(title, names.unique(ascii_identifier(wanted)), shape, start, count, told))
+        made.append(Slot(title, names.unique(ascii_identifier(wanted)), shape, start, count, told))
         start += count
     return tuple(made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symad.core.dims import format_shape
 from symad.numeric.compiler.c_header import argument_function
-from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Place
+from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Slot
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier
@@ -129,7 +129,7 @@ def print_c_module(program: Program, layout: Layout, name: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _titled(place: Place) -> str:
+def _titled(place: Slot) -> str:
     """An input's name, with its shape."""
     return f"{place.title} {format_shape(place.shape)}" if place.shape else place.title
 

@@ -27,7 +27,7 @@ from symad.verification.values.boxes import domain_margins
 from symad.verification.values.domains import may_lack_values, nowhere
 from symad.verification.values.find_values import (
     MOST_ELEMENTS,
-    Place,
+    KnownPoint,
     TooLarge,
     is_small,
     is_too_large,
@@ -141,7 +141,7 @@ Look = Callable[[Sequence[Node]], "list[Array]"]
 
 def _ways_to_look(nodes: Sequence[Node]) -> Iterator[Look]:
     """What tells of nodes which have values at a point; balls come last, where floats did not suffice."""
-    first = list[Place]()
+    first = list[KnownPoint]()
     try:
         for place in places(nodes) if nodes else ():
             yield place.valued

@@ -18,7 +18,7 @@ from symad.ops.basic.sources import Constant, Input
 from symad.tracing.users_line import is_users_code
 
 
-class Place:
+class FrameState:
     """A frame while values are made in it: where it was read last, and what its variables held then."""
 
     __slots__ = ("depth", "held", "instruction", "line")
@@ -41,7 +41,7 @@ class Frames:
         """``node_of``: the node for which a value stands, a value of the class ``kind``."""
         self._kind = kind
         self._node_of = node_of
-        self._places: dict[FrameType, Place] = {}
+        self._places: dict[FrameType, FrameState] = {}
         self._unread: dict[FrameType, None] = {}
         """The frames in which values were made since `follow` read them."""
         self._found: dict[Node, tuple[bool, int, str]] = {}
@@ -71,7 +71,7 @@ class Frames:
             line = self._lines[code, instruction] = frame.f_lineno
         place = self._places.get(frame)
         if place is None:
-            place = self._places[frame] = Place(_depth(frame))
+            place = self._places[frame] = FrameState(_depth(frame))
         if line != place.line or instruction <= place.instruction:
             self._read(frame, place)
         place.line, place.instruction = line, instruction
@@ -94,7 +94,7 @@ class Frames:
         self._codes.clear()
         return {node: name for node, (_, _, name) in self._found.items()}
 
-    def _read(self, frame: FrameType, place: Place) -> None:
+    def _read(self, frame: FrameType, place: FrameState) -> None:
         """Note what the variables of a frame hold.
 
         Of several names of a value, that of the outermost function is used, and that of a parameter only

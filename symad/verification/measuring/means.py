@@ -34,7 +34,7 @@ STEADY = 8.0
 
 
 @dataclass(frozen=True)
-class Place:
+class SamplePoint:
     """One point: its region, its numbers as text, and what was computed there for an exact value."""
 
     region: bytes
@@ -47,13 +47,13 @@ class Place:
 class Means:
     """The errors of one output at the points that were visited, in units of the roundoff."""
 
-    places: list[Place] = field(default_factory=list)
+    places: list[SamplePoint] = field(default_factory=list)
     errors: list[Array] = field(default_factory=list)
     """Flat; NaN where an element does not count."""
     fixed: list[Array] = field(default_factory=list)
     """The effects of constants."""
 
-    def add(self, place: Place, moved: Array, fixed: Array, limits: Precision) -> None:
+    def add(self, place: SamplePoint, moved: Array, fixed: Array, limits: Precision) -> None:
         """Keep the errors of one point; roundings, and those of constants, ``moved`` the exact values."""
         got, exact = (np.asarray(v, dtype=float).ravel() for v in (place.got, place.right))
         unit, size = limits.eps / 2, np.abs(exact)

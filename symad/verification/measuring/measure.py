@@ -45,7 +45,7 @@ from symad.verification.measuring.call_users_code import (
 from symad.verification.measuring.directions import KIND, special_directions
 from symad.verification.measuring.floating_errors import Error, nudged, plain
 from symad.verification.measuring.found import RAISED, Found, entry_of, finite
-from symad.verification.measuring.means import Place
+from symad.verification.measuring.means import SamplePoint
 from symad.verification.measuring.precisions import DOUBLE, Precision
 from symad.verification.measuring.rounding_errors import effects, is_rounded, values_of
 from symad.verification.measuring.sampling import KIND as SAMPLED
@@ -471,7 +471,7 @@ def _compare_arrays(
     if here.kind == "ordinary":
         w.rescale(truth.region, right)
         if truth.fixed:
-            place = Place(truth.region, here.where, got, right)
+            place = SamplePoint(truth.region, here.where, got, right)
             w.means.add(place, truth.moved[k], truth.fixed[k], limits)
     below = limits.factor * limits.eps * w.scale.get(truth.region, 0.0)
     resolved = np.full(right.shape, np.inf)

@@ -45,7 +45,7 @@ FACTORS = ((0.0, "{} is missing"), (-1.0, "wrong sign of {}"), (0.5, "missing fa
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Spot:
     """A flow, or a part of one."""
 
     node: Node
@@ -57,7 +57,7 @@ class Place:
     edge: Edge | None = None
 
 
-def places_of(net: Network, words: Words) -> list[Place]:
+def places_of(net: Network, words: Words) -> list[Spot]:
     """The flows of all nodes, and the parts of those that have several."""
     ends = {*net.last} if not net.forward else {*net.first}
     found = []
@@ -67,7 +67,7 @@ def places_of(net: Network, words: Words) -> list[Place]:
             if not _is_whole(net, node):
                 users = dict.fromkeys(words.of(e.owner) for e in net.edges_of(node) if e.argument is node)
                 told += f" in {' and '.join(users)}"
-            found.append(Place(node, net.flow[node], told, words.distance(node)))
+            found.append(Spot(node, net.flow[node], told, words.distance(node)))
     into: dict[Node, list[Edge]] = {}
     for source in net.order:
         for edge in net.edges.get(source, ()):
@@ -77,7 +77,7 @@ def places_of(net: Network, words: Words) -> list[Place]:
         for edge in part if len(part) > 1 else ():
             told = f"the path from {words.of(edge.argument)} to {words.path(edge.owner)}"
             unnamed = words.distance(edge.argument) + words.distance(edge.owner)
-            found.append(Place(edge.target, net.along(edge), told, unnamed, edge))
+            found.append(Spot(edge.target, net.along(edge), told, unnamed, edge))
     return found[:MAX_PLACES]
 
 
@@ -90,7 +90,7 @@ def _is_whole(net: Network, node: Node) -> bool:
     return bool(np.allclose(part, whole, rtol=1e-9, atol=1e-12 * float(np.abs(whole).max(initial=0.0))))
 
 
-def missing_paths(net: Network, places: Sequence[Place]) -> Iterator[Change]:
+def missing_paths(net: Network, places: Sequence[Spot]) -> Iterator[Change]:
     """One path that is left out, or has another factor."""
     for place in places:
         effect = -net.changed(place.node, place.flow)
@@ -99,12 +99,12 @@ def missing_paths(net: Network, places: Sequence[Place]) -> Iterator[Change]:
         yield Change((SCALED, rank, place.unnamed), "", effect, f"{{}} of {place.words}")
 
 
-def paths_counted_twice(net: Network, places: Sequence[Place]) -> Iterator[Change]:
+def paths_counted_twice(net: Network, places: Sequence[Spot]) -> Iterator[Change]:
     """Of two paths into one node the first counts twice, the second not; of several one alone counts.
 
     These are 2 A x in place of (A + Aᵀ) x, and = in place of +=.
     """
-    into: dict[Node, list[Place]] = {}
+    into: dict[Node, list[Spot]] = {}
     for place in places:
         if place.edge is not None:
             into.setdefault(place.node, []).append(place)
@@ -176,7 +176,7 @@ def _is_statistic(node: Node, net: Network) -> bool:
 # ---- factors and terms --------------------------------------------------------------------------
 
 
-def wrong_factors(net: Network, places: Sequence[Place], words: Words) -> Iterator[Change]:
+def wrong_factors(net: Network, places: Sequence[Spot], words: Words) -> Iterator[Change]:
     """A value that is forgotten, or extra, as a factor of one place."""
     values: dict[tuple[int, ...], list[tuple[Node, Array]]] = {}
     for node, value in net.values[0].items():

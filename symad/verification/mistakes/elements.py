@@ -13,14 +13,14 @@ from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.fields.prime_fields import Array
-from symad.verification.mistakes.changes import MOVED, Place
+from symad.verification.mistakes.changes import MOVED, Spot
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change
 from symad.verification.mistakes.network import Network, along
 from symad.verification.mistakes.words import Words
 
 
-def moved(net: Network, places: Sequence[Place], words: Words) -> Iterator[Change]:
+def moved(net: Network, places: Sequence[Spot], words: Words) -> Iterator[Change]:
     """Elements of one flow in other places: transposed, reversed, shifted; or only some of them."""
     for place in places:
         shape = lengths(place.node)

@@ -77,7 +77,7 @@ def is_too_large(outputs: Sequence[Node]) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class KnownPoint:
     """A point, as exact numbers, and what is known there; of a large one as floats."""
 
     point: Mapping[Node, Any]
@@ -143,7 +143,7 @@ def _agree(a: Number, b: Number) -> bool:
     return bool(abs(a - b) <= AGREED * max(1, abs(a), abs(b)))
 
 
-def places(outputs: Sequence[Node]) -> Iterator[Place]:
+def places(outputs: Sequence[Node]) -> Iterator[KnownPoint]:
     """Points at which some outputs may have values, the last one searched for.
 
     Raises:
@@ -155,16 +155,16 @@ def places(outputs: Sequence[Node]) -> Iterator[Place]:
     if is_too_large(outputs):
         raise TooLarge(f"graphs of more than {MOST_ELEMENTS} elements are not evaluated")
     if sum(size(n.shape) for n in inputs) > MOST_INPUTS:
-        yield from (Place(point, False) for point in large_points(inputs, integers))
+        yield from (KnownPoint(point, False) for point in large_points(inputs, integers))
         return
     tried = []
     for point in points(inputs, integers, ORDINARY):
-        tried.append(Place(_moved_a_little(point, integers)))
+        tried.append(KnownPoint(_moved_a_little(point, integers)))
         yield tried[-1]
     wanted = [m.inside for m in margins(nodes)]
     if wanted and inputs:
         for point in _searched(wanted, tried, integers):
-            yield from (Place(_moved_a_little(point, integers, seed)) for seed in range(BESIDE))
+            yield from (KnownPoint(_moved_a_little(point, integers, seed)) for seed in range(BESIDE))
 
 
 BESIDE = 6
@@ -207,7 +207,7 @@ def _drawn(node: Node, span: tuple[int, int] | None, positive: bool, rng: np.ran
 
 
 def _searched(
-    wanted: Sequence[Node], starts: Sequence[Place], integers: Mapping[Node, Number]
+    wanted: Sequence[Node], starts: Sequence[KnownPoint], integers: Mapping[Node, Number]
 ) -> Iterator[dict[Node, Number]]:
     """The point closest to where some nodes are positive, by random steps downhill.
 
