@@ -38,13 +38,13 @@ from symad.ops.elementwise.selection import compare, select
 @lru_cache(maxsize=256)
 def softmax_nest(kind: type[ExponentialOp], shape: Shape, axes: tuple[int, ...]) -> Nest:
     """The nest of an op of this kind over arrays of a shape."""
-    rows = _Rows(shape, axes)
+    rows = _SoftmaxRows(shape, axes)
     count = 1 if kind in (Softmax, LogSoftmax, LogSumExp) else 2
     given = tuple([Node.of(Local(k, shape)) for k in range(count)])
     return Nest(Graph(given, (BODIES[kind](rows, *given),)), 0, shape, axes)
 
 
-class _Rows:
+class _SoftmaxRows:
     """Sums over rows, and numbers for each row repeated along it."""
 
     def __init__(self, shape: Shape, axes: tuple[int, ...]) -> None:
@@ -72,31 +72,31 @@ class _Rows:
         return shift, sub(self.sum(mul(other, t)), mul(self.sum(other), shift))
 
 
-def _softmax(rows: _Rows, x: Node) -> Node:
+def _softmax(rows: _SoftmaxRows, x: Node) -> Node:
     _, e, total = rows.exponentials(x)
     return mul(e, rows.along(div(constant(1), total)))
 
 
-def _log_softmax(rows: _Rows, x: Node) -> Node:
+def _log_softmax(rows: _SoftmaxRows, x: Node) -> Node:
     shift, _, total = rows.exponentials(x)
     return sub(sub(x, rows.along(shift)), rows.along(apply(sympy.log, total)))  # a sum of both rounds
 
 
-def _log_sum_exp(rows: _Rows, x: Node) -> Node:
+def _log_sum_exp(rows: _SoftmaxRows, x: Node) -> Node:
     shift, _, total = rows.exponentials(x)
     return add(shift, apply(sympy.log, total))
 
 
-def _log_softmax_tangent(rows: _Rows, p: Node, t: Node) -> Node:
+def _log_softmax_tangent(rows: _SoftmaxRows, p: Node, t: Node) -> Node:
     shift, mean = rows.mean(p, t)
     return sub(sub(t, rows.along(shift)), rows.along(mean))
 
 
-def _softmax_tangent(rows: _Rows, p: Node, t: Node) -> Node:
+def _softmax_tangent(rows: _SoftmaxRows, p: Node, t: Node) -> Node:
     return mul(p, _log_softmax_tangent(rows, p, t))
 
 
-def _log_softmax_cotangent(rows: _Rows, p: Node, t: Node) -> Node:
+def _log_softmax_cotangent(rows: _SoftmaxRows, p: Node, t: Node) -> Node:
     """The sum of all is 0, which gives the element of a p of almost 1."""
     likely = compare(">", p, constant(LIKELY))
     made = sub(t, mul(p, rows.along(rows.sum(t))))

@@ -81,7 +81,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     )
 
 
-def _compiled(prepared: Graph, library: Any) -> tuple[Scalars | Rows, int]:
+def _compiled(prepared: Graph, library: Any) -> tuple[Scalars | LaneRows, int]:
     """The runs, and the approximate number of their operations.
 
     Raises:
@@ -93,7 +93,7 @@ def _compiled(prepared: Graph, library: Any) -> tuple[Scalars | Rows, int]:
         return Scalars(prepared, made, library), made.size
     rows = _lanes(prepared)
     check_runs((*rows.scalars.runs, *rows.runs))
-    return Rows(rows, library), rows.rows * rows.lanes
+    return LaneRows(rows, library), rows.rows * rows.lanes
 
 
 def _library() -> CDLL | None:
@@ -236,7 +236,7 @@ def _values(made: VectorPlan) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LaneRows:
     """Runs over rows of lanes, and the library that executes them."""
 
     plan: LanePlan
@@ -282,7 +282,7 @@ class Rows:
         return [*parts, inner, len(inner), inner_places]
 
 
-def _framed(function: CFunction, runs: Scalars | Rows, graph: Graph) -> Framed:
+def _framed(function: CFunction, runs: Scalars | LaneRows, graph: Graph) -> Framed:
     """A call at one point, with input and result vectors of its own."""
     x, y = np.zeros(len(graph.input_nodes)), np.zeros(FlatResults.of(graph).total)
     parts = runs.parts(x, y)

@@ -37,7 +37,7 @@ from symad.sympy_functions.scalar_functions import softplus
 def stabilize(graph: Graph) -> Graph:
     """The graph with every rule applied, arguments first."""
     bodies: dict[Graph, Graph] = {}
-    rows = Rows(graph.nodes, last=True)
+    rows = NodeRules(graph.nodes, last=True)
 
     def better_node(node: Node, args: Nodes) -> Node:
         inner = () if isinstance(node.op, (ElementwiseOp, Source)) else inner_graphs(node.op)
@@ -64,7 +64,7 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[
         kept: nodes that stay unchanged, with all nodes below them.
     """
     order = topological(outputs)
-    rows = Rows(order, last=False)
+    rows = NodeRules(order, last=False)
     if not rows.functions or not any(map(_may_change, order)):  # slopes of polynomials are as good
         return tuple(outputs), order
     made = rebuild(outputs, {n: n for n in order if n in kept or not n.args}, rows.better)
@@ -81,7 +81,7 @@ def _may_change(node: Node) -> bool:
     return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, logaddexp, softplus)
 
 
-class Rows:
+class NodeRules:
     """All rules for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
 
     def __init__(self, order: Sequence[Node], last: bool) -> None:
@@ -177,11 +177,11 @@ class Rows:
         return without_shift(op, args)
 
 
-RULES: dict[type[Op], Callable[[Rows, Any, Nodes], Node | None]] = {
-    Add: Rows.of_sum,
-    Mul: Rows.of_product,
-    Apply: Rows.of_function,
-    Softmax: Rows.of_softmax,
-    LogSoftmax: Rows.of_softmax,
+RULES: dict[type[Op], Callable[[NodeRules, Any, Nodes], Node | None]] = {
+    Add: NodeRules.of_sum,
+    Mul: NodeRules.of_product,
+    Apply: NodeRules.of_function,
+    Softmax: NodeRules.of_softmax,
+    LogSoftmax: NodeRules.of_softmax,
 }
 """The first rules, by ops: a numerically better node for ``op(*args)``, or None."""

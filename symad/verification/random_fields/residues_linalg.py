@@ -13,7 +13,7 @@ from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.residues import Run, residue
 
 
-class _Rows:
+class _StackedRows:
     """Elimination on stacks of matrices, flattened to (T, S, n, m, *tail)."""
 
     def __init__(self, field: Field) -> None:
@@ -66,7 +66,7 @@ def _stacked(value: Array, node: Node, run: Run) -> Array:
 @residue.dispatch
 def solve_residue(op: Solve, y: Node, values: Values, run: Run) -> Array:
     a, b = (_stacked(v, n, run) for v, n in zip(values, y.args, strict=True))
-    x, _, singular = _Rows(run.field).eliminate(a, b)
+    x, _, singular = _StackedRows(run.field).eliminate(a, b)
     _mark_stack(y, singular, run)
     return x.reshape(values[1].shape)
 
@@ -89,7 +89,7 @@ def triangular_solve_residue(op: TriangularSolve, y: Node, values: Values, run: 
 @residue.dispatch
 def determinant_residue(op: Determinant, y: Node, values: Values, run: Run) -> Array:
     a = _stacked(values[0], y.args[0], run)
-    _, determinant, _ = _Rows(run.field).eliminate(a, a[:, :, :, :0])
+    _, determinant, _ = _StackedRows(run.field).eliminate(a, a[:, :, :, :0])
     return determinant.reshape((run.field.lanes, *y.shape, *run.field.tail))
 
 
@@ -134,7 +134,7 @@ def _matrix_power(a: Array, exponent: int, y: Node, run: Run) -> Array:
     n = a.shape[2]
     identity = np.broadcast_to(run.field.constants(np.eye(n, dtype=np.int64))[:, None], a.shape)
     if exponent < 0:
-        a, _, singular = _Rows(run.field).eliminate(a, identity)
+        a, _, singular = _StackedRows(run.field).eliminate(a, identity)
         _mark_stack(y, singular, run)
     result = identity
     for _ in range(abs(exponent)):
