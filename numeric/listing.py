@@ -13,7 +13,7 @@ from symad.core.graph import Graph
 from symad.display.latex import escaped, latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.graphs import Latex
-from symad.display.typesetting.pieces import Atom, Entries, Piece, Term, as_term, name_of, total, write
+from symad.display.typesetting.pieces import Atom, Entries, Piece, Summand, as_term, name_of, total, write
 from symad.display.typesetting.rules import Shaped, Shown, interval, subscript, typeset
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.algebra.definitions import write_definitions
@@ -102,11 +102,11 @@ class Formulas:
         if position.index is None:
             return latex(offset)
         index = as_term(self.name(position.index), False)
-        signed = Term(index.coefficient * position.sign, index.numbers)
+        signed = Summand(index.coefficient * position.sign, index.numbers)
         if offset == 0:
             return write(signed)
         constant: Piece = (
-            Term(offset.p) if offset.is_Integer else Atom(latex(offset), loose=not offset.is_Atom)
+            Summand(offset.p) if offset.is_Integer else Atom(latex(offset), loose=not offset.is_Atom)
         )
         parts = (constant, signed) if position.sign < 0 else (signed, constant)
         return write(total((1, 1), parts, (False, False)))

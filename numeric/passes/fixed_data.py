@@ -32,7 +32,7 @@ from symad.numeric.passes.algebra.contraction_order import (
 )
 from symad.numeric.passes.algebra.merging import Signed, merging, written_out
 from symad.numeric.passes.algebra.network_rules import RULES, operand
-from symad.numeric.passes.algebra.networks import Misfit, Term, atom, product
+from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, atom, product
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import add
 from symad.ops.basic.shaping import Pad, Slice, pad, reshape, slice_axes
@@ -105,7 +105,7 @@ class _Gathering:
     """One run over a graph: live nodes become sums of terms where that may pay, all others arrays."""
 
     def __init__(self, graph: Graph, live: set[Node]) -> None:
-        self.terms: dict[Node, list[Term]] = {}
+        self.terms: dict[Node, list[NetworkTerm]] = {}
         self.made: dict[Node, Node] = {}
         self.lives: dict[Node, bool] = {node: node in live for node in graph.input_nodes}
         self.read_whole = {a for n in graph.nodes if type(n.op) not in MOVES for a in n.args}
@@ -129,14 +129,14 @@ class _Gathering:
         args = tuple(self.whole(a) for a in node.args)
         self.made[node] = node if args == node.args else Node.of(node.op, args)
 
-    def _found(self, node: Node) -> list[Term] | None:
+    def _found(self, node: Node) -> list[NetworkTerm] | None:
         rule = MOVES.get(type(node.op))
         try:
             return rule(self, node) if rule and node.args else None
         except Misfit:
             return None
 
-    def _has_few_live_factors(self, terms: list[Term]) -> bool:
+    def _has_few_live_factors(self, terms: list[NetworkTerm]) -> bool:
         return all(sum(self.is_live(a) for a, _ in term.factors) <= MAX_LIVE_FACTORS for term in terms)
 
     def whole(self, node: Node) -> Node:
@@ -145,12 +145,12 @@ class _Gathering:
             self.made[node] = written_out([self._closed(t) for t in self.terms[node]], node.shape)
         return self.made[node]
 
-    def _closed(self, term: Term) -> Term:
+    def _closed(self, term: NetworkTerm) -> NetworkTerm:
         """The term with one factor; products of data come first, since they cost nothing in a call."""
         if not term.factors:
             return term
         free = {node for node, _ in term.factors if not self.is_live(node)}
-        return Term((contracted(term.factors, set(term.names), free=free),), term.axes)
+        return NetworkTerm((contracted(term.factors, set(term.names), free=free),), term.axes)
 
     # ---- what the rules of `network_rules` call --------------------------------------------------
 
@@ -159,8 +159,8 @@ class _Gathering:
         return self.made[node]
 
     def product(
-        self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
-    ) -> Term:
+        self, terms: Sequence[NetworkTerm], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
+    ) -> NetworkTerm:
         """The contraction of terms; data are contracted now, sums over axes of live factors later."""
         return product(terms, labels, output, self._reduced)
 
@@ -169,7 +169,7 @@ class _Gathering:
         data = [f for f in factors if not self.is_live(f[0])]
         return [*live, *absorbed(summed(data, kept | {n for _, names in live for n in names}))]
 
-    def total(self, terms: Sequence[Signed]) -> list[Term]:
+    def total(self, terms: Sequence[Signed]) -> list[NetworkTerm]:
         """A sum of terms; those with the same live factors become one."""
         groups: list[Signed] = []
         for sign, term in terms:
@@ -180,9 +180,9 @@ class _Gathering:
                     break
             else:
                 groups.append((sign, term))
-        return [t if s == 1 else Term(((constant(s), ()), *t.factors), t.axes) for s, t in groups]
+        return [t if s == 1 else NetworkTerm(((constant(s), ()), *t.factors), t.axes) for s, t in groups]
 
-    def _joined(self, one: Signed, other: Signed) -> Term | None:
+    def _joined(self, one: Signed, other: Signed) -> NetworkTerm | None:
         """The sum of two terms as one term, if only their data differ."""
         live = [self._live_factors(term) for _, term in (one, other)]
         if [node for node, _ in live[0]] != [node for node, _ in live[1]]:
@@ -195,21 +195,21 @@ class _Gathering:
         if not data or elements(found.names) > MAX_HELD:
             return None
         whole = found.rest((one[0], other[0]))
-        return Term((*found.common, (whole, found.names)), found.axes[: len(one[1].axes)])
+        return NetworkTerm((*found.common, (whole, found.names)), found.axes[: len(one[1].axes)])
 
-    def _live_factors(self, term: Term) -> list[Factor]:
+    def _live_factors(self, term: NetworkTerm) -> list[Factor]:
         return sorted((f for f in term.factors if self.is_live(f[0])), key=lambda f: id(f[0]))
 
 
-def _with_names(term: Term, factors: Sequence[Factor]) -> Term:
+def _with_names(term: NetworkTerm, factors: Sequence[Factor]) -> NetworkTerm:
     """The term with the axis names of some factors as further axes."""
-    return Term(term.factors, (*term.axes, *((name,) for _, names in factors for name in names)))
+    return NetworkTerm(term.factors, (*term.axes, *((name,) for _, names in factors for name in names)))
 
 
 # ---- rules ---------------------------------------------------------------------------------------
 
 
-def power_terms(run: _Gathering, node: Node) -> list[Term] | None:
+def power_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
     """Squares as products."""
     if constant_value(node.args[1]) != 2:
         return None
@@ -219,7 +219,7 @@ def power_terms(run: _Gathering, node: Node) -> list[Term] | None:
     return run.total([(1, run.product(pair, (labels, labels), labels)) for pair in pairs])
 
 
-def slice_terms(run: _Gathering, node: Node) -> list[Term] | None:
+def slice_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
     """Slices along short axes as products with rows of the identity."""
     op = op_of(node, Slice)
     (arg,) = node.args
@@ -233,7 +233,7 @@ def slice_terms(run: _Gathering, node: Node) -> list[Term] | None:
     return _selected(run, arg, rows) if len(rows) == sum(cut) else None
 
 
-def pad_terms(run: _Gathering, node: Node) -> list[Term] | None:
+def pad_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
     """Padding along short axes as products with columns of the identity."""
     op = op_of(node, Pad)
     (arg,) = node.args
@@ -251,7 +251,7 @@ def _short(d: Dim) -> bool:
     return isinstance(d, int) and d <= MAX_SELECTED
 
 
-def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[Term]:
+def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[NetworkTerm]:
     """Σ_j rows[i, j] x[..., j, ...] along some axes."""
     axes = range(len(arg.shape))
     matrices = [atom(matrix) for matrix in rows.values()]
@@ -260,7 +260,7 @@ def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[Term]:
     return run.total([(1, run.product([t, *matrices], labels, output)) for t in operand(run, arg)])
 
 
-def joined_terms(run: _Gathering, node: Node) -> list[Term] | None:
+def joined_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
     """Arrays joined along a short axis, as a sum of arrays padded with zeros."""
     op = node.op
     assert isinstance(op, (Concatenate, Stack)), node

@@ -17,7 +17,7 @@ from symad.numeric.passes.algebra.contraction_order import (
     elements,
     spread,
 )
-from symad.numeric.passes.algebra.networks import Joining, Misfit, Term
+from symad.numeric.passes.algebra.networks import Joining, Misfit, NetworkTerm
 from symad.ops.basic.arithmetic import mul, signed_sum
 from symad.ops.basic.shaping import broadcast_axes, reshape
 from symad.ops.basic.sources import Eye, constant, eye
@@ -25,7 +25,7 @@ from symad.ops.basic.sources import Eye, constant, eye
 SMALL_RATIO = 8
 """A sum of rests is cheap if the whole value has at least this many times as many elements."""
 
-Signed = tuple[int, Term]
+Signed = tuple[int, NetworkTerm]
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Merging:
             whole = _plus_diagonal(whole, self.names, sign, rest)
         return whole
 
-    def merged(self, rest: Node) -> Term:
+    def merged(self, rest: Node) -> NetworkTerm:
         """The two terms as one, given the sum of their rests."""
-        return Term(tuple(absorbed([*self.common, (rest, self.names)])), self.axes)
+        return NetworkTerm(tuple(absorbed([*self.common, (rest, self.names)])), self.axes)
 
 
 def _identities(factors: Sequence[Factor]) -> list[Names]:
@@ -78,7 +78,7 @@ def _plus_diagonal(whole: Node, names: Names, sign: int, factors: Sequence[Facto
 
 
 def _common(
-    one: Term, other: Term, joint: Mapping[tuple[Name, Name], Name]
+    one: NetworkTerm, other: NetworkTerm, joint: Mapping[tuple[Name, Name], Name]
 ) -> tuple[list[Factor], list[list[Factor]]]:
     """The factors that two terms have in common, and the other factors of each."""
     common: list[Factor] = []
@@ -94,7 +94,7 @@ def _common(
     return common, rest
 
 
-def merging(one: Term, other: Term) -> Merging:
+def merging(one: NetworkTerm, other: NetworkTerm) -> Merging:
     """How two terms of one shape can be added: their common factors and their rests.
 
     Raises:
@@ -121,7 +121,7 @@ def merging(one: Term, other: Term) -> Merging:
     )
 
 
-def _aligned(one: Term, other: Term) -> tuple[Term, Term]:
+def _aligned(one: NetworkTerm, other: NetworkTerm) -> tuple[NetworkTerm, NetworkTerm]:
     """Both terms with their axes split at the same places."""
     while True:
         joining = Joining()
@@ -157,7 +157,7 @@ def _over(factors: Sequence[Factor], names: Names) -> Node:
     return spread(node, own, names)
 
 
-def total(terms: Sequence[Signed], most: int, known: set[Node] | None = None) -> list[Term]:
+def total(terms: Sequence[Signed], most: int, known: set[Node] | None = None) -> list[NetworkTerm]:
     """A sum of terms with fewer terms: cheap merges first, then others until at most ``most`` are left.
 
     Args:
@@ -185,11 +185,13 @@ def total(terms: Sequence[Signed], most: int, known: set[Node] | None = None) ->
     return [_signed(sign, term) for sign, term in rest]
 
 
-def _signed(sign: int, term: Term) -> Term:
-    return term if sign == 1 else Term(tuple(absorbed([(constant(sign), ()), *term.factors])), term.axes)
+def _signed(sign: int, term: NetworkTerm) -> NetworkTerm:
+    return (
+        term if sign == 1 else NetworkTerm(tuple(absorbed([(constant(sign), ()), *term.factors])), term.axes)
+    )
 
 
-def written_out(terms: Sequence[Term], shape: Shape) -> Node:
+def written_out(terms: Sequence[NetworkTerm], shape: Shape) -> Node:
     """The array of a sum of terms."""
     (term,) = total([(1, t) for t in terms], 1)
     names: list[Name] = []

@@ -2,7 +2,7 @@
 
 A unit seed is a product of identity matrices. Through many ops, a tangent that starts from it remains a
 product, of rows x_bi of the data, an identity δ_jq, and a matrix M_bjk. As an array it has an element for
-each combination of the names, while its factors are small. A `Term` keeps the factors. Identities need no
+each combination of the names, while its factors are small. A `NetworkTerm` keeps the factors. Identities need no
 factor: an axis name that appears twice says that the value is zero off the diagonal.
 
     value[axes] = Π factors[names], where equal names mean equal positions, and 0 elsewhere.
@@ -38,7 +38,7 @@ class Misfit(Exception):
 
 
 @dataclass(frozen=True)
-class Term:
+class NetworkTerm:
     """A product of arrays; an axis with several names runs over their positions in row-major order."""
 
     factors: tuple[Factor, ...]
@@ -50,17 +50,17 @@ class Term:
         return tuple(name for axis in self.axes for name in axis)
 
 
-def atom(node: Node) -> Term:
+def atom(node: Node) -> NetworkTerm:
     """An array as a term with one factor; axes of length 1 have no name."""
     axes = tuple(() if d == 1 else (Name(d),) for d in node.shape)
     names = tuple(name for axis in axes for name in axis)
-    return Term(((reshape(node, tuple(n.size for n in names)), names),), axes)
+    return NetworkTerm(((reshape(node, tuple(n.size for n in names)), names),), axes)
 
 
-def identity(count: Dim) -> Term:
+def identity(count: Dim) -> NetworkTerm:
     """The identity matrix: no factors, and one name for both axes."""
     name = Name(count)
-    return Term((), ((name,), (name,)))
+    return NetworkTerm((), ((name,), (name,)))
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -115,9 +115,9 @@ class Joining:
             raise Misfit
         self.parts[name] = (Name(first.size), Name(rest))
 
-    def term(self, term: Term) -> Term:
+    def term(self, term: NetworkTerm) -> NetworkTerm:
         """The term under its current names."""
-        return Term(tuple(map(self.factor, term.factors)), tuple(map(self.resolved, term.axes)))
+        return NetworkTerm(tuple(map(self.factor, term.factors)), tuple(map(self.resolved, term.axes)))
 
     def factor(self, factor: Factor) -> Factor:
         """A factor under its current names; if a name appears twice, its diagonal is taken."""
@@ -137,18 +137,18 @@ def quotient(whole: Dim, part: Dim) -> Dim | None:
     return as_dim(ratio) if sympy.denom(ratio) == 1 else None
 
 
-def renamed(term: Term) -> Term:
+def renamed(term: NetworkTerm) -> NetworkTerm:
     """The term with new names, which no other term has."""
     joining = Joining()
     for name in dict.fromkeys((*term.names, *(n for _, names in term.factors for n in names))):
         joining.parts[name] = (Name(name.size),)
-    return Term(
+    return NetworkTerm(
         tuple((node, joining.resolved(names)) for node, names in term.factors),
         tuple(map(joining.resolved, term.axes)),
     )
 
 
-def regrouped(term: Term, shape: Shape) -> Term:
+def regrouped(term: NetworkTerm, shape: Shape) -> NetworkTerm:
     """The same elements in row-major order under another shape.
 
     Raises:
@@ -172,7 +172,7 @@ def regrouped(term: Term, shape: Shape) -> Term:
         axes.append(tuple(axis))
     if sum(map(len, axes)) != len(term.names):
         raise Misfit
-    return Term(term.factors, tuple(axes))
+    return NetworkTerm(term.factors, tuple(axes))
 
 
 # ---- products ------------------------------------------------------------------------------------
@@ -184,11 +184,11 @@ def contracted_now(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
 
 
 def product(
-    terms: Sequence[Term],
+    terms: Sequence[NetworkTerm],
     labels: Sequence[Sequence[Hashable]],
     output: Sequence[Hashable],
     reduced: Callable[[Sequence[Factor], set[Name]], list[Factor]] = contracted_now,
-) -> Term:
+) -> NetworkTerm:
     """The contraction of networks: axes with one label are identified, labels not in ``output`` are summed.
 
     ``reduced`` combines the factors, given the names of the result.
@@ -207,4 +207,4 @@ def product(
     kept = {n for axis in axes for n in axis}
     repeated = everything - kept - {n for _, names in factors for n in names}
     factors += [(dimension(name.size), ()) for name in repeated]
-    return Term(tuple(reduced(factors, kept)), axes)
+    return NetworkTerm(tuple(reduced(factors, kept)), axes)

@@ -26,7 +26,7 @@ from symad.numeric.passes.algebra.block_matrices import in_mosaics
 from symad.numeric.passes.algebra.contraction_order import TYPICAL
 from symad.numeric.passes.algebra.merging import Signed, total, written_out
 from symad.numeric.passes.algebra.network_rules import RULES
-from symad.numeric.passes.algebra.networks import Misfit, Term, identity, product
+from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, identity, product
 from symad.numeric.passes.loop import Loop
 from symad.ops.arrays.softmax import SoftmaxTangent
 from symad.ops.basic.sources import Eye
@@ -72,7 +72,7 @@ class _Factoring:
     """One run over a graph: each node becomes an array, or a sum of terms that come from identities."""
 
     def __init__(self) -> None:
-        self.terms: dict[Node, list[Term]] = {}
+        self.terms: dict[Node, list[NetworkTerm]] = {}
         self.made: dict[Node, Node] = {}
         self.sums: set[Node] = set()
 
@@ -120,11 +120,11 @@ class _Factoring:
         return self.made[node]
 
     def product(
-        self, terms: Sequence[Term], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
-    ) -> Term:
+        self, terms: Sequence[NetworkTerm], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
+    ) -> NetworkTerm:
         """The contraction of terms; its sums are computed at once."""
         return product(terms, labels, output)
 
-    def total(self, terms: Sequence[Signed]) -> list[Term]:
+    def total(self, terms: Sequence[Signed]) -> list[NetworkTerm]:
         """A sum of terms; those with common factors become one."""
         return total(terms, MAX_TERMS, self.sums)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, beside, product, tight, write
+from symad.display.typesetting.pieces import Atom, Piece, Summand, as_term, beside, product, tight, write
 from symad.display.typesetting.rules import Pieces, Shaped, Shown, typeset
 from symad.ops.basic.contraction import Einsum, Labels
 
@@ -23,24 +23,26 @@ def typeset_einsum(op: Einsum, node: Shaped, args: Pieces) -> Shown:
             return square
     if any(len(t.arrays) != 1 or t.arrays[0][1] != 1 for t in terms if t.arrays or t.numbers):
         bare: list[Piece] = list(args)
-        front: Piece = Term(Fraction(1))
+        front: Piece = Summand(Fraction(1))
     else:
         bare = [t.arrays[0][0] if t.arrays else a for t, a in zip(terms, args, strict=True)]
-        kept = [Term(t.coefficient, t.numbers) for t, x in zip(terms, node.args, strict=True) if x.shape]
+        kept = [Summand(t.coefficient, t.numbers) for t, x in zip(terms, node.args, strict=True) if x.shape]
         front = product((t, Fraction(1), False) for t in kept)
     made = contraction(op, bare)
-    if front == Term(Fraction(1)):
+    if front == Summand(Fraction(1)):
         return made
     return product([(front, Fraction(1), False), (made, Fraction(1), bool(op.output))])
 
 
-def norm(term: Term, rank: int) -> Piece | None:
+def norm(term: Summand, rank: int) -> Piece | None:
     """Σ x∘x as ‖x‖², with numbers in front; None for other sums."""
     if len(term.arrays) != 1 or term.arrays[0][1] != 2:
         return None
     below = "" if rank == 1 else r"_{\mathsf{F}}"
     square = Atom(rf"\left\lVert {write(term.arrays[0][0])} \right\rVert{below}^{{2}}")
-    return product([(Term(term.coefficient, term.numbers), Fraction(1), False), (square, Fraction(1), False)])
+    return product(
+        [(Summand(term.coefficient, term.numbers), Fraction(1), False), (square, Fraction(1), False)]
+    )
 
 
 def contraction(op: Einsum, args: Sequence[Piece]) -> Piece:
@@ -98,7 +100,7 @@ def two(op: Einsum, x: Piece, y: Piece) -> Piece | None:
     summed = [k for k in a if k in b and k not in out]
     if a == b and not out:
         if x == y:
-            return norm(Term(Fraction(1), (), ((x, Fraction(2)),)), len(a))
+            return norm(Summand(Fraction(1), (), ((x, Fraction(2)),)), len(a))
         return (
             inner(x, y)
             if len(a) == 1

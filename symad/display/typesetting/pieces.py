@@ -1,6 +1,6 @@
 """Pieces of formulas, which are simplified before they are written.
 
-A `Term` is a product: a rational coefficient, scalar factors with their exponents, array factors that are
+A `Summand` is a product: a rational coefficient, scalar factors with their exponents, array factors that are
 multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `Atom` or a `Call` of a function.
 """
 
@@ -17,7 +17,7 @@ import sympy
 from symad.core.dims import Shape
 from symad.display.latex import latex, latex_name
 
-Piece: TypeAlias = "Atom | Call | Term | Sum | Entries"
+Piece: TypeAlias = "Atom | Call | Summand | Sum | Entries"
 Factor: TypeAlias = "tuple[Piece, Fraction]"
 
 
@@ -43,7 +43,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Term:
+class Summand:
     """coefficient · numbers · arrays, each factor with an exponent."""
 
     coefficient: Fraction
@@ -68,18 +68,18 @@ class Entries:
 
 def number(value: Fraction | int) -> Piece:
     """A rational number."""
-    return Term(Fraction(value))
+    return Summand(Fraction(value))
 
 
 # ---- collecting -----------------------------------------------------------------------------------
 
 
-def as_term(piece: Piece, is_array: bool) -> Term:
+def as_term(piece: Piece, is_array: bool) -> Summand:
     """A piece as a product."""
-    if isinstance(piece, Term):
+    if isinstance(piece, Summand):
         return piece
     factor = ((piece, Fraction(1)),)
-    return Term(Fraction(1), (), factor) if is_array else Term(Fraction(1), factor)
+    return Summand(Fraction(1), (), factor) if is_array else Summand(Fraction(1), factor)
 
 
 def product(factors: Iterable[tuple[Piece, Fraction, bool]]) -> Piece:
@@ -91,21 +91,21 @@ def product(factors: Iterable[tuple[Piece, Fraction, bool]]) -> Piece:
         term = as_term(piece, is_array)
         if term.coefficient != 1:
             if exponent.denominator != 1 or (term.coefficient == 0 and exponent < 0):
-                term = Term(Fraction(1), ((piece, Fraction(1)),))
+                term = Summand(Fraction(1), ((piece, Fraction(1)),))
             else:
                 coefficient *= term.coefficient**exponent.numerator
         if exponent.denominator != 1 and len(term.numbers) + len(term.arrays) != 1:
-            term = Term(
+            term = Summand(
                 Fraction(1), *(((), ((piece, Fraction(1)),)) if is_array else (((piece, Fraction(1)),),))
             )
         for kept, found in ((numbers, term.numbers), (arrays, term.arrays)):
             for base, power in found:
                 if exponent.denominator != 1 and power != 1:
-                    base, power = Term(Fraction(1), ((base, power),)), Fraction(1)  # √(x²) is not x
+                    base, power = Summand(Fraction(1), ((base, power),)), Fraction(1)  # √(x²) is not x
                 kept[base] = kept.get(base, Fraction(0)) + power * exponent
     if coefficient == 0:
-        return Term(Fraction(0))
-    return Term(coefficient, _left(numbers), _left(arrays))
+        return Summand(Fraction(0))
+    return Summand(coefficient, _left(numbers), _left(arrays))
 
 
 def _left(factors: dict[Piece, Fraction]) -> tuple[Factor, ...]:
@@ -118,8 +118,8 @@ def total(signs: Sequence[int], pieces: Sequence[Piece], are_arrays: Sequence[bo
     for sign, piece, is_array in zip(signs, pieces, are_arrays, strict=True):
         for part in piece.terms if isinstance(piece, Sum) else (piece,):
             term = as_term(part, is_array)
-            made.append(part if sign == 1 else Term(-term.coefficient, term.numbers, term.arrays))
-    made = like_terms(made, any(are_arrays)) or [Term(Fraction(0))]
+            made.append(part if sign == 1 else Summand(-term.coefficient, term.numbers, term.arrays))
+    made = like_terms(made, any(are_arrays)) or [Summand(Fraction(0))]
     return made[0] if len(made) == 1 else Sum(tuple(made))
 
 
@@ -138,7 +138,7 @@ def like_terms(pieces: Sequence[Piece], are_arrays: bool) -> list[Piece]:
         if coefficient == kept.coefficient:
             made.append(first[key])
         elif coefficient:
-            made.append(Term(coefficient, kept.numbers, kept.arrays))
+            made.append(Summand(coefficient, kept.numbers, kept.arrays))
     return made
 
 
@@ -151,31 +151,35 @@ def write(piece: Piece) -> str:
         return piece.latex
     if isinstance(piece, Call):
         return _call(piece, Fraction(1))
-    if isinstance(piece, Term):
+    if isinstance(piece, Summand):
         return ("-" if piece.coefficient < 0 else "") + _term(piece)
     if isinstance(piece, Entries):
         return _entries(piece)
     text = write(piece.terms[0])
     for part in piece.terms[1:]:
-        negative = isinstance(part, Term) and part.coefficient < 0
-        text += f" - {_term(part)}" if negative and isinstance(part, Term) else f" + {write(part)}"
+        negative = isinstance(part, Summand) and part.coefficient < 0
+        text += f" - {_term(part)}" if negative and isinstance(part, Summand) else f" + {write(part)}"
     return text
 
 
 def inside(piece: Piece) -> str:
     """A piece as a factor: sums and signed terms in parentheses."""
-    signed = isinstance(piece, Sum) or (isinstance(piece, Term) and piece.coefficient < 0)
+    signed = isinstance(piece, Sum) or (isinstance(piece, Summand) and piece.coefficient < 0)
     return parenthesised(write(piece)) if signed or is_cases(piece) else write(piece)
 
 
 def tight(piece: Piece) -> str:
     """A piece as a base: in parentheses, unless it is a symbol, call or matrix without an exponent."""
-    if isinstance(piece, Term) and piece == Term(piece.coefficient) and piece.coefficient.denominator == 1:
+    if (
+        isinstance(piece, Summand)
+        and piece == Summand(piece.coefficient)
+        and piece.coefficient.denominator == 1
+    ):
         return write(piece) if piece.coefficient >= 0 else parenthesised(write(piece))
     single = single_factor(piece)
     if single is not None:
         return tight(single)
-    loose = isinstance(piece, (Sum, Term))
+    loose = isinstance(piece, (Sum, Summand))
     loose = loose or (isinstance(piece, Atom) and (piece.loose or _has_exponent(piece.latex)))
     loose = loose or (isinstance(piece, Call) and piece.head is sympy.exp)
     return parenthesised(write(piece)) if loose else write(piece)
@@ -193,7 +197,7 @@ def _has_exponent(text: str) -> bool:
 
 def single_factor(piece: Piece) -> Piece | None:
     """The only factor of a term; None if it has more than that."""
-    if isinstance(piece, Term) and piece.coefficient == 1 and len(piece.numbers) + len(piece.arrays) == 1:
+    if isinstance(piece, Summand) and piece.coefficient == 1 and len(piece.numbers) + len(piece.arrays) == 1:
         ((base, power),) = piece.numbers or piece.arrays
         return base if power == 1 else None
     return None
@@ -209,7 +213,7 @@ def parenthesised(latex: str) -> str:
     return rf"\left({latex}\right)"
 
 
-def _term(term: Term) -> str:
+def _term(term: Summand) -> str:
     """A product without its sign: a fraction of its numbers, followed by its arrays."""
     size = abs(term.coefficient)
     numbers = sorted(term.numbers, key=_order)
@@ -244,7 +248,7 @@ def _order(factor: Factor) -> tuple[int, str]:
     return (1 if isinstance(base, Atom) else 2 if isinstance(base, Sum) else 3), ""
 
 
-def _lone(term: Term, above: list[str], below: list[str]) -> list[str]:
+def _lone(term: Summand, above: list[str], below: list[str]) -> list[str]:
     """Without parentheses for a single sum above or below the line of a fraction."""
     sums = [b for b, p in term.numbers if p == 1 and isinstance(b, Sum)]
     return [write(sums[0])] if below and len(above) == 1 and len(sums) == 1 else above
@@ -259,7 +263,7 @@ def _raised(base: Piece, power: Fraction, array: bool = False, alone: bool = Fal
     if power == Fraction(1, 2) and not array:
         return rf"\sqrt{{{write(base)}}}"
     circle = r"\circ " if array else ""
-    return rf"{tight(base)}^{{{circle}{write(Term(power))}}}"
+    return rf"{tight(base)}^{{{circle}{write(Summand(power))}}}"
 
 
 NAMES = {"sigmoid": r"\sigma", "logistic": r"\sigma", "Max": r"\max", "Min": r"\min"}

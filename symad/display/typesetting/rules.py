@@ -21,7 +21,7 @@ from symad.display.typesetting.pieces import (
     Call,
     Entries,
     Piece,
-    Term,
+    Summand,
     as_term,
     inside,
     name_of_input,
@@ -129,7 +129,7 @@ def constant(value: Number) -> Piece:
 def _signed(text: str) -> Piece:
     """A number whose sign comes in front of the term."""
     if text.startswith("-"):
-        return Term(Fraction(-1), ((Atom(text[1:]), Fraction(1)),))
+        return Summand(Fraction(-1), ((Atom(text[1:]), Fraction(1)),))
     return Atom(text)
 
 
@@ -137,7 +137,7 @@ def _signed(text: str) -> Piece:
 def typeset_dimension(op: Dimension, node: Shaped, args: Pieces) -> Shown:
     coefficient, rest = op.expression.as_coeff_Mul()
     factors = [(Atom(latex(f), not f.is_Atom), Fraction(1)) for f in sympy.Mul.make_args(rest)]
-    return Term(Fraction(int(coefficient.p), int(coefficient.q)), tuple(factors if rest != 1 else ()))
+    return Summand(Fraction(int(coefficient.p), int(coefficient.q)), tuple(factors if rest != 1 else ()))
 
 
 @typeset.dispatch
@@ -171,7 +171,7 @@ def ones(value: Any) -> Piece:
         return Atom(r"\mathbf{0}")
     whole = Fraction(value) if value == int(value) else None
     if whole is not None:
-        return Term(whole, (), ((Atom(r"\mathbf{1}"), Fraction(1)),))
+        return Summand(whole, (), ((Atom(r"\mathbf{1}"), Fraction(1)),))
     return product([(constant(value), Fraction(1), False), (Atom(r"\mathbf{1}"), Fraction(1), True)])
 
 
@@ -197,7 +197,7 @@ def typeset_mul(op: Mul, node: Shaped, args: Pieces) -> Shown:
 @typeset.dispatch
 def typeset_pow(op: Pow, node: Shaped, args: Pieces) -> Shown:
     base, exponent = args
-    if isinstance(exponent, Term) and exponent == Term(exponent.coefficient):
+    if isinstance(exponent, Summand) and exponent == Summand(exponent.coefficient):
         return product([(base, exponent.coefficient, bool(node.args[0].shape))])
     circle = r"\circ " if node.shape else ""
     return Atom(rf"{tight(base)}^{{{circle}{write(exponent)}}}", loose=True)
@@ -247,7 +247,7 @@ def typeset_broadcast(op: Broadcast, node: Shaped, args: Pieces) -> Shown:
     (arg,) = args
     if node.args[0].shape:
         return arg
-    if isinstance(arg, Term) and arg == Term(arg.coefficient):
+    if isinstance(arg, Summand) and arg == Summand(arg.coefficient):
         return ones(arg.coefficient)
     return product([(arg, Fraction(1), False), (Atom(r"\mathbf{1}"), Fraction(1), True)])
 
@@ -396,7 +396,7 @@ def chain(factors: list[str], last: Piece) -> Piece:
     term = as_term(last, True)
     if len(term.arrays) == 1 and term.arrays[0][1] == 1:
         matrices = Atom(" ".join([*factors, inside(term.arrays[0][0])]), loose=True)
-        return Term(term.coefficient, term.numbers, ((matrices, Fraction(1)),))
+        return Summand(term.coefficient, term.numbers, ((matrices, Fraction(1)),))
     return Atom(" ".join([*factors, parenthesised(write(last))]), loose=True)
 
 

@@ -46,7 +46,7 @@ Origin: it bounds the memory, to some 200 MB.
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class StencilTerm:
     """diag(value) S: element i of the output, flat, depends on input ``picks[i]``, or none for −1.
 
     ``value`` has the output's shape; elements without a selection are arbitrary. So the ones that a
@@ -57,7 +57,7 @@ class Term:
     picks: IntArray
 
 
-Terms = tuple[Term, ...]
+Terms = tuple[StencilTerm, ...]
 
 
 class NotStencil(Exception):
@@ -70,7 +70,7 @@ def stencil_terms(tangents: Sequence[Tangent], placeholders: Sequence[Node]) -> 
     first = 0
     for seed in placeholders:
         count = size_of(seed)
-        found[seed] = (Term(broadcast_to(constant(1), seed.shape), np.arange(first, first + count)),)
+        found[seed] = (StencilTerm(broadcast_to(constant(1), seed.shape), np.arange(first, first + count)),)
         first += count
     try:
         for node in topological([t for t in tangents if isinstance(t, Node)]):
@@ -81,9 +81,9 @@ def stencil_terms(tangents: Sequence[Tangent], placeholders: Sequence[Node]) -> 
     return [found.get(t, ()) if isinstance(t, Node) else () for t in tangents]
 
 
-def _merged(terms: Sequence[Term], node: Node) -> Terms:
+def _merged(terms: Sequence[StencilTerm], node: Node) -> Terms:
     """Terms with equal selections are added; if too many remain, compatible ones are merged too."""
-    groups: dict[bytes, list[Term]] = {}
+    groups: dict[bytes, list[StencilTerm]] = {}
     for term in terms:
         if (term.picks >= 0).any():
             groups.setdefault(term.picks.tobytes(), []).append(term)
@@ -96,14 +96,14 @@ def _merged(terms: Sequence[Term], node: Node) -> Terms:
     return tuple(made)
 
 
-def _total(values: Sequence[Node], picks: IntArray, node: Node) -> Term:
+def _total(values: Sequence[Node], picks: IntArray, node: Node) -> StencilTerm:
     """The sum of values with equal selections, which selects nothing where it is zero for all inputs."""
     value = broadcast_to(sum_of(values), node.shape)
     kept = may_be_nonzero(value)
-    return Term(value, picks if kept is None else np.where(kept, picks, -1))
+    return StencilTerm(value, picks if kept is None else np.where(kept, picks, -1))
 
 
-def _joined(terms: Sequence[Term], node: Node) -> list[Term]:
+def _joined(terms: Sequence[StencilTerm], node: Node) -> list[StencilTerm]:
     """Terms that select the same element or none, merged into one, with zeros where they select none."""
     groups: list[tuple[IntArray, list[Node]]] = []
     for term in terms:
@@ -119,11 +119,11 @@ def _joined(terms: Sequence[Term], node: Node) -> list[Term]:
     return [_total(values, picks, node) for picks, values in groups]
 
 
-def _terms_of(node: Node, terms: list[Terms | None]) -> list[Term]:
+def _terms_of(node: Node, terms: list[Terms | None]) -> list[StencilTerm]:
     op = node.op
     if isinstance(op, Add):
         return [
-            Term(t.value if sign == 1 else neg(t.value), t.picks)
+            StencilTerm(t.value if sign == 1 else neg(t.value), t.picks)
             for sign, arg, own in zip(op.signs, node.args, terms, strict=True)
             for t in _spread(own or (), arg, node)
         ]
@@ -140,37 +140,37 @@ def _terms_of(node: Node, terms: list[Terms | None]) -> list[Term]:
     raise NotStencil
 
 
-def _spread(terms: Terms, arg: Node, node: Node) -> list[Term]:
+def _spread(terms: Terms, arg: Node, node: Node) -> list[StencilTerm]:
     """The terms of an argument without axes, for every element."""
     if arg.shape or not node.shape:
         return list(terms)
-    return [Term(broadcast_to(t.value, node.shape), np.repeat(t.picks, size_of(node))) for t in terms]
+    return [StencilTerm(broadcast_to(t.value, node.shape), np.repeat(t.picks, size_of(node))) for t in terms]
 
 
-def _scaled(op: Mul, node: Node, terms: list[Terms | None]) -> list[Term]:
+def _scaled(op: Mul, node: Node, terms: list[Terms | None]) -> list[StencilTerm]:
     (k,) = [i for i, own in enumerate(terms) if own is not None]
     others = [(op.powers[i], node.args[i]) for i in range(len(node.args)) if i != k]
     return [
-        Term(broadcast_to(signed_product([*others, (1, t.value)]), node.shape), t.picks)
+        StencilTerm(broadcast_to(signed_product([*others, (1, t.value)]), node.shape), t.picks)
         for t in _spread(terms[k] or (), node.args[k], node)
     ]
 
 
-def _selected(node: Node, terms: list[Terms | None]) -> list[Term]:
+def _selected(node: Node, terms: list[Terms | None]) -> list[StencilTerm]:
     condition, a, b = node.args
     zero = constant(0)
     made = [
-        Term(broadcast_to(select(condition, t.value, zero), node.shape), t.picks)
+        StencilTerm(broadcast_to(select(condition, t.value, zero), node.shape), t.picks)
         for t in _spread(terms[1] or (), a, node)
     ]
     made += [
-        Term(broadcast_to(select(condition, zero, t.value), node.shape), t.picks)
+        StencilTerm(broadcast_to(select(condition, zero, t.value), node.shape), t.picks)
         for t in _spread(terms[2] or (), b, node)
     ]
     return made
 
 
-def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[Term]:
+def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[StencilTerm]:
     """The op on the values and on the selections; terms of several arguments are paired."""
     longest = max(len(own) for own in terms if own is not None)
     moved = []
@@ -184,7 +184,7 @@ def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[Term]:
                 values.append(broadcast_to(constant(0), arg.shape))
                 picks.append(np.zeros(arg.shape, np.int64))
         where = np.asarray(evaluate(op, tuple(picks))).ravel() - 1
-        moved.append(Term(_same_op(op, values, node), where))
+        moved.append(StencilTerm(_same_op(op, values, node), where))
     return moved
 
 
@@ -198,13 +198,13 @@ def _same_op(op: ShapingOp, values: list[Node], node: Node) -> Node:
     return Node.of(op, tuple(values))
 
 
-def _gathered(node: Node, terms: list[Terms | None]) -> list[Term]:
+def _gathered(node: Node, terms: list[Terms | None]) -> list[StencilTerm]:
     table, indices = node.args
     rows = constant_of(indices)
     if terms[0] is None or rows is None:
         raise NotStencil
     return [
-        Term(
+        StencilTerm(
             gather(t.value, indices),
             np.asarray(evaluate(node.op, (t.picks.reshape(table.shape), rows))).ravel(),
         )
@@ -212,7 +212,7 @@ def _gathered(node: Node, terms: list[Terms | None]) -> list[Term]:
     ]
 
 
-def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]:
+def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[StencilTerm]:
     """Labels of the operand that are summed are unrolled, the rest is elementwise."""
     (k,) = [i for i, own in enumerate(terms) if own is not None]
     own = op.inputs[k]
@@ -223,7 +223,7 @@ def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]
         return by_rows
     if np.prod([dims[label] for label in summed], dtype=np.int64) > MAX_SUMMED_ELEMENTS:
         raise NotStencil
-    made: list[Term] = []
+    made: list[StencilTerm] = []
     for t in terms[k] or ():
         for fixed in np.ndindex(*[dims[label] for label in summed]):
             at = dict(zip(summed, fixed, strict=True))
@@ -232,11 +232,11 @@ def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]
                 op.output,
                 *(_fixed(t.value if i == k else arg, op.inputs[i], at) for i, arg in enumerate(node.args)),
             )
-            made.append(Term(value, _picked(t.picks, own, op.output, dims, at, node)))
+            made.append(StencilTerm(value, _picked(t.picks, own, op.output, dims, at, node)))
     return made
 
 
-def _by_rows(op: Einsum, node: Node, k: int, summed: Sequence[int], terms: Terms) -> list[Term] | None:
+def _by_rows(op: Einsum, node: Node, k: int, summed: Sequence[int], terms: Terms) -> list[StencilTerm] | None:
     """Σ_s c(o, s) x(o, s) with constant coefficients, for each element o only over the s with c(o, s) ≠ 0.
 
     The n-th term takes for each o the n-th such s. None if other operands are no constants, or if some o has
@@ -270,7 +270,7 @@ def _by_rows(op: Einsum, node: Node, k: int, summed: Sequence[int], terms: Terms
         weights = np.take_along_axis(coefficients, s, axis=1).reshape(node.shape)
         for t in terms:
             value = mul(array_constant(weights), _at(t.value, at, node))
-            made.append(Term(broadcast_to(value, node.shape), np.where(counts > n, t.picks[at], -1)))
+            made.append(StencilTerm(broadcast_to(value, node.shape), np.where(counts > n, t.picks[at], -1)))
     return made
 
 

@@ -7,7 +7,7 @@ from textwrap import fill
 
 from symad.verification.coq.heads import FUNCTIONS
 from symad.verification.coq.programs import Program, ProgramLine
-from symad.verification.coq.terms import Term
+from symad.verification.coq.terms import CoqTerm
 
 ATOM, POWER, UNARY, PRODUCT, SUM, ALL = 0, 30, 35, 40, 50, 100
 """Levels of Coq's notations: a term of a lower level needs no parentheses."""
@@ -16,13 +16,13 @@ CHAINS = {"Add": (" + ", SUM, PRODUCT), "Sub": (" - ", SUM, PRODUCT), "Mul": (" 
           "Div": (" / ", PRODUCT, UNARY)}  # fmt: skip
 
 
-def real(term: Term, names: Mapping[int, str], most: int = ALL) -> str:
+def real(term: CoqTerm, names: Mapping[int, str], most: int = ALL) -> str:
     """A term as an expression of type R, in parentheses if its level is above ``most``."""
     level, text = _real(term, names)
     return text if level <= most else f"({text})"
 
 
-def _real(term: Term, names: Mapping[int, str]) -> tuple[int, str]:
+def _real(term: CoqTerm, names: Mapping[int, str]) -> tuple[int, str]:
     if term.head in CHAINS:
         return _chain(term, names)
     match term.head:
@@ -43,7 +43,7 @@ def _real(term: Term, names: Mapping[int, str]) -> tuple[int, str]:
     return 10, f"{FUNCTIONS[term.function]} {arguments}"
 
 
-def _chain(term: Term, names: Mapping[int, str]) -> tuple[int, str]:
+def _chain(term: CoqTerm, names: Mapping[int, str]) -> tuple[int, str]:
     """Sums and products from the left, without recursion along them."""
     level = CHAINS[term.head][1]
     parts: list[str] = []
@@ -55,7 +55,7 @@ def _chain(term: Term, names: Mapping[int, str]) -> tuple[int, str]:
     return level, "".join(reversed(parts))
 
 
-def data(term: Term) -> str:
+def data(term: CoqTerm) -> str:
     """A term as a value of the inductive type ``term``, in parentheses where it has arguments."""
     closing = ""
     opening = ""
@@ -66,7 +66,7 @@ def data(term: Term) -> str:
     return opening + _data(term) + closing
 
 
-def _data(term: Term) -> str:
+def _data(term: CoqTerm) -> str:
     match term.head:
         case "Var":
             return f"(Var {term.value})"

@@ -10,7 +10,7 @@ import numpy as np
 from symad.numbers.function_values import numpy_function
 from symad.verification.coq.heads import HEADS
 from symad.verification.coq.programs import Program
-from symad.verification.coq.terms import Term
+from symad.verification.coq.terms import CoqTerm
 from symad.verification.fields.prime_fields import Array
 
 MANY = 4096
@@ -43,7 +43,7 @@ def is_somewhere(program: Program) -> bool:
 def _hold(program: Program, inputs: Array) -> Array:
     """Where all conditions hold; inputs are (elements, points)."""
     holds, variables = np.ones(inputs.shape[1], dtype=bool), list(inputs)
-    known: dict[Term, Any] = {}
+    known: dict[CoqTerm, Any] = {}
     with np.errstate(all="ignore"):
         for step in program.steps:
             value = _value(step.term, variables, known)
@@ -54,7 +54,7 @@ def _hold(program: Program, inputs: Array) -> Array:
     return holds
 
 
-def _value(term: Term, variables: list[Array], known: dict[Term, Any]) -> Any:
+def _value(term: CoqTerm, variables: list[Array], known: dict[CoqTerm, Any]) -> Any:
     """The value of a term; arguments come first."""
     stack = [term]
     while stack:
@@ -66,7 +66,7 @@ def _value(term: Term, variables: list[Array], known: dict[Term, Any]) -> Any:
     return known[term]
 
 
-def _applied(term: Term, args: list[Any], variables: list[Array]) -> Any:
+def _applied(term: CoqTerm, args: list[Any], variables: list[Array]) -> Any:
     match term.head:
         case "Var":
             return variables[term.value - 1]

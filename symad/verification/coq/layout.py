@@ -19,7 +19,7 @@ from symad.verification.coq.programs import Program
 if TYPE_CHECKING:
     import sympy as sp
 
-    from symad.verification.coq.terms import Term
+    from symad.verification.coq.terms import CoqTerm
 
 RESERVED = {
     "R", "PI", "IZR", "nat", "list", "nth", "prog", "term", "fn", "check", "run", "inputs", "domain",
@@ -191,8 +191,8 @@ def _in_comment(symbol: object) -> str:
     return "".join(c if c.isprintable() and c not in '()*"' else "?" for c in str(symbol))
 
 
-def _parts_of(program: Program) -> set[Term]:
-    found: set[Term] = set()
+def _parts_of(program: Program) -> set[CoqTerm]:
+    found: set[CoqTerm] = set()
     stack = [*program.terms.lets, *program.outputs]
     while stack:
         term = stack.pop()

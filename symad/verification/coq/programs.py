@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symad.verification.coq.terms import Term, Terms
+from symad.verification.coq.terms import CoqTerm, Terms
 
 NONZERO = {"Inv", "Acot", "Csch", "Coth", "Abs", "Sign", "Heaviside"}
 POSITIVE = {"Log", "Sqrt", "Log2", "Log10"}
 STATED = {"Tan", "Sec", "Csc", "Cot", "Asin", "Acos", "Atanh", "Acosh", "Log1p"}
 ALWAYS_POSITIVE = {"Exp", "Cosh", "Sech", "Sigmoid", "Softplus"}
 
-Need = tuple[str, Term]
+Need = tuple[str, CoqTerm]
 """A function and its argument: the condition under which it has a derivative there."""
 
 
@@ -19,7 +19,7 @@ Need = tuple[str, Term]
 class ProgramLine:
     """A statement of a program: a condition (with the function it is for), or a named term."""
 
-    term: Term
+    term: CoqTerm
     need: str = ""
 
 
@@ -32,7 +32,7 @@ class Program:
     """
 
     terms: Terms
-    outputs: list[Term]
+    outputs: list[CoqTerm]
     with_domain: bool = True
     positive: tuple[int, ...] = ()
     steps: list[ProgramLine] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Program:
         for term in self.outputs:
             self._state(conditions, term)
 
-    def _state(self, conditions: _Conditions, term: Term) -> None:
+    def _state(self, conditions: _Conditions, term: CoqTerm) -> None:
         if self.with_domain:
             self.steps += [ProgramLine(t, f) for f, t in conditions.missing(term)]
 
@@ -71,9 +71,9 @@ class Program:
         return [(s.need, s.term) for s in self.steps if s.need]
 
 
-def _parts(term: Term) -> list[Term]:
+def _parts(term: CoqTerm) -> list[CoqTerm]:
     """A term and everything in it, each once."""
-    found: dict[Term, None] = {}
+    found: dict[CoqTerm, None] = {}
     stack = [term]
     while stack:
         current = stack.pop()
@@ -93,13 +93,13 @@ class _Conditions:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.stated: set[Need] = set()
-        self.signs: dict[Term, Sign] = {}
+        self.signs: dict[CoqTerm, Sign] = {}
 
     def state(self, need: Need) -> None:
         self.stated.add(need)
         self.signs.clear()
 
-    def named(self, term: Term, variable: Term) -> None:
+    def named(self, term: CoqTerm, variable: CoqTerm) -> None:
         """Give the sign of a term to the variable that names it."""
         positive, _, nonzero = self.sign(term)
         if positive:
@@ -107,7 +107,7 @@ class _Conditions:
         if nonzero:
             self.stated.add(("Inv", variable))
 
-    def missing(self, term: Term, state: bool = True) -> list[Need]:
+    def missing(self, term: CoqTerm, state: bool = True) -> list[Need]:
         """The conditions of a term that do not follow from earlier ones; they count as stated from now on."""
         found = []
         for need in self._needs(term):
@@ -117,7 +117,7 @@ class _Conditions:
                     self.state(need)
         return list(dict.fromkeys(found))
 
-    def _needs(self, term: Term) -> list[Need]:
+    def _needs(self, term: CoqTerm) -> list[Need]:
         found: list[Need] = []
         for part in reversed(_parts(term)):
             if part.head == "Div":
@@ -150,7 +150,7 @@ class _Conditions:
         known = {"Inv": nonzero, "Log": positive, "Log1p": nonneg}.get(kind, False)
         return known or need in self.stated
 
-    def sign(self, term: Term) -> Sign:
+    def sign(self, term: CoqTerm) -> Sign:
         """The sign of a term, as far as it is known."""
         for part in reversed(_ordered(term, self.signs)):
             positive, nonneg, nonzero = self._sign_by_parts(part)
@@ -159,7 +159,7 @@ class _Conditions:
             self.signs[part] = positive, positive or nonneg, nonzero
         return self.signs[term]
 
-    def _sign_by_parts(self, term: Term) -> Sign:
+    def _sign_by_parts(self, term: CoqTerm) -> Sign:
         signs = [self.signs[a] for a in term.args]
         (p, n, z), (q, m, y) = [*signs, (False,) * 3, (False,) * 3][:2]
         match term.head, term.function:
@@ -197,11 +197,11 @@ class _Conditions:
         return False, False, False
 
 
-def _ordered(term: Term, known: dict[Term, Sign]) -> list[Term]:
+def _ordered(term: CoqTerm, known: dict[CoqTerm, Sign]) -> list[CoqTerm]:
     """The parts of a term whose signs are not known yet, each before its own parts."""
-    order: list[Term] = []
-    seen: set[Term] = set()
-    stack: list[tuple[Term, bool]] = [(term, False)]
+    order: list[CoqTerm] = []
+    seen: set[CoqTerm] = set()
+    stack: list[tuple[CoqTerm, bool]] = [(term, False)]
     while stack:
         current, done = stack.pop()
         if done:

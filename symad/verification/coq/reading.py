@@ -31,7 +31,7 @@ from symad.verification.coq.branches import (
     won,
 )
 from symad.verification.coq.heads import HEADS
-from symad.verification.coq.terms import CoqError, Term, Terms
+from symad.verification.coq.terms import CoqError, CoqTerm, Terms
 
 WHOLE = 600
 """In expressions of more operations than this, repeated parts get names."""
@@ -51,7 +51,7 @@ def refused(what: str) -> CoqError:
 # ---- numbers and functions ------------------------------------------------------------------------
 
 
-def number(terms: Terms, value: Any) -> Term:
+def number(terms: Terms, value: Any) -> CoqTerm:
     """A constant, exactly: floats are binary fractions."""
     if isinstance(value, sympy.Basic):
         if value is sympy.pi:
@@ -72,7 +72,7 @@ def _exact(value: sympy.Expr) -> Fraction:
     return Fraction(int(exact.p), int(exact.q))
 
 
-def function(terms: Terms, head: type[sympy.Basic], args: Sequence[Term]) -> Term:
+def function(terms: Terms, head: type[sympy.Basic], args: Sequence[CoqTerm]) -> CoqTerm:
     """A function of the derivative table."""
     if head in (sympy.Max, sympy.Min):
         return extreme(terms, head.__name__, args)
@@ -123,7 +123,7 @@ def _postorder(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]]
 
 def from_sympy(
     terms: Terms, expressions: Sequence[sympy.Expr], leaves: Mapping[sympy.Symbol, int]
-) -> list[Term]:
+) -> list[CoqTerm]:
     """The terms of scalar SymPy expressions as they are written; ``leaves`` has the numbers of the inputs.
 
     Raises:
@@ -138,7 +138,7 @@ def from_sympy(
     named = repeated(expressions, parts_of, WHOLE)
     powers = [e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow]
     roots = _roots((b, _exact(e)) for b, e in powers if e.is_Rational or e.is_Float)
-    found: dict[sympy.Basic, Term] = {}
+    found: dict[sympy.Basic, CoqTerm] = {}
     for part in _postorder(expressions, parts_of):
         if part in leaves:
             found[part] = terms.var(leaves[part])
@@ -160,8 +160,8 @@ def _roots(powers: Iterable[tuple[Part, Fraction]]) -> dict[Part, int]:
 
 
 def _sympy_term(
-    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], roots: Mapping[sympy.Expr, int]
-) -> Term:
+    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
+) -> CoqTerm:
     if e.is_Number or e.is_NumberSymbol:
         return number(terms, e)
     if e.is_Add:
@@ -184,7 +184,7 @@ def _sympy_term(
     raise refused(f"{type(e).__name__} {e}")
 
 
-def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term]) -> Term:
+def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm]) -> CoqTerm:
     """The term of a Piecewise, built from its last branch, which must cover all other cases, to the first."""
     *cases, (last, otherwise) = e.args
     if otherwise != sympy.true:
@@ -199,8 +199,8 @@ def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term]) -
 
 
 def _signed(
-    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, Term], roots: Mapping[sympy.Expr, int]
-) -> tuple[bool, Term]:
+    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
+) -> tuple[bool, CoqTerm]:
     """A summand without its minus sign, and a flag: true if it had one."""
     if e.is_Number and e < 0:
         return True, number(terms, -e)
@@ -210,11 +210,14 @@ def _signed(
 
 
 def _sympy_product(
-    terms: Terms, args: list[sympy.Expr], found: Mapping[sympy.Basic, Term], roots: Mapping[sympy.Expr, int]
-) -> Term:
+    terms: Terms,
+    args: list[sympy.Expr],
+    found: Mapping[sympy.Basic, CoqTerm],
+    roots: Mapping[sympy.Expr, int],
+) -> CoqTerm:
     """A product as a quotient of products, with the sign in front."""
-    over: list[Term] = []
-    under: list[Term] = []
+    over: list[CoqTerm] = []
+    under: list[CoqTerm] = []
     minus = False
     for a in args:
         if a.is_Rational:
@@ -244,7 +247,7 @@ def from_graph(
     leaves: Mapping[Node, int],
     whole: int = 0,
     model: Sequence[Node] = (),
-) -> list[Term]:
+) -> list[CoqTerm]:
     """The terms of scalar nodes; nodes that are used more than once get a name.
 
     Roots are those of ``model`` and of the nodes themselves, so that a model and its derivatives share them.
@@ -264,7 +267,7 @@ def from_graph(
     order = _postorder(outputs, parts_of)
     powers = [(n.args[0], e) for n in [*topological(model), *order] if (e := number_exponent(n)) is not None]
     roots = _roots(powers)
-    found: dict[Node, Term] = {}
+    found: dict[Node, CoqTerm] = {}
     for node in order:
         if node in leaves:
             found[node] = terms.var(leaves[node])
@@ -274,7 +277,7 @@ def from_graph(
     return [found[o] for o in outputs]
 
 
-def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], roots: Mapping[Node, int]) -> Term:
+def _node_term(terms: Terms, node: Node, found: Mapping[Node, CoqTerm], roots: Mapping[Node, int]) -> CoqTerm:
     if is_count_of_winners(node):
         return terms.integer(1)
     extreme_won = won(node)

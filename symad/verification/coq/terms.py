@@ -16,7 +16,7 @@ class CoqError(SymadError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class CoqTerm:
     """One constructor of the inductive type ``term``.
 
     Args:
@@ -27,7 +27,7 @@ class Term:
     """
 
     head: str
-    args: tuple[Term, ...] = ()
+    args: tuple[CoqTerm, ...] = ()
     value: int = 0
     function: str = ""
     depth: int = 0
@@ -41,11 +41,11 @@ class Terms:
     """
 
     inputs: int
-    lets: list[Term] = field(default_factory=list)
-    _made: dict[tuple[str, tuple[int, ...], int, str], Term] = field(default_factory=dict)
-    _named: dict[Term, Term] = field(default_factory=dict)
+    lets: list[CoqTerm] = field(default_factory=list)
+    _made: dict[tuple[str, tuple[int, ...], int, str], CoqTerm] = field(default_factory=dict)
+    _named: dict[CoqTerm, CoqTerm] = field(default_factory=dict)
 
-    def make(self, head: str, *args: Term, value: int = 0, function: str = "") -> Term:
+    def make(self, head: str, *args: CoqTerm, value: int = 0, function: str = "") -> CoqTerm:
         """The term; deep arguments get names."""
         if head not in {"Add", "Sub"}:  # sums are printed by a loop, without nesting
             args = tuple(self.name(a) if a.depth >= MAX_TERM_DEPTH else a for a in args)
@@ -53,10 +53,10 @@ class Terms:
         if key not in self._made:
             left = args[0].depth if args and head in {"Add", "Sub"} else -1
             rest = max((a.depth for a in (args[1:] if left >= 0 else args)), default=-1)
-            self._made[key] = Term(head, args, value, function, max(left, rest + 1))
+            self._made[key] = CoqTerm(head, args, value, function, max(left, rest + 1))
         return self._made[key]
 
-    def name(self, term: Term) -> Term:
+    def name(self, term: CoqTerm) -> CoqTerm:
         """The variable that stands for a term, which is kept as a statement of its own."""
         if term.head in {"Var", "Int", "Pi"}:
             return term
@@ -65,47 +65,47 @@ class Terms:
             self._named[term] = self.make("Var", value=self.inputs + len(self.lets))
         return self._named[term]
 
-    def var(self, number: int) -> Term:
+    def var(self, number: int) -> CoqTerm:
         """The input or name of this number, counted from 1."""
         return self.make("Var", value=number)
 
-    def integer(self, value: int) -> Term:
+    def integer(self, value: int) -> CoqTerm:
         """An integer."""
         return self.make("Int", value=value)
 
-    def rational(self, over: int, under: int) -> Term:
+    def rational(self, over: int, under: int) -> CoqTerm:
         """over/under, with the sign in the integer."""
         return self.integer(over) if under == 1 else self.div(self.integer(over), self.integer(under))
 
-    def add(self, a: Term, b: Term) -> Term:
+    def add(self, a: CoqTerm, b: CoqTerm) -> CoqTerm:
         """a + b."""
         return self.make("Add", a, b)
 
-    def sub(self, a: Term, b: Term) -> Term:
+    def sub(self, a: CoqTerm, b: CoqTerm) -> CoqTerm:
         """a − b."""
         return self.make("Sub", a, b)
 
-    def mul(self, a: Term, b: Term) -> Term:
+    def mul(self, a: CoqTerm, b: CoqTerm) -> CoqTerm:
         """a b."""
         return self.make("Mul", a, b)
 
-    def div(self, a: Term, b: Term) -> Term:
+    def div(self, a: CoqTerm, b: CoqTerm) -> CoqTerm:
         """a / b."""
         return self.make("Div", a, b)
 
-    def opp(self, a: Term) -> Term:
+    def opp(self, a: CoqTerm) -> CoqTerm:
         """−a."""
         return self.make("Opp", a)
 
-    def power(self, a: Term, exponent: int) -> Term:
+    def power(self, a: CoqTerm, exponent: int) -> CoqTerm:
         """A natural power."""
         return a if exponent == 1 else self.make("Pow", a, value=exponent)
 
-    def app(self, function: str, *args: Term) -> Term:
+    def app(self, function: str, *args: CoqTerm) -> CoqTerm:
         """A function of one or two arguments."""
         return self.make("App" if len(args) == 1 else "App2", *args, function=function)
 
-    def signed_sum(self, parts: list[tuple[bool, Term]]) -> Term:
+    def signed_sum(self, parts: list[tuple[bool, CoqTerm]]) -> CoqTerm:
         """The sum of terms from the left; a term whose flag is true is subtracted."""
         (minus, total), *rest = parts
         total = self.opp(total) if minus else total
@@ -113,7 +113,7 @@ class Terms:
             total = self.sub(total, term) if minus else self.add(total, term)
         return total
 
-    def quotient(self, over: list[Term], under: list[Term]) -> Term:
+    def quotient(self, over: list[CoqTerm], under: list[CoqTerm]) -> CoqTerm:
         """The quotient of two products."""
         under = [u for u in under if u is not self.integer(1)]
         below = self.product(under)
@@ -121,7 +121,7 @@ class Terms:
             return self.integer(1) if not under else self.app("Inv", below)
         return self.div(self.product(over), below) if under else self.product(over)
 
-    def product(self, factors: list[Term]) -> Term:
+    def product(self, factors: list[CoqTerm]) -> CoqTerm:
         """The product of terms from the left; 1 if there are none."""
         if not factors:
             return self.integer(1)
@@ -130,7 +130,7 @@ class Terms:
             total = self.mul(total, factor)
         return total
 
-    def real_power(self, base: Term, exponent: Fraction, root: int) -> Term:
+    def real_power(self, base: CoqTerm, exponent: Fraction, root: int) -> CoqTerm:
         """base^exponent by the ``root``-th root, so that x^(3/2) is sqrt(x)^3; by Rpower if ``root`` is 0."""
         if exponent < 0:
             return self.app("Inv", self.real_power(base, -exponent, root))

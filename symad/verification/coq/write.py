@@ -24,7 +24,7 @@ from symad.verification.certificate.model import Model
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
 from symad.verification.coq.programs import Program
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
-from symad.verification.coq.terms import CoqError, Term, Terms
+from symad.verification.coq.terms import CoqError, CoqTerm, Terms
 from symad.verification.rewriting.restated.by_elements import as_numbers
 from symad.verification.rewriting.rewrite import expand_definitions
 
@@ -141,7 +141,7 @@ def _model_program(
     ), "the traced graph, element by element"
 
 
-def _program(terms: Terms, outputs: list[Term], arguments: Sequence[Argument]) -> Program:
+def _program(terms: Terms, outputs: list[CoqTerm], arguments: Sequence[Argument]) -> Program:
     return Program(terms, outputs, positive=tuple(a.first for a in arguments if a.positive))
 
 

@@ -15,7 +15,7 @@ from symad.numeric import lower
 from symad.numeric.passes import prepare
 from symad.numeric.passes.algebra.contraction_order import Name
 from symad.numeric.passes.algebra.merging import total, written_out
-from symad.numeric.passes.algebra.networks import Misfit, Term, product, regrouped
+from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, product, regrouped
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.ops.basic.sources import array_constant
 
@@ -52,7 +52,7 @@ def random_term(pattern, shapes):
     factors = [
         (array_constant(normal(*(name[x].size for x in own))), tuple(name[x] for x in own)) for own in shapes
     ]
-    return Term(tuple(factors), tuple(tuple(name[x] for x in axis) for axis in pattern))
+    return NetworkTerm(tuple(factors), tuple(tuple(name[x] for x in axis) for axis in pattern))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_terms_are_added(one, other, most):
 
 def test_terms_are_multiplied():
     a = random_term(("ij", "k", "j"), ("ki", "kj"))
-    b = Term(((array_constant(normal(4, 3)), (k := Name(4), j := Name(3))),), ((k,), (j,)))
+    b = NetworkTerm(((array_constant(normal(4, 3)), (k := Name(4), j := Name(3))),), ((k,), (j,)))
     whole, matrix = literal(a), literal(b)
     for out in ("sk", "s", "jks", ""):
         expected = np.einsum(f"skj,kj->{out}", whole, matrix)
@@ -108,7 +108,7 @@ def test_axes_are_cut_and_joined():
     assert np.allclose(array_of([regrouped(term, (4, 3, 4))], (4, 3, 4)), expected.reshape(4, 3, 4))
     with pytest.raises(Misfit):
         regrouped(term, (6, 8))
-    diagonal = regrouped(Term((), ((n := Name(6),), (n,))), (2, 3, 6))
+    diagonal = regrouped(NetworkTerm((), ((n := Name(6),), (n,))), (2, 3, 6))
     assert np.array_equal(array_of([diagonal], (2, 3, 6)), np.eye(6).reshape(2, 3, 6))
 
 
