@@ -17,7 +17,7 @@ from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
-from symad.verification.coq.terms import CoqTerm, Terms
+from symad.verification.coq.terms import CoqTerm, CoqTerms
 
 EXTREMES = {"Max": "Maximum", "Min": "Minimum"}
 
@@ -25,27 +25,27 @@ EXTREMES = {"Max": "Maximum", "Min": "Minimum"}
 # ---- terms ----------------------------------------------------------------------------------------
 
 
-def less(terms: Terms, a: CoqTerm, b: CoqTerm) -> CoqTerm:
+def less(terms: CoqTerms, a: CoqTerm, b: CoqTerm) -> CoqTerm:
     """1 where a < b, else 0."""
     return terms.app("Less", a, b)
 
 
-def no(terms: Terms, c: CoqTerm) -> CoqTerm:
+def no(terms: CoqTerms, c: CoqTerm) -> CoqTerm:
     """1 − c: the negation of a condition."""
     return terms.sub(terms.integer(1), c)
 
 
-def every(terms: Terms, parts: Sequence[CoqTerm]) -> CoqTerm:
+def every(terms: CoqTerms, parts: Sequence[CoqTerm]) -> CoqTerm:
     """All of some conditions."""
     return terms.product(list(parts))
 
 
-def some(terms: Terms, parts: Sequence[CoqTerm]) -> CoqTerm:
+def some(terms: CoqTerms, parts: Sequence[CoqTerm]) -> CoqTerm:
     """At least one of some conditions."""
     return no(terms, every(terms, [no(terms, p) for p in parts]))
 
 
-def choice(terms: Terms, c: CoqTerm, x: CoqTerm, y: CoqTerm) -> CoqTerm:
+def choice(terms: CoqTerms, c: CoqTerm, x: CoqTerm, y: CoqTerm) -> CoqTerm:
     """The value x where c is 1, y where c is 0."""
     zero = terms.integer(0)
     first = c if x is terms.integer(1) else terms.mul(c, x)
@@ -55,7 +55,7 @@ def choice(terms: Terms, c: CoqTerm, x: CoqTerm, y: CoqTerm) -> CoqTerm:
     return terms.add(first, rest)
 
 
-def extreme(terms: Terms, kind: str, args: Sequence[CoqTerm]) -> CoqTerm:
+def extreme(terms: CoqTerms, kind: str, args: Sequence[CoqTerm]) -> CoqTerm:
     """The largest or smallest of some terms, from the left."""
     total = args[0]
     for term in args[1:]:
@@ -63,7 +63,7 @@ def extreme(terms: Terms, kind: str, args: Sequence[CoqTerm]) -> CoqTerm:
     return total
 
 
-def winner(terms: Terms, kind: str, args: Sequence[CoqTerm], number: int) -> CoqTerm:
+def winner(terms: CoqTerms, kind: str, args: Sequence[CoqTerm], number: int) -> CoqTerm:
     """1 where an argument is the largest or smallest, else 0: the derivative of `extreme`."""
     found: list[CoqTerm] = []
     for k in range(len(args) - 1, max(number, 1) - 1, -1):
@@ -77,7 +77,7 @@ def winner(terms: Terms, kind: str, args: Sequence[CoqTerm], number: int) -> Coq
 
 
 def sympy_condition(
-    terms: Terms, condition: sympy.Basic, found: Mapping[sympy.Basic, CoqTerm]
+    terms: CoqTerms, condition: sympy.Basic, found: Mapping[sympy.Basic, CoqTerm]
 ) -> CoqTerm | None:
     """1 where a SymPy condition holds, else 0; None if it cannot be written."""
     if condition in (sympy.true, sympy.false):
@@ -110,7 +110,7 @@ def compared(expression: sympy.Expr) -> list[sympy.Expr]:
 # ---- graphs -----------------------------------------------------------------------------------------
 
 
-def node_condition(terms: Terms, node: Node, args: Sequence[CoqTerm]) -> CoqTerm | None:
+def node_condition(terms: CoqTerms, node: Node, args: Sequence[CoqTerm]) -> CoqTerm | None:
     """1 where a comparison or logic of conditions holds, else 0; None if it cannot be written."""
     if isinstance(node.op, Compare) and node.op.relation in ("<", "<="):
         a, b = args

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symad.verification.coq.terms import CoqTerm, Terms
+from symad.verification.coq.terms import CoqTerm, CoqTerms
 
 NONZERO = {"Inv", "Acot", "Csch", "Coth", "Abs", "Sign", "Heaviside"}
 POSITIVE = {"Log", "Sqrt", "Log2", "Log10"}
@@ -31,7 +31,7 @@ class Program:
     derives itself, such as exp(x) > 0 and sums of squares. ``positive``: inputs declared positive.
     """
 
-    terms: Terms
+    terms: CoqTerms
     outputs: list[CoqTerm]
     with_domain: bool = True
     positive: tuple[int, ...] = ()
@@ -90,7 +90,7 @@ Sign = tuple[bool, bool, bool]
 class _Conditions:
     """The conditions stated so far, and the signs that follow, as ``sign_of`` computes them in Coq."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: CoqTerms) -> None:
         self.terms = terms
         self.stated: set[Need] = set()
         self.signs: dict[CoqTerm, Sign] = {}

@@ -31,7 +31,7 @@ from symad.verification.coq.branches import (
     won,
 )
 from symad.verification.coq.heads import HEADS
-from symad.verification.coq.terms import CoqError, CoqTerm, Terms
+from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms
 
 WHOLE = 600
 """In expressions of more operations than this, repeated parts get names."""
@@ -51,7 +51,7 @@ def refused(what: str) -> CoqError:
 # ---- numbers and functions ------------------------------------------------------------------------
 
 
-def number(terms: Terms, value: Any) -> CoqTerm:
+def number(terms: CoqTerms, value: Any) -> CoqTerm:
     """A constant, exactly: floats are binary fractions."""
     if isinstance(value, sympy.Basic):
         if value is sympy.pi:
@@ -72,7 +72,7 @@ def _exact(value: sympy.Expr) -> Fraction:
     return Fraction(int(exact.p), int(exact.q))
 
 
-def function(terms: Terms, head: type[sympy.Basic], args: Sequence[CoqTerm]) -> CoqTerm:
+def function(terms: CoqTerms, head: type[sympy.Basic], args: Sequence[CoqTerm]) -> CoqTerm:
     """A function of the derivative table."""
     if head in (sympy.Max, sympy.Min):
         return extreme(terms, head.__name__, args)
@@ -122,7 +122,7 @@ def _postorder(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]]
 
 
 def from_sympy(
-    terms: Terms, expressions: Sequence[sympy.Expr], leaves: Mapping[sympy.Symbol, int]
+    terms: CoqTerms, expressions: Sequence[sympy.Expr], leaves: Mapping[sympy.Symbol, int]
 ) -> list[CoqTerm]:
     """The terms of scalar SymPy expressions as they are written; ``leaves`` has the numbers of the inputs.
 
@@ -160,7 +160,7 @@ def _roots(powers: Iterable[tuple[Part, Fraction]]) -> dict[Part, int]:
 
 
 def _sympy_term(
-    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
+    terms: CoqTerms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
 ) -> CoqTerm:
     if e.is_Number or e.is_NumberSymbol:
         return number(terms, e)
@@ -184,7 +184,7 @@ def _sympy_term(
     raise refused(f"{type(e).__name__} {e}")
 
 
-def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm]) -> CoqTerm:
+def _piecewise(terms: CoqTerms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm]) -> CoqTerm:
     """The term of a Piecewise, built from its last branch, which must cover all other cases, to the first."""
     *cases, (last, otherwise) = e.args
     if otherwise != sympy.true:
@@ -199,7 +199,7 @@ def _piecewise(terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm]
 
 
 def _signed(
-    terms: Terms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
+    terms: CoqTerms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
 ) -> tuple[bool, CoqTerm]:
     """A summand without its minus sign, and a flag: true if it had one."""
     if e.is_Number and e < 0:
@@ -210,7 +210,7 @@ def _signed(
 
 
 def _sympy_product(
-    terms: Terms,
+    terms: CoqTerms,
     args: list[sympy.Expr],
     found: Mapping[sympy.Basic, CoqTerm],
     roots: Mapping[sympy.Expr, int],
@@ -242,7 +242,7 @@ def _sympy_product(
 
 
 def from_graph(
-    terms: Terms,
+    terms: CoqTerms,
     outputs: Sequence[Node],
     leaves: Mapping[Node, int],
     whole: int = 0,
@@ -277,7 +277,9 @@ def from_graph(
     return [found[o] for o in outputs]
 
 
-def _node_term(terms: Terms, node: Node, found: Mapping[Node, CoqTerm], roots: Mapping[Node, int]) -> CoqTerm:
+def _node_term(
+    terms: CoqTerms, node: Node, found: Mapping[Node, CoqTerm], roots: Mapping[Node, int]
+) -> CoqTerm:
     if is_count_of_winners(node):
         return terms.integer(1)
     extreme_won = won(node)

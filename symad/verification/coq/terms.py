@@ -34,7 +34,7 @@ class CoqTerm:
 
 
 @dataclass
-class Terms:
+class CoqTerms:
     """Makes terms, and keeps the names given to some of them.
 
     ``inputs`` is the number of inputs; ``lets`` has the terms that the numbers after the inputs stand for.

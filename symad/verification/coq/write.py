@@ -24,7 +24,7 @@ from symad.verification.certificate.model import Model
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
 from symad.verification.coq.programs import Program
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
-from symad.verification.coq.terms import CoqError, CoqTerm, Terms
+from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms
 from symad.verification.rewriting.restated.by_elements import as_numbers
 from symad.verification.rewriting.rewrite import expand_definitions
 
@@ -126,7 +126,7 @@ def _model_program(
     """The model, from the user's SymPy expression if there is one, else from its graph."""
     written = _expressions(model.given, len(model.graph.output_nodes))
     if written is not None:
-        terms = Terms(len(leaves))
+        terms = CoqTerms(len(leaves))
         try:
             outputs = from_sympy(terms, written, _sympy_leaves(arguments))
         except CoqError:
@@ -141,7 +141,7 @@ def _model_program(
     ), "the traced graph, element by element"
 
 
-def _program(terms: Terms, outputs: list[CoqTerm], arguments: Sequence[Argument]) -> Program:
+def _program(terms: CoqTerms, outputs: list[CoqTerm], arguments: Sequence[Argument]) -> Program:
     return Program(terms, outputs, positive=tuple(a.first for a in arguments if a.positive))
 
 
@@ -178,7 +178,7 @@ def _by_nodes(
     whole: int = 0,
     model: Sequence[Node] = (),
 ) -> Program:
-    terms = Terms(len(leaves))
+    terms = CoqTerms(len(leaves))
     return _program(terms, from_graph(terms, _scalars(outputs), leaves, whole, model), arguments)
 
 
