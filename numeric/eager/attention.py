@@ -109,7 +109,7 @@ def attention(
 
 def attended(library: Library, q: Array, k: Array, v: Array, rules: Rules, return_lse: bool) -> Any:
     """`attention` on the arrays of a library."""
-    call = _Call.make(library, q, k, v, rules)
+    call = _AttentionCall.make(library, q, k, v, rules)
     found = call.results(Attention, (0, 1) if return_lse else (0,))
     out = found[0].astype(q.dtype, copy=False)
     return (out, found[1].astype(call.real, copy=False)) if return_lse else out
@@ -171,7 +171,7 @@ def cotangents(
     rules: Rules,
 ) -> AttentionCotangents:
     """`attention_vjp` on the arrays of a library."""
-    call = _Call.make(library, q, k, v, rules)
+    call = _AttentionCall.make(library, q, k, v, rules)
     given = {"out": out, "lse": lse, "out_bar": out_bar}
     given |= {} if lse_bar is None else {"lse_bar": lse_bar}
     for (name, array), axes in zip(given.items(), (4, 3, 4, 3), strict=False):
@@ -213,7 +213,7 @@ def attention_traffic(length: Dim, width: Dim, block: Dim) -> dict[str, sp.Expr]
 
 
 @dataclass(frozen=True)
-class _Call:
+class _AttentionCall:
     """One call: the library, the op, its arguments as nodes and as given values, and the precision."""
 
     library: Library
@@ -224,7 +224,7 @@ class _Call:
     real: Any
 
     @staticmethod
-    def make(library: Library, q: Array, k: Array, v: Array, rules: Rules) -> _Call:
+    def make(library: Library, q: Array, k: Array, v: Array, rules: Rules) -> _AttentionCall:
         """Trace the functions with symbols, and check the arguments."""
         check_arrays(library.xp, q, k, v)
         params = dict(rules.params or {})
@@ -252,7 +252,7 @@ class _Call:
         shapes = {name: (*a.shape[:2], size, a.shape[3]) for name, a, size in named}
         inner = inputs_of(shapes)
         nodes = (*inner, *inputs_of({name: np.shape(a) for name, a in params.items()}, inner))
-        return _Call(library, op, nodes, (q, k, v, *params.values()), dtype, real)
+        return _AttentionCall(library, op, nodes, (q, k, v, *params.values()), dtype, real)
 
     def results(
         self,

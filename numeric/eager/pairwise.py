@@ -96,7 +96,7 @@ def reduced(
     return_lse: bool,
 ) -> Any:
     """`pairwise` on the arrays of a library."""
-    call = _Call.make(library, f, x, y, b, reduce, params)
+    call = _PairwiseCall.make(library, f, x, y, b, reduce, params)
     both = return_lse and reduce == "softmax"
     nodes = call.nodes
     outputs = tuple(in_part(call.op, PairSum, part, nodes) for part in ((0, 1) if both else (0,)))
@@ -153,7 +153,7 @@ def cotangents(
     params: Mapping[str, Array] | None,
 ) -> PairCotangents:
     """`pairwise_vjp` on the arrays of a library."""
-    call = _Call.make(library, f, x, y, b, reduce, params)
+    call = _PairwiseCall.make(library, f, x, y, b, reduce, params)
     expected = (len(x),) if b is None or call.is_column else (len(x), b.shape[1])
     for name, array in (("out", out), ("out_bar", out_bar)):
         if np.shape(array) != expected:
@@ -180,7 +180,7 @@ def _like(bar: Array, value: Array | float) -> Array:
 
 
 @dataclass(frozen=True)
-class _Call:
+class _PairwiseCall:
     """One call: the op, its arguments by name, and whether b is a vector or missing."""
 
     op: PairSum
@@ -197,7 +197,7 @@ class _Call:
         b: Array | None,
         reduce: str,
         params: Mapping[str, Array] | None,
-    ) -> _Call:
+    ) -> _PairwiseCall:
         """Check the arguments, and trace f with symbols."""
         check_points(library.xp.ndarray, x, y, b, reduce, library.name)
         params = dict(params or {})
@@ -213,7 +213,7 @@ class _Call:
         lengths = tuple((name, NUMBER if size is None else size) for name, size in sizes.items())
         weights = library.xp.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
         op = PairSum(Formula(expression), lengths, reduce, 0)
-        return _Call(op, (x, y, weights, *params.values()), params, b is None or b.ndim == 1)
+        return _PairwiseCall(op, (x, y, weights, *params.values()), params, b is None or b.ndim == 1)
 
     def fastest(self, library: Library) -> Library:
         """The library to compute with: compiled code if it pays, without a warning if it is not possible."""

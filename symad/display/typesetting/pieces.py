@@ -1,7 +1,7 @@
 """Pieces of formulas, which are simplified before they are written.
 
 A `Summand` is a product: a rational coefficient, scalar factors with their exponents, array factors that are
-multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `Atom` or a `Call` of a function.
+multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `Atom` or a `FunctionPiece` of a function.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sympy
 from symad.core.dims import Shape
 from symad.display.latex import latex, latex_name
 
-Piece: TypeAlias = "Atom | Call | Summand | Sum | Entries"
+Piece: TypeAlias = "Atom | FunctionPiece | Summand | Sum | Entries"
 Factor: TypeAlias = "tuple[Piece, Fraction]"
 
 
@@ -35,7 +35,7 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionPiece:
     """A SymPy function of pieces."""
 
     head: type[sympy.Basic]
@@ -149,7 +149,7 @@ def write(piece: Piece) -> str:
     """The LaTeX of a piece."""
     if isinstance(piece, Atom):
         return piece.latex
-    if isinstance(piece, Call):
+    if isinstance(piece, FunctionPiece):
         return _call(piece, Fraction(1))
     if isinstance(piece, Summand):
         return ("-" if piece.coefficient < 0 else "") + _term(piece)
@@ -181,7 +181,7 @@ def tight(piece: Piece) -> str:
         return tight(single)
     loose = isinstance(piece, (Sum, Summand))
     loose = loose or (isinstance(piece, Atom) and (piece.loose or _has_exponent(piece.latex)))
-    loose = loose or (isinstance(piece, Call) and piece.head is sympy.exp)
+    loose = loose or (isinstance(piece, FunctionPiece) and piece.head is sympy.exp)
     return parenthesised(write(piece)) if loose else write(piece)
 
 
@@ -258,7 +258,12 @@ def _raised(base: Piece, power: Fraction, array: bool = False, alone: bool = Fal
     """A factor with its exponent."""
     if power == 1:
         return write(base) if array and alone and not isinstance(base, Sum) else inside(base)
-    if isinstance(base, Call) and power.denominator == 1 and power > 1 and base.head is not sympy.exp:
+    if (
+        isinstance(base, FunctionPiece)
+        and power.denominator == 1
+        and power > 1
+        and base.head is not sympy.exp
+    ):
         return _call(base, power)
     if power == Fraction(1, 2) and not array:
         return rf"\sqrt{{{write(base)}}}"
@@ -270,7 +275,7 @@ NAMES = {"sigmoid": r"\sigma", "logistic": r"\sigma", "Max": r"\max", "Min": r"\
 """Functions with a symbol of their own."""
 
 
-def _call(call: Call, power: Fraction) -> str:
+def _call(call: FunctionPiece, power: Fraction) -> str:
     """A function of its arguments, with the exponent after its name."""
     texts = [write(a) for a in call.args]
     if call.head is sympy.Abs:

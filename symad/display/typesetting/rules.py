@@ -18,8 +18,8 @@ from symad.core.questions import question
 from symad.display.latex import latex
 from symad.display.typesetting.pieces import (
     Atom,
-    Call,
     Entries,
+    FunctionPiece,
     Piece,
     Summand,
     as_term,
@@ -205,7 +205,7 @@ def typeset_pow(op: Pow, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_apply(op: Apply, node: Shaped, args: Pieces) -> Shown:
-    return Call(op.head, tuple(args))
+    return FunctionPiece(op.head, tuple(args))
 
 
 SIGNS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"\ne"}
