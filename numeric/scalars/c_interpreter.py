@@ -21,7 +21,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Array
 from symad.numeric.compiler.c_templates import filled
-from symad.numeric.numpy_arrays.scalars.level_runs import OpName, Run
+from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, OpName
 from symad.numeric.scalars.joined_steps import JOINED
 from symad.numeric.targets.c_functions import (
     HELPERS,
@@ -366,14 +366,14 @@ def _strided_loop(form: Form) -> str:
     return f"{{ {given} for (int64_t l = 0; l < L; ++l) {{ {reads} y[l] = {form.of({})}; }} }}"
 
 
-def check_runs(runs: Sequence[Run]) -> None:
+def check_runs(runs: Sequence[LevelRun]) -> None:
     """Raises NotInC if the runs use an operation that C lacks."""
     for run in runs:
         if run.function not in forms():
             raise NotInC(getattr(run.function, "__name__", str(run.function)))
 
 
-def tables(runs: Sequence[Run], slices: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def tables(runs: Sequence[LevelRun], slices: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """The runs as rows (code, start, length, offset), and the places of their operands.
 
     Args:

@@ -15,7 +15,7 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import evaluate
 from symad.errors import LoweringError
-from symad.numeric.numpy_arrays.scalars.level_runs import Run, Steps, VectorPlan, placed, steps_of
+from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, Steps, VectorPlan, placed, steps_of
 from symad.numeric.scalars.joined_steps import joined
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
@@ -45,7 +45,7 @@ class LanePlan:
     scalars: VectorPlan
     lanes: int
     given: Array
-    runs: tuple[Run, ...]
+    runs: tuple[LevelRun, ...]
     rows: int
     places: Array
 
@@ -60,7 +60,7 @@ class PointPlan:
 
     inputs: int
     constants: tuple[float, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[LevelRun, ...]
     rows: int
     results: Array
     written: Array
@@ -150,7 +150,7 @@ def _scalar_plan(graph: Graph) -> tuple[VectorPlan, dict[Node, int]]:
 
 def in_rows(
     steps: Steps, kept: set[int], sources: Sequence[int], given: int, constant: Callable[[int], int]
-) -> tuple[tuple[Run, ...], list[int], tuple[float, ...], int]:
+) -> tuple[tuple[LevelRun, ...], list[int], tuple[float, ...], int]:
     """The operations one by one on rows that are reused, so that few rows are in use and stay in the cache.
 
     Args:
@@ -165,7 +165,7 @@ def in_rows(
         The runs, the code of every operation, the constants, and the number of rows.
     """
     last = {o: k for k, (_, operands) in enumerate(steps.operations) for o in operands}
-    runs: list[Run] = []
+    runs: list[LevelRun] = []
     code: list[int] = []
     extra: list[float] = []
     free: list[int] = []
@@ -176,7 +176,7 @@ def in_rows(
                 free.append(rows)
                 rows += 1
             code.append(free.pop())  # before operands are released, so that no result overwrites one of them
-            runs.append(Run(function, code[k], tuple(np.array([code[o]]) for o in operands)))
+            runs.append(LevelRun(function, code[k], tuple(np.array([code[o]]) for o in operands)))
             gone = [o for o in set(operands) if last[o] == k and code[o] >= given and o not in kept]
             free += [code[o] for o in (*gone, *([k] if k not in last and k not in kept else ()))]
         elif function[0] == "input":

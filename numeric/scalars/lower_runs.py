@@ -22,7 +22,7 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.memory_reuse import new_array
-from symad.numeric.numpy_arrays.scalars.level_runs import Run, VectorPlan, plan
+from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, VectorPlan, plan
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, PARTS, check_runs, kernel_source, tables
@@ -196,7 +196,7 @@ class Scalars:
         return Framed(frame_of(self.library.symad_runs_points, frame), where, to, frame)
 
 
-def fetched_ahead(runs: Sequence[Run], inputs: int) -> tuple[np.ndarray, int]:
+def fetched_ahead(runs: Sequence[LevelRun], inputs: int) -> tuple[np.ndarray, int]:
     """For each run, the part of an input's row to prefetch, or −1, and the number of parts of a row.
 
     A part is prefetched `AHEAD` runs before its first use.

@@ -60,13 +60,13 @@ class ChainGradient:
                 raise EvaluationError(
                     f"a sequence has {len(x)} entries, but the chain has {self.plan.length} steps"
                 )
-        run = _Run(self, state, xs, parameters)
+        run = _PlannedRun(self, state, xs, parameters)
         for action in self.plan.actions:
             run.do(action)
         return run.results()
 
 
-class _Run:
+class _PlannedRun:
     """The states and sums during one run."""
 
     def __init__(

@@ -44,7 +44,7 @@ RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}
 
 
 @dataclass(frozen=True)
-class Run:
+class LevelRun:
     """``values[start : start + n] = function(values[operands[0]], ...)`` with n places each."""
 
     function: OpName
@@ -64,7 +64,7 @@ class VectorPlan:
 
     inputs: int
     constants: tuple[float, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[LevelRun, ...]
     size: int
     results: Array
     """The places of the outputs."""
@@ -209,7 +209,7 @@ def placed(program: Steps, results: Sequence[int], inputs: int) -> VectorPlan:
             rows = table[part]
             order = np.lexsort(rows.T[::-1])
             place[np.array(members)[part[order]]] = size + np.arange(len(part))
-            runs.append(Run(function, size, tuple(rows[order].T.copy())))
+            runs.append(LevelRun(function, size, tuple(rows[order].T.copy())))
             size += len(part)
     return VectorPlan(inputs, tuple(constants), tuple(runs), size, place[np.array(results, dtype=np.int64)])
 

@@ -16,7 +16,7 @@ from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import frame, pack_text, summary
 from symad.numeric.modules.names import Names
-from symad.numeric.numpy_arrays.scalars.level_runs import Run, VectorPlan, plan
+from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, VectorPlan, plan
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
 from symad.numeric.targets.constants import nested_text
 from symad.numeric.targets.integers import integers_text
@@ -227,7 +227,7 @@ def _values(graph: Graph) -> list[str]:
     return values
 
 
-def _run_line(run: Run, text: _Text) -> str:
+def _run_line(run: LevelRun, text: _Text) -> str:
     operands = [f"v[{text.index(places)}]" for places in run.operands]
     function = function_of(run.function)
     assert function is not None

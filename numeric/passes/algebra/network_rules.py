@@ -16,7 +16,7 @@ from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import constant
 
 
-class Run(Protocol):
+class TermPass(Protocol):
     """A pass over a graph that represents some nodes as sums of terms."""
 
     @property
@@ -35,7 +35,7 @@ class Run(Protocol):
         """The sum of some terms."""
 
 
-def operand(run: Run, node: Node) -> list[NetworkTerm]:
+def operand(run: TermPass, node: Node) -> list[NetworkTerm]:
     """The terms of a node; for a broadcast array the terms of the smaller array."""
     if node in run.terms:
         return run.terms[node]
@@ -44,7 +44,7 @@ def operand(run: Run, node: Node) -> list[NetworkTerm]:
     return [atom(run.array(node))]
 
 
-def add_terms(run: Run, node: Node) -> list[NetworkTerm]:
+def add_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
     """The terms of all arguments together."""
     op = op_of(node, Add)
     signed: list[Signed] = []
@@ -54,7 +54,7 @@ def add_terms(run: Run, node: Node) -> list[NetworkTerm]:
     return run.total(signed)
 
 
-def mul_terms(run: Run, node: Node) -> list[NetworkTerm] | None:
+def mul_terms(run: TermPass, node: Node) -> list[NetworkTerm] | None:
     """Elementwise products of terms; denominators enter by their reciprocals."""
     op = op_of(node, Mul)
     labels = tuple(range(len(node.shape)))
@@ -70,19 +70,19 @@ def mul_terms(run: Run, node: Node) -> list[NetworkTerm] | None:
     return run.total([(1, run.product(c, parts, labels)) for c in combinations(*operands)])
 
 
-def einsum_terms(run: Run, node: Node) -> list[NetworkTerm]:
+def einsum_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
     """The contractions of terms."""
     op = op_of(node, Einsum)
     operands = [operand(run, arg) for arg in node.args]
     return run.total([(1, run.product(c, op.inputs, op.output)) for c in combinations(*operands)])
 
 
-def broadcast_terms(run: Run, node: Node) -> list[NetworkTerm]:
+def broadcast_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
     """The same terms with more axes."""
     return [_broadcast(node, term) for term in operand(run, node.args[0])]
 
 
-def reshape_terms(run: Run, node: Node) -> list[NetworkTerm]:
+def reshape_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
     """The same terms with their axis names regrouped."""
     return [regrouped(term, node.shape) for term in operand(run, node.args[0])]
 
@@ -104,7 +104,7 @@ def _reciprocal(term: NetworkTerm) -> NetworkTerm:
     return NetworkTerm(tuple((div(constant(1), node), names) for node, names in term.factors), term.axes)
 
 
-RULES: dict[type, Callable[[Run, Node], list[NetworkTerm] | None]] = {
+RULES: dict[type, Callable[[TermPass, Node], list[NetworkTerm] | None]] = {
     Add: add_terms,
     Mul: mul_terms,
     Einsum: einsum_terms,

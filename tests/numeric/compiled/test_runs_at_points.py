@@ -10,7 +10,7 @@ import sympy as sp
 import symad
 from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
-from symad.numeric.numpy_arrays.scalars.level_runs import Run, steps_of
+from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, steps_of
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import output_scalars
 from symad.numeric.scalars import lower_runs
@@ -113,7 +113,7 @@ def test_rows_of_inputs_are_fetched_once_before_they_are_needed():
     """In parts where there are runs enough; what the first runs need comes too late."""
 
     def step(k, each):  # the first of ``each`` runs needs input k/each
-        return Run("negative", 1000 + k, (np.array([k // each if k % each == 0 else 999 + k]),))
+        return LevelRun("negative", 1000 + k, (np.array([k // each if k % each == 0 else 999 + k]),))
 
     for each, parts in ((1, 1), (PARTS + 2, PARTS)):
         inputs = 60
