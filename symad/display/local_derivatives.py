@@ -40,7 +40,7 @@ Slots: TypeAlias = "tuple[Shape | Node, ...]"
 
 
 @dataclass(frozen=True)
-class Program:
+class LocalProgram:
     """Nodes that compute some derivatives of one operation from placeholders."""
 
     y: Node
@@ -142,7 +142,7 @@ OF_VALUE = {"bars": (0,), "dual_bars": (1, 2), "bars_dual": (1, 2), "bars_bars":
 
 
 @cache
-def program(kind: str, op: Op, slots: Slots, present: tuple[tuple[bool, ...], ...]) -> Program:
+def program(kind: str, op: Op, slots: Slots, present: tuple[tuple[bool, ...], ...]) -> LocalProgram:
     """The program of one kind for an operation; ``present`` is true for entries that are not zero."""
     args = tuple(s if isinstance(s, Node) else _placeholder(s) for s in slots)
     free = [a for a, s in zip(args, slots, strict=True) if not isinstance(s, Node)]
@@ -153,7 +153,7 @@ def program(kind: str, op: Op, slots: Slots, present: tuple[tuple[bool, ...], ..
         groups.append(tuple(_placeholder(n.shape) if f else ZERO for n, f in zip(like, flags, strict=True)))
     outputs = tuple(KINDS[kind](y, free, *groups))
     new = set(topological([o for o in outputs if isinstance(o, Node)])) - set(topological([y]))
-    return Program(y, tuple(free), tuple(groups), outputs, add_up(flops(n.op, n) for n in new))
+    return LocalProgram(y, tuple(free), tuple(groups), outputs, add_up(flops(n.op, n) for n in new))
 
 
 def _placeholder(shape: Shape) -> Node:

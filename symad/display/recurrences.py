@@ -15,7 +15,7 @@ from symad.core.arrays import Number
 from symad.core.dims import Dim, size
 from symad.core.graph import Node, topological
 from symad.cost import byte_size
-from symad.display.local_derivatives import Group, Program, program
+from symad.display.local_derivatives import Group, LocalProgram, program
 from symad.numbers.number_domains import select
 from symad.numbers.values import unchecked
 from symad.ops.elementwise.selection import Condition
@@ -52,7 +52,7 @@ class Recurrences:
         """The arguments of a node that depend on inputs."""
         return [a for a in node.args if a in self.varying]
 
-    def program(self, kind: str, node: Node, *groups: Group) -> Program:
+    def program(self, kind: str, node: Node, *groups: Group) -> LocalProgram:
         """The program of `local_derivatives` for a node, for the entries of groups that are not None."""
         slots = tuple(a.shape if a in self.varying else a for a in node.args)
         present = tuple(tuple(v is not None for v in group) for group in groups)

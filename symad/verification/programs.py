@@ -37,7 +37,7 @@ WIDE_POINTS = 2
 
 
 @dataclass(frozen=True)
-class Program:
+class ClaimedProgram:
     """A numeric function, and the exact function it should compute."""
 
     title: str
@@ -156,7 +156,7 @@ def _takes(signature: inspect.Signature | None, count: int) -> bool:
 class Setting:
     """How a program is measured: how it is called, within which limits, where, and at which points."""
 
-    program: Program
+    program: ClaimedProgram
     caller: Caller
     meter: Meter
     domain: Node | None
@@ -180,7 +180,9 @@ class Setting:
         return replace(task, of=of, valued=with_values_of(of)) if of else task
 
 
-def measured(program: Program, meter: Meter, hostile: bool, domain: Node | None, seed: int) -> Certificate:
+def measured(
+    program: ClaimedProgram, meter: Meter, hostile: bool, domain: Node | None, seed: int
+) -> Certificate:
     """Measurements of a numeric function inside of a domain; symbolic sizes become numbers.
 
     A program may be right for odd sizes alone, so it is called at two choices of sizes; and at a few points

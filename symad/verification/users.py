@@ -36,7 +36,7 @@ from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.precisions import precision_named
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
-from symad.verification.programs import Program, as_called, as_one_matrix, measured
+from symad.verification.programs import ClaimedProgram, as_called, as_one_matrix, measured
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.settled import REASON, box_of, settled, within
 from symad.verification.terms.rounded_constants import with_simple_constants
@@ -144,7 +144,7 @@ def verify(
         if kind in FORMS:
             function = FORMS[kind](function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
-        program = Program(title, function, reference, names, kind, assumes, of, graph, nodes, limits)
+        program = ClaimedProgram(title, function, reference, names, kind, assumes, of, graph, nodes, limits)
         made = measured(program, Meter(budget or Budget()), hostile, domain, seed_of(seed))
     else:
         read = as_decidable(as_array(candidate))

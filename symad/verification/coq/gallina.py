@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from textwrap import fill
 
 from symad.verification.coq.heads import FUNCTIONS
-from symad.verification.coq.programs import Program, ProgramLine
+from symad.verification.coq.programs import CoqProgram, ProgramLine
 from symad.verification.coq.terms import CoqTerm
 
 ATOM, POWER, UNARY, PRODUCT, SUM, ALL = 0, 30, 35, 40, 50, 100
@@ -81,7 +81,7 @@ def _data(term: CoqTerm) -> str:
     return f"({term.head} {term.function} {' '.join(map(data, term.args))})"
 
 
-def program_data(program: Program) -> str:
+def program_data(program: CoqProgram) -> str:
     """A program as a value of the inductive type ``prog``."""
     lines, count = [], 0
     for step in program.steps:
@@ -92,7 +92,7 @@ def program_data(program: Program) -> str:
     return wrapped("\n".join([*lines, f"  Ret [{outputs}]" + ")" * count]))
 
 
-def let_names(program: Program, names: Mapping[int, str], taken: set[str]) -> dict[int, str]:
+def let_names(program: CoqProgram, names: Mapping[int, str], taken: set[str]) -> dict[int, str]:
     """The names of the inputs and of the named terms."""
     found = dict(names)
     number = 0
@@ -104,7 +104,7 @@ def let_names(program: Program, names: Mapping[int, str], taken: set[str]) -> di
     return found
 
 
-def program_text(program: Program, names: Mapping[int, str], as_list: bool) -> str:
+def program_text(program: CoqProgram, names: Mapping[int, str], as_list: bool) -> str:
     """The body of a function: names with ``let*``, then the output or the list of outputs."""
     lines, number = [], program.terms.inputs
     for step in program.steps:
@@ -116,7 +116,7 @@ def program_text(program: Program, names: Mapping[int, str], as_list: bool) -> s
     return wrapped("\n".join(lines))
 
 
-def domain_text(program: Program, names: Mapping[int, str]) -> str:
+def domain_text(program: CoqProgram, names: Mapping[int, str]) -> str:
     """The conditions as a proposition; a name is defined only if a later condition may use it."""
     last = max((k for k, s in enumerate(program.steps) if s.need), default=-1)
     lines, number, opened = [], program.terms.inputs, 0

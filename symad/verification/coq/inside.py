@@ -9,7 +9,7 @@ import numpy as np
 
 from symad.numbers.function_values import numpy_function
 from symad.verification.coq.heads import HEADS
-from symad.verification.coq.programs import Program
+from symad.verification.coq.programs import CoqProgram
 from symad.verification.coq.terms import CoqTerm
 from symad.verification.fields.prime_fields import Array
 
@@ -30,7 +30,7 @@ VALUES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def is_somewhere(program: Program) -> bool:
+def is_somewhere(program: CoqProgram) -> bool:
     """Whether floats satisfy all conditions of a program at one of many random points."""
     rng, count = np.random.default_rng(0), program.terms.inputs
     for signs in ((-1, 1), (1,), (-1,)):
@@ -40,7 +40,7 @@ def is_somewhere(program: Program) -> bool:
     return False
 
 
-def _hold(program: Program, inputs: Array) -> Array:
+def _hold(program: CoqProgram, inputs: Array) -> Array:
     """Where all conditions hold; inputs are (elements, points)."""
     holds, variables = np.ones(inputs.shape[1], dtype=bool), list(inputs)
     known: dict[CoqTerm, Any] = {}

@@ -14,7 +14,7 @@ from symad.core.identifiers import ascii_identifier
 from symad.verification.coq.gallina import domain_text, let_names, program_data, program_text, wrapped
 from symad.verification.coq.heads import FUNCTIONS
 from symad.verification.coq.inside import is_somewhere
-from symad.verification.coq.programs import Program
+from symad.verification.coq.programs import CoqProgram
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -91,7 +91,7 @@ class FileFunction:
     """A function of the file: the model (name ""), or a derivative of the part ``of``."""
 
     name: str
-    program: Program
+    program: CoqProgram
     scalar: bool
     of: str | None
 
@@ -106,7 +106,7 @@ class Theory:
     origin: str
     parts: list[FileFunction]
 
-    def add(self, name: str, program: Program, scalar: bool, of: str | None = None) -> None:
+    def add(self, name: str, program: CoqProgram, scalar: bool, of: str | None = None) -> None:
         """Add a function."""
         self.parts.append(FileFunction(name, program, scalar, of))
 
@@ -191,7 +191,7 @@ def _in_comment(symbol: object) -> str:
     return "".join(c if c.isprintable() and c not in '()*"' else "?" for c in str(symbol))
 
 
-def _parts_of(program: Program) -> set[CoqTerm]:
+def _parts_of(program: CoqProgram) -> set[CoqTerm]:
     found: set[CoqTerm] = set()
     stack = [*program.terms.lets, *program.outputs]
     while stack:

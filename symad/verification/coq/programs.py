@@ -24,7 +24,7 @@ class ProgramLine:
 
 
 @dataclass
-class Program:
+class CoqProgram:
     """Statements and outputs.
 
     ``with_domain`` states the conditions that `SymadCertificates.enough` requires, except those that it

@@ -22,7 +22,7 @@ from symad.ops.basic.sources import Input, constant, symbol_of
 from symad.tracing.wrt import select_wrt
 from symad.verification.certificate.model import Model
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
-from symad.verification.coq.programs import Program
+from symad.verification.coq.programs import CoqProgram
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
 from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms
 from symad.verification.rewriting.restated.by_elements import as_numbers
@@ -122,7 +122,7 @@ def _arguments(graph: Graph, wrt: Sequence[Node]) -> tuple[list[Argument], dict[
 
 def _model_program(
     model: Model, leaves: dict[Node, int], arguments: Sequence[Argument]
-) -> tuple[Program, str]:
+) -> tuple[CoqProgram, str]:
     """The model, from the user's SymPy expression if there is one, else from its graph."""
     written = _expressions(model.given, len(model.graph.output_nodes))
     if written is not None:
@@ -141,8 +141,8 @@ def _model_program(
     ), "the traced graph, element by element"
 
 
-def _program(terms: CoqTerms, outputs: list[CoqTerm], arguments: Sequence[Argument]) -> Program:
-    return Program(terms, outputs, positive=tuple(a.first for a in arguments if a.positive))
+def _program(terms: CoqTerms, outputs: list[CoqTerm], arguments: Sequence[Argument]) -> CoqProgram:
+    return CoqProgram(terms, outputs, positive=tuple(a.first for a in arguments if a.positive))
 
 
 def _expressions(given: Traceable, outputs: int) -> list[sympy.Expr] | None:
@@ -177,7 +177,7 @@ def _by_nodes(
     arguments: Sequence[Argument],
     whole: int = 0,
     model: Sequence[Node] = (),
-) -> Program:
+) -> CoqProgram:
     terms = CoqTerms(len(leaves))
     return _program(terms, from_graph(terms, _scalars(outputs), leaves, whole, model), arguments)
 
