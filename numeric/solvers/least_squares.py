@@ -137,7 +137,7 @@ def least_squares(
     limits = Restrictions.of(problem, _as_given(bounds, len(x)), None)
     if limits is not None:
         return _bounded(
-            _Search(problem, limits.inside(x), LINEAR["dense"], tolerance, watch), limits, iterations
+            _FitSearch(problem, limits.inside(x), LINEAR["dense"], tolerance, watch), limits, iterations
         )
     return fitted(problem, x, method, solver, tolerance, iterations, watch)
 
@@ -176,13 +176,13 @@ def fitted(
     """The fit of a problem from a start; see `least_squares`."""
     if method not in ("levenberg-marquardt", "gauss-newton"):
         raise EvaluationError(f"method={method!r} is not one of 'levenberg-marquardt', 'gauss-newton'")
-    search = _Search(problem, x, LINEAR[solver], tolerance, watch)
+    search = _FitSearch(problem, x, LINEAR[solver], tolerance, watch)
     run = search.damped if method == "levenberg-marquardt" else search.undamped
     converged, message = run(iterations)
     return search.fit(converged, message)
 
 
-def _bounded(search: _Search, limits: Restrictions, iterations: int) -> Fit:
+def _bounded(search: _FitSearch, limits: Restrictions, iterations: int) -> Fit:
     """A fit within bounds, by SciPy."""
     from scipy.optimize import least_squares as by_scipy
 
@@ -202,7 +202,7 @@ def _bounded(search: _Search, limits: Restrictions, iterations: int) -> Fit:
     return search.fit(bool(found.status > 0), str(found.message))
 
 
-class _Search:
+class _FitSearch:
     """The path of one fit."""
 
     def __init__(self, problem: Unknowns, x: Vector, linear: Any, tolerance: float, watch: Any) -> None:

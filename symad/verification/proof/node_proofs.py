@@ -167,7 +167,7 @@ def _steps_of(
     for _ in range(MAX_RESTARTS):
         if not outputs or not any(pairs for _, pairs in sweeps):
             break  # at once is the same
-        search = Search(claim, outputs, sweeps, opened, left)
+        search = StepSearch(claim, outputs, sweeps, opened, left)
         try:
             bad = search.run()
         except (Refused, *DAMAGE) as problem:
@@ -220,7 +220,7 @@ class Draft(ForAllSizes):
         self.fresh = itertools.count(bound, -2)
 
 
-class Search:
+class StepSearch:
     """The search for the steps of all identities of some sweeps."""
 
     def __init__(
@@ -273,7 +273,7 @@ class Search:
 class Identity:
     """Two sides that are equal if some nodes are opened: replaced by what they compute."""
 
-    def __init__(self, left: Term, right: Term, search: Search, writing: Draft) -> None:
+    def __init__(self, left: Term, right: Term, search: StepSearch, writing: Draft) -> None:
         """The search says which nodes are tried first."""
         self.left, self.right, self.search, self.writing = left, right, search, writing
         self.steps: Sequence[Json] = ()

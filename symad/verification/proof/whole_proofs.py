@@ -49,7 +49,7 @@ class Found:
 
 
 @dataclass
-class Search:
+class ProofSearch:
     """Proofs of some claims, and what was said on the way."""
 
     claims: Sequence[Claim]
@@ -80,7 +80,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Fou
     if not wanted:
         return Found((), 0, ())
     chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
-    search = Search(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
+    search = ProofSearch(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
     for strategy in STRATEGIES:
         if not search.left:
             break

@@ -91,7 +91,7 @@ def compare_nodes(
     """
     rng, meter = Random(seed), meter or Meter(budget)
     both = [side for pair in pairs for side in pair]
-    search, many = _Search(both), depending(both, _compares_many)
+    search, many = _WaySearch(both), depending(both, _compares_many)
     long = {k for k, pair in enumerate(pairs) if not many.isdisjoint(pair)}
     if long:
         search.reasons.append(f"an extreme of more than {MAX_COMPARED} elements is compared at points only")
@@ -119,7 +119,7 @@ def _compares_many(n: Node) -> bool:
 
 
 def _in_basis(
-    given: Sequence[Given], search: _Search, rng: Random, meter: Meter, split: bool, absolutes: bool
+    given: Sequence[Given], search: _WaySearch, rng: Random, meter: Meter, split: bool, absolutes: bool
 ) -> list[PairResult]:
     """All pairs together, in one basis."""
     chosen = [k for k, (pair, _, _) in enumerate(given) if not absolutes or _has_roots_of_products(pair)]
@@ -132,7 +132,7 @@ def _in_basis(
     return made
 
 
-def _by_one_element(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
+def _by_one_element(given: Given, search: _WaySearch, rng: Random, meter: Meter) -> PairResult:
     """Arrays or sums without fused ops, of which all elements are one function, which contains signs."""
     _, pair, _ = given
     sides = one_element_of(*pair)
@@ -146,7 +146,7 @@ def _by_one_element(given: Given, search: _Search, rng: Random, meter: Meter) ->
     return replace(found, equal=equal, defined=defined)
 
 
-def _by_elements(given: Given, search: _Search, rng: Random, meter: Meter, more: int = 1) -> PairResult:
+def _by_elements(given: Given, search: _WaySearch, rng: Random, meter: Meter, more: int = 1) -> PairResult:
     """A pair of small arrays, written out: the elements that are not known to be equal.
 
     They are compared together, and those that remain each alone.
@@ -173,7 +173,7 @@ def _by_elements(given: Given, search: _Search, rng: Random, meter: Meter, more:
 
 
 def _written_out(
-    pairs: Sequence[Sequence[Node]], search: _Search, rng: Random, meter: Meter
+    pairs: Sequence[Sequence[Node]], search: _WaySearch, rng: Random, meter: Meter
 ) -> list[PairResult]:
     """Pairs of scalars in a basis of their own."""
     basis = Basis()
@@ -183,7 +183,7 @@ def _written_out(
     return search.improve(nothing, sampler, [Sampler.free, *ways_of(made)])
 
 
-def _by_spectra(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
+def _by_spectra(given: Given, search: _WaySearch, rng: Random, meter: Meter) -> PairResult:
     """A pair of functions of other inputs, of which eigenvectors and singular vectors are functions."""
     pair, _, found = given
     for sides, claims, apart in by_spectra(pair):
@@ -198,7 +198,7 @@ def _by_spectra(given: Given, search: _Search, rng: Random, meter: Meter) -> Pai
     return found
 
 
-def _by_cases(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
+def _by_cases(given: Given, search: _WaySearch, rng: Random, meter: Meter) -> PairResult:
     """A pair of numbers for each sign of each input, by the whole parts of one, or on intervals."""
     pair, _, found = given
     if not have_values(pair):
@@ -219,7 +219,7 @@ def _by_cases(given: Given, search: _Search, rng: Random, meter: Meter) -> PairR
 
 
 def _all_hold(
-    claims: Sequence[tuple[Node, Node]], box: Box, search: _Search, rng: Random, meter: Meter
+    claims: Sequence[tuple[Node, Node]], box: Box, search: _WaySearch, rng: Random, meter: Meter
 ) -> list[PairResult] | None:
     """What was found of some claims if all of them hold while the inputs lie in a box."""
     parts: list[PairResult] = []
@@ -236,7 +236,7 @@ MORE = 8
 """Without regions for each order of elements, so many times as many of them are compared."""
 
 
-def _with_free_choices(given: Given, search: _Search, rng: Random, meter: Meter) -> PairResult:
+def _with_free_choices(given: Given, search: _WaySearch, rng: Random, meter: Meter) -> PairResult:
     """A pair that may be equal whatever its maxima are."""
     pair, _, found = given
     sides = with_free_choices(pair)
@@ -247,7 +247,7 @@ def _with_free_choices(given: Given, search: _Search, rng: Random, meter: Meter)
     return free if free.is_done else found
 
 
-def _each(way: Callable[[Given, _Search, Random, Meter], PairResult]) -> Callable[..., list[PairResult]]:
+def _each(way: Callable[[Given, _WaySearch, Random, Meter], PairResult]) -> Callable[..., list[PairResult]]:
     """A way to compare one pair, for all."""
     return lambda given, search, rng, meter: [way(one, search, rng, meter) for one in given]
 
@@ -273,7 +273,7 @@ def _has_roots_of_products(pair: tuple[Node, Node]) -> bool:
 
 
 @dataclass(eq=False)
-class _Search:
+class _WaySearch:
     """Ways tried one after the other, with what is to be told about them."""
 
     given: Sequence[Node] = ()

@@ -96,7 +96,7 @@ def test_the_test_on_intervals_alone_does_not_call_neighbours_equal(name):
     if where is not None:
         left, right = (sp.Piecewise((side, where), (0, True)) for side in (left, right))
     pair = [symad.trace(side, inputs=[x]).output_nodes[0] for side in (left, right)]
-    search, meter = testing._Search(), Meter(Budget())
+    search, meter = testing._WaySearch(), Meter(Budget())
     cases = by_regions(pair)
     held = [
         any(testing._all_hold(c, box, search, Random(1), meter) for c in testing.by_injective(a, b, box))
