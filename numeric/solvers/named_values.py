@@ -14,7 +14,7 @@ from symad.core.graph import Graph
 from symad.core.signatures import Tree
 from symad.core.structures import Structure
 from symad.errors import EvaluationError
-from symad.tracing.wrt import Entry, name_of, others
+from symad.tracing.wrt import WrtEntry, name_of, others
 
 Start: TypeAlias = "str | tuple[sympy.Basic | str, ...]"
 """The form of a start: the names of the unknowns for a dict, "one" value, or a "sequence" of values."""
@@ -25,13 +25,14 @@ class Named:
     """The arguments of a graph, and the inputs inside them, by name."""
 
     graph: Graph
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, WrtEntry]
 
     @staticmethod
     def of(graph: Graph) -> Named:
         """The names of a graph."""
         inputs = {
-            str(s): Entry(argument_of(s), (n,)) for s, n in zip(graph.inputs, graph.input_nodes, strict=True)
+            str(s): WrtEntry(argument_of(s), (n,))
+            for s, n in zip(graph.inputs, graph.input_nodes, strict=True)
         }
         return Named(graph, inputs | {e.argument.name: e for e in others(graph, ())})
 

@@ -25,14 +25,14 @@ LOCK = RLock()
 hold_while_forking(LOCK)
 
 
-class Entry(ref[Any]):
+class InternedRef(ref[Any]):
     """A weak reference that stores its key."""
 
     __slots__ = ("key",)
     key: Any
 
 
-class WeakTable(dict[Any, Entry]):
+class WeakTable(dict[Any, InternedRef]):
     """A map from keys to weak references to values; an entry disappears after its value. Used under `LOCK`.
 
     It does the same as `WeakValueDictionary` in half of the time, which matters because nodes and ops are
@@ -47,13 +47,13 @@ class WeakTable(dict[Any, Entry]):
     def __init__(self) -> None:
         """An empty table."""
         super().__init__()
-        self._dead: list[Entry] = []
+        self._dead: list[InternedRef] = []
         self._alive_at_exit: list[Any] | None = None
         atexit.register(self._hold)
 
     def keep(self, key: Any, value: Any) -> None:
         """Store a value."""
-        entry = Entry(value, self._dead.append)
+        entry = InternedRef(value, self._dead.append)
         entry.key = key
         self[key] = entry
         if self._dead:
@@ -82,8 +82,8 @@ class WeakMemo(Generic[K, V]):
 
     def __init__(self) -> None:
         """No facts."""
-        self._facts: dict[int, tuple[Entry, V]] = {}
-        self._dead: list[Entry] = []
+        self._facts: dict[int, tuple[InternedRef, V]] = {}
+        self._dead: list[InternedRef] = []
 
     def get(self, key: K) -> V | None:
         """The fact about an object, or None."""
@@ -92,7 +92,7 @@ class WeakMemo(Generic[K, V]):
 
     def __setitem__(self, key: K, value: V) -> None:
         """Store the fact about an object."""
-        entry = Entry(key, self._dead.append)
+        entry = InternedRef(key, self._dead.append)
         entry.key = id(key)
         with LOCK:
             self._facts[entry.key] = entry, value

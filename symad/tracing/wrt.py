@@ -24,7 +24,7 @@ from symad.ops.basic.sources import input_node, symbol_of
 
 
 @dataclass(frozen=True)
-class Entry:
+class WrtEntry:
     """One entry of ``wrt``: an input, or inputs in a structure."""
 
     argument: Argument
@@ -38,7 +38,7 @@ class Selection:
     ``bare``: the result of a derivative is the part of its one entry, not a tuple of the parts.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[WrtEntry, ...]
     bare: bool
 
     @property
@@ -130,47 +130,47 @@ def select_wrt(graph: Graph, wrt: Wrt | None) -> tuple[tuple[Node, ...], bool]:
     return selection.nodes, selection.bare
 
 
-def _arguments(graph: Graph) -> list[Entry]:
+def _arguments(graph: Graph) -> list[WrtEntry]:
     """Each argument with its inputs."""
     made, first = [], 0
     for argument in graph.arguments:
         count = leaves(argument.structure)
-        made.append(Entry(argument, graph.input_nodes[first : first + count]))
+        made.append(WrtEntry(argument, graph.input_nodes[first : first + count]))
         first += count
     return made
 
 
-def others(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
+def others(graph: Graph, nodes: Sequence[Node]) -> list[WrtEntry]:
     """The arguments without any of these nodes, and the remaining single inputs of the other arguments."""
-    made: list[Entry] = []
+    made: list[WrtEntry] = []
     for entry in _arguments(graph):
         left = [node for node in entry.nodes if node not in nodes]
         if len(left) == len(entry.nodes):
             made.append(entry)
         else:
-            made += [Entry(argument_of(symbol_of(node)), (node,)) for node in left]
+            made += [WrtEntry(argument_of(symbol_of(node)), (node,)) for node in left]
     return made
 
 
-def grouping_of(entries: Sequence[Entry]) -> tuple[Argument, ...]:
+def grouping_of(entries: Sequence[WrtEntry]) -> tuple[Argument, ...]:
     """The arguments of a graph of these inputs; empty if each argument is one input."""
     arguments = tuple(entry.argument for entry in entries)
     return arguments if any(a.structure is not None for a in arguments) else ()
 
 
-def _entry(graph: Graph, entry: Wrt, by_symbol: Mapping[sympy.Basic, Node]) -> Entry:
+def _entry(graph: Graph, entry: Wrt, by_symbol: Mapping[sympy.Basic, Node]) -> WrtEntry:
     """One entry of ``wrt``."""
     if isinstance(entry, sympy.Basic) and entry in by_symbol:
-        return Entry(argument_of(entry), (by_symbol[entry],))
+        return WrtEntry(argument_of(entry), (by_symbol[entry],))
     if isinstance(entry, (list, tuple, dict, sympy.Tuple, sympy.MatrixBase, sympy.NDimArray)):
         from symad.tracing.grouping import group, is_container
 
         (argument,), found = group([("", entry)], lambda e: not is_container(e))
-        return Entry(argument, tuple(_entry(graph, leaf, by_symbol).nodes[0] for _, leaf in found))
+        return WrtEntry(argument, tuple(_entry(graph, leaf, by_symbol).nodes[0] for _, leaf in found))
     return _named(graph, entry)
 
 
-def _named(graph: Graph, entry: Wrt) -> Entry:
+def _named(graph: Graph, entry: Wrt) -> WrtEntry:
     """The argument of a position, the argument or input of a name, or an error."""
     arguments = _arguments(graph)
     if isinstance(entry, int) and not isinstance(entry, bool):
@@ -180,7 +180,7 @@ def _named(graph: Graph, entry: Wrt) -> Entry:
         hits = [a for a in arguments if a.argument.name == entry]
         if not hits:
             pairs = zip(graph.inputs, graph.input_nodes, strict=True)
-            hits = [Entry(argument_of(s), (node,)) for s, node in pairs if str(s) == entry]
+            hits = [WrtEntry(argument_of(s), (node,)) for s, node in pairs if str(s) == entry]
         if len(hits) > 1:
             raise DerivativeError(
                 f"wrt={brief(entry)} names {len(hits)} inputs of {graph.name}; give the symbol itself"
@@ -195,7 +195,7 @@ MAX_TOLD = 8
 """The number of inputs inside an argument that a message names."""
 
 
-def _told(entry: Entry) -> str:
+def _told(entry: WrtEntry) -> str:
     """The name of an argument, and of the inputs inside it, which can be selected as well."""
     inner = [name_of(node) for node in entry.nodes]
     if inner == [entry.argument.name]:
