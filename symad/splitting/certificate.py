@@ -13,7 +13,7 @@ from symad.core.signatures import Inputs, Over, Traceable
 from symad.splitting import moving_rules, rules  # noqa: F401  (their rules register here)
 from symad.splitting.plan import Cut, Plan, _piece, analyzed, cut_of, plan_of
 from symad.splitting.states import Mixed, Rows, Same, State, Total, Whole
-from symad.splitting.witnesses import Found, search
+from symad.splitting.witnesses import SplitWitness, search
 from symad.tracing import as_graph
 from symad.verification.accept import by_own_rules
 from symad.verification.certificate.certificate import Certificate, Entry
@@ -113,7 +113,9 @@ def word_of(state: State) -> str:
     return "concatenation" if isinstance(state, Rows) else piece.name
 
 
-def _entry(name: str, state: State, states: Mapping[Node, State], found: Found | None, node: Node) -> Entry:
+def _entry(
+    name: str, state: State, states: Mapping[Node, State], found: SplitWitness | None, node: Node
+) -> Entry:
     if not isinstance(state, Mixed):
         return by_own_rules(name, f"combined by {_claim(node, states)}, by the rules of its ops")
     where = _mixing(state.node, states)

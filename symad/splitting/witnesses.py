@@ -34,7 +34,7 @@ NO_SHAPE = "none, for no rule has a value of its shape"
 
 
 @dataclass(frozen=True)
-class Found:
+class SplitWitness:
     """The result of the search for one output.
 
     Attributes:
@@ -54,7 +54,7 @@ Record: TypeAlias = "tuple[dict[str, float], Any]"
 """For each rule the gap at a point, and this point."""
 
 
-def search(graph: Graph, cut: Cut) -> list[Found]:
+def search(graph: Graph, cut: Cut) -> list[SplitWitness]:
     """For each output, the rules that numbers contradict and those that they do not."""
     records: list[list[Record]] = [[] for _ in graph.output_nodes]
     for lengths, values in _points(graph, cut):
@@ -72,18 +72,18 @@ def search(graph: Graph, cut: Cut) -> list[Found]:
     return [_judged(graph, record) for record in records]
 
 
-def _judged(graph: Graph, record: Sequence[Record]) -> Found:
+def _judged(graph: Graph, record: Sequence[Record]) -> SplitWitness:
     names = list(dict.fromkeys(name for gaps, _ in record for name in gaps))
     worst = {name: max(gaps.get(name, np.inf) for gaps, _ in record) for name in names}
     standing = tuple(name for name in names if worst[name] <= DIFFERENT)
     if standing or not record:
-        return Found(None, "", standing, len(record))
+        return SplitWitness(None, "", standing, len(record))
     nearest = min(names, key=lambda name: worst[name], default=NO_SHAPE)
     _, (value, mine, lengths, values) = max(
         record, key=lambda r: (np.size(r[1][0]) > 0, min(r[0].get(nearest, np.inf), 1e300))
     )
     if not np.size(value):
-        return Found(None, "", (), 0)
+        return SplitWitness(None, "", (), 0)
     made = dict(_combinations(mine, lengths)).get(nearest)
     if made is None or np.shape(made) != np.shape(value):
         made = np.full(np.shape(value), np.nan)
@@ -97,7 +97,7 @@ def _judged(graph: Graph, record: Sequence[Record]) -> Found:
         repr(float(np.asarray(made)[place])),
         place,
     )
-    return Found(witness, nearest, (), len(record))
+    return SplitWitness(witness, nearest, (), len(record))
 
 
 def _gap(value: Array, made: Array | float) -> float:

@@ -23,7 +23,7 @@ Ranges = tuple[IndexRange, ...]
 Child = tuple[Any, Ranges, bool]
 
 
-class Found:
+class FoundInputs:
     """The input symbols of some expressions, and the extents of the indices of bases without shape."""
 
     def __init__(self, arguments: Iterable[sympy.Basic] = ()) -> None:
@@ -103,7 +103,7 @@ def _joint_extent(extents: Sequence[sympy.Expr]) -> sympy.Expr | str | None:
     return joint
 
 
-def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] = ()) -> Found:
+def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] = ()) -> FoundInputs:
     """The inputs of some expressions; each distinct object is visited once in each range of indices.
 
     Bound indices of sums and variables of Lambdas are not inputs; symbols inside declared shapes are
@@ -112,7 +112,7 @@ def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] =
     Raises:
         TraceError: an index is bound twice, or bound in one place and free in another.
     """
-    found = Found(arguments)
+    found = FoundInputs(arguments)
     bound: dict[sympy.Expr, sympy.Expr] = {}
     seen: set[tuple[int, Ranges]] = set()
     children_of = cache(children.dispatch)
@@ -144,7 +144,7 @@ def find_inputs(parts: Sequence[sympy.Basic], arguments: Iterable[sympy.Basic] =
 
 
 @singledispatch
-def children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs) -> Iterable[Child]:
     """The subexpressions that may contain inputs, each with the ranges around it.
 
     ``guarded`` is true if the expression is in a branch of a Piecewise: indices there may
@@ -156,7 +156,7 @@ def children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Foun
 @children.register(AppliedUndef)
 @children.register(sympy.Derivative)
 def function_children(
-    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs
 ) -> Iterable[Child]:
     """An input such as q(t); its argument is not an input."""
     if not is_function_input(expression):
@@ -173,7 +173,9 @@ def function_children(
 
 
 @children.register(sympy.Limit)
-def limit_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def limit_children(
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """Its expression; the symbol of its direction is not an input."""
     return [(expression.args[0], ranges, guarded)]
 
@@ -181,7 +183,9 @@ def limit_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found
 @children.register(sympy.MatrixSymbol)
 @children.register(ArraySymbol)
 @children.register(sympy.IndexedBase)
-def symbol_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def symbol_children(
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """An input; its dimensions are not inputs."""
     found.symbols[expression] = None
     return ()
@@ -189,7 +193,7 @@ def symbol_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, foun
 
 @children.register(InferredBase)
 def inferred_children(
-    expression: InferredBase, ranges: Ranges, guarded: bool, found: Found
+    expression: InferredBase, ranges: Ranges, guarded: bool, found: FoundInputs
 ) -> Iterable[Child]:
     """The base in its declared form, with the shape from an earlier trace."""
     found.symbols[expression.declared] = None
@@ -198,7 +202,9 @@ def inferred_children(
 
 
 @children.register(sympy.Idx)
-def idx_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def idx_children(
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """An index, bound or free; its label and range are not inputs."""
     if not any(expression == r.index for r in ranges):
         found.free_indices.setdefault(expression, expression)
@@ -206,7 +212,9 @@ def idx_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: 
 
 
 @children.register(sympy.Indexed)
-def indexed_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def indexed_children(
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """The base and the symbols of its indices."""
     base = expression.base
     if isinstance(base, sympy.IndexedBase) and base.shape is None and not guarded:
@@ -223,7 +231,7 @@ def indexed_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, fou
     return result
 
 
-def _note_free(index: sympy.Expr, ranges: Ranges, element: sympy.Basic, found: Found) -> None:
+def _note_free(index: sympy.Expr, ranges: Ranges, element: sympy.Basic, found: FoundInputs) -> None:
     """Record the symbols of an affine index that no enclosing sum binds."""
     if index.has(sympy.Indexed):
         return
@@ -249,7 +257,9 @@ def _end(index: sympy.Expr, ranges: Ranges, arguments: Iterable[sympy.Basic]) ->
 
 
 @children.register(ExprWithLimits)
-def limits_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def limits_children(
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """The body within its ranges, and each bound within the ranges around it."""
     if not isinstance(expression, (sympy.Sum, sympy.Product)):
         return []  # refused later, by name
@@ -262,7 +272,9 @@ def limits_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, foun
 
 @children.register(amin)
 @children.register(amax)
-def extreme_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def extreme_children(
+    expression: sympy.Basic, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """The array; a symbol without a shape has the axes that its extremes require, at least one."""
     array, axis = expression.args[0], expression.axis
     if isinstance(array, sympy.Symbol) or (isinstance(array, sympy.IndexedBase) and array.shape is None):
@@ -273,7 +285,7 @@ def extreme_children(expression: sympy.Basic, ranges: Ranges, guarded: bool, fou
 
 @children.register(sympy.Integral)
 def integral_children(
-    expression: sympy.Integral, ranges: Ranges, guarded: bool, found: Found
+    expression: sympy.Integral, ranges: Ranges, guarded: bool, found: FoundInputs
 ) -> Iterable[Child]:
     """The integrand, in which the variables are bound, and the bounds."""
     inner, result = ranges, list[Child]()
@@ -284,13 +296,17 @@ def integral_children(
 
 
 @children.register(sympy.Lambda)
-def lambda_children(expression: sympy.Lambda, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def lambda_children(
+    expression: sympy.Lambda, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """The body, in which the variables are bound."""
     return [(expression.expr, ranges + tuple(map(IndexRange, expression.variables)), guarded)]
 
 
 @children.register(sympy.Subs)
-def subs_children(expression: sympy.Subs, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def subs_children(
+    expression: sympy.Subs, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """The point, and the body without the variables."""
     inner = ranges + tuple(map(IndexRange, expression.variables))
     return [
@@ -301,7 +317,7 @@ def subs_children(expression: sympy.Subs, ranges: Ranges, guarded: bool, found: 
 
 @children.register(sympy.Piecewise)
 def piecewise_children(
-    expression: sympy.Piecewise, ranges: Ranges, guarded: bool, found: Found
+    expression: sympy.Piecewise, ranges: Ranges, guarded: bool, found: FoundInputs
 ) -> Iterable[Child]:
     """Values are guarded by their conditions."""
     result: list[Child] = []
@@ -312,7 +328,7 @@ def piecewise_children(
 
 @children.register(sympy.MatrixBase)
 def matrix_children(
-    expression: sympy.MatrixBase, ranges: Ranges, guarded: bool, found: Found
+    expression: sympy.MatrixBase, ranges: Ranges, guarded: bool, found: FoundInputs
 ) -> Iterable[Child]:
     """The entries."""
     return [(entry, ranges, guarded) for entry in expression.flat()]
@@ -320,7 +336,7 @@ def matrix_children(
 
 @children.register(sympy.NDimArray)
 def array_children(
-    expression: sympy.NDimArray, ranges: Ranges, guarded: bool, found: Found
+    expression: sympy.NDimArray, ranges: Ranges, guarded: bool, found: FoundInputs
 ) -> Iterable[Child]:
     """The entries."""
     entries = sympy.flatten(expression) if expression.shape else [expression[()]]
@@ -328,6 +344,8 @@ def array_children(
 
 
 @children.register(sympy.Poly)
-def poly_children(expression: sympy.Poly, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+def poly_children(
+    expression: sympy.Poly, ranges: Ranges, guarded: bool, found: FoundInputs
+) -> Iterable[Child]:
     """The coefficients; the generators are bound."""
     return [(coefficient, ranges, guarded) for coefficient in expression.coeffs()]

@@ -41,7 +41,7 @@ RETURNS = {
 
 
 @dataclass
-class Found:
+class OutputFinding:
     """What was found about one output."""
 
     points: int = 0
@@ -110,7 +110,7 @@ def finite(values: Array) -> Array:
     return np.asarray(found).astype(bool)
 
 
-def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
+def entry_of(name: str, w: OutputFinding, assumes: tuple[str, ...]) -> Entry:
     """The verdict on the formula of one output."""
     known = np.zeros(0) if w.best is None else w.best.ravel()
     seen = max([w.seen / 2, *known[np.isfinite(known)].tolist()])
@@ -138,7 +138,7 @@ def entry_of(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
     return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
 
 
-def _why_not(w: Found) -> str:
+def _why_not(w: OutputFinding) -> str:
     """Why an output does not count as measured; empty if it does."""
     if w.unsteady is not None:
         return f"two calls at the same point gave different values, at {place_of(w.unsteady)}"

@@ -44,7 +44,7 @@ from symad.verification.measuring.call_users_code import (
 )
 from symad.verification.measuring.directions import KIND, special_directions
 from symad.verification.measuring.floating_errors import Error, nudged, plain
-from symad.verification.measuring.found import RAISED, Found, entry_of, finite
+from symad.verification.measuring.found import RAISED, OutputFinding, entry_of, finite
 from symad.verification.measuring.means import SamplePoint
 from symad.verification.measuring.precisions import DOUBLE, Precision
 from symad.verification.measuring.rounding_errors import effects, is_rounded, values_of
@@ -257,7 +257,7 @@ def _in_its_type(task: Task) -> tuple[Task, First | None]:
         return task, None
 
 
-def _repeated(task: Task, first: First | None, found: Sequence[Found]) -> None:
+def _repeated(task: Task, first: First | None, found: Sequence[OutputFinding]) -> None:
     """Call the function at the first point again: with a state of its own, another value may come out."""
     if first is None:
         return
@@ -274,7 +274,7 @@ def _repeated(task: Task, first: First | None, found: Sequence[Found]) -> None:
             w.unsteady = w.unsteady or _where(task, point)
 
 
-def _told(task: Task, found: Sequence[Found]) -> tuple[list[Entry], list[Loss]]:
+def _told(task: Task, found: Sequence[OutputFinding]) -> tuple[list[Entry], list[Loss]]:
     """The verdicts, and the losses of what is not wrong."""
     for w in found:
         w.accuse_means(task.limits)
@@ -291,7 +291,9 @@ def _hostile(task: Task) -> list[tuple[str, FloatPoint]]:
     ]
 
 
-def _sampled(task: Task, found: Sequence[Found], before: Iterable[tuple[str, FloatPoint]], far: bool) -> str:
+def _sampled(
+    task: Task, found: Sequence[OutputFinding], before: Iterable[tuple[str, FloatPoint]], far: bool
+) -> str:
     """Measure at the points of a seed at which floats differ, of ordinary size alone if `far` is not asked.
 
     ``before`` are the points that were measured. Returns the windows without a point.
@@ -312,15 +314,15 @@ def _visited(
     task: Task,
     tried: Iterable[tuple[str, FloatPoint]],
     extreme: bool,
-    known: Sequence[Found] | None = None,
+    known: Sequence[OutputFinding] | None = None,
     usual: Sequence[FloatPoint] = (),
-) -> Sequence[Found]:
+) -> Sequence[OutputFinding]:
     """What is found at some points, as far as the budget goes.
 
     The first of the usual points, by default of those that are visited, tell what turns at every point;
     points at which floats differ may all lie on one kink.
     """
-    found = [Found() for _ in task.outputs] if known is None else known
+    found = [OutputFinding() for _ in task.outputs] if known is None else known
     try:
         with Guard(task.meter):
             inside = [(kind, p) for kind, p in tried if task.inside(p)]
@@ -335,7 +337,7 @@ def _visited(
 def _visit(
     task: Task,
     tried: Sequence[tuple[str, FloatPoint]],
-    found: Sequence[Found],
+    found: Sequence[OutputFinding],
     extreme: bool,
     usual: Sequence[FloatPoint],
 ) -> None:
@@ -404,7 +406,9 @@ class _Truth:
     """How far roundings of constants, the same at all points, may move them."""
 
 
-def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
+def _compare_at(
+    task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[OutputFinding]
+) -> None:
     """Call the candidate at one point and compare."""
     here = _Here(kind, point, _where(task, point))
     try:
@@ -461,7 +465,7 @@ class _Here:
 
 
 def _compare_arrays(
-    task: Task, k: int, w: Found, here: _Here, got: Array, right: Array, truth: _Truth
+    task: Task, k: int, w: OutputFinding, here: _Here, got: Array, right: Array, truth: _Truth
 ) -> None:
     """Update what is found about output ``k`` with one point."""
     limits = task.limits
@@ -493,7 +497,7 @@ def _compare_arrays(
 def _blinds(
     task: Task,
     k: int,
-    w: Found,
+    w: OutputFinding,
     here: _Here,
     at: tuple[int, ...],
     error: Error,
@@ -547,7 +551,9 @@ def _is_small_beside(task: Task, k: int, here: _Here, at: tuple[int, ...], error
 NEIGHBORS = 24
 
 
-def _is_of_the_formula(task: Task, k: int, w: Found, here: _Here, at: tuple[int, ...], error: Error) -> bool:
+def _is_of_the_formula(
+    task: Task, k: int, w: OutputFinding, here: _Here, at: tuple[int, ...], error: Error
+) -> bool:
     """Whether an error counts and is one of the formula: rounding jumps about between floats, it does not.
 
     A value that is another one when the function is called again is none of the formula either.

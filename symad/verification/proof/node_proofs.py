@@ -17,7 +17,7 @@ from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import MAX_NETWORKS_MADE, IsomorphismFinder
 from symad.verification.proof.find_proof import EXHAUSTED, Json
 from symad.verification.proof.node_sweeps import Sweeps, guessed, numbered
-from symad.verification.proof.whole_proofs import Found
+from symad.verification.proof.whole_proofs import AcceptedProofs
 
 MAX_TERM_STEPS, MAX_NODE_STEPS = 25_000, 400_000
 """The maximum number of steps of writing, for one output at once, and for a claim node by node."""
@@ -65,7 +65,7 @@ class BriefTerms(Terms):
 
 def find_for_all_sizes(
     claims: Sequence[Claim], wanted: Sequence[Goal], letters: Mapping[int, str] | None = None
-) -> Found:
+) -> AcceptedProofs:
     """Proofs of the goals for which there are some, accepted by the checker."""
     proofs, count, reasons = list[Proof](), 0, list[str]()
     asked: dict[int, list[Goal]] = {}
@@ -78,11 +78,11 @@ def find_for_all_sizes(
             proofs.append(replace(proof, claims=(k,), goals=moved, digest=digest_of(moved, proof.steps)))
         count += found.steps
         reasons += found.reasons
-    return Found(tuple(proofs), count, tuple(reasons))
+    return AcceptedProofs(tuple(proofs), count, tuple(reasons))
 
 
 @lru_cache(64)
-def proofs_of(claim: Claim, letters: str, goals: tuple[Goal, ...]) -> Found:
+def proofs_of(claim: Claim, letters: str, goals: tuple[Goal, ...]) -> AcceptedProofs:
     """Proofs of goals of one claim that the checker accepts; outputs with the same lemmas have one proof."""
     proofs, count, reasons = list[Proof](), 0, list[str]()
     outputs = list(dict.fromkeys(o for _, o, _ in goals))
@@ -100,7 +100,7 @@ def proofs_of(claim: Claim, letters: str, goals: tuple[Goal, ...]) -> Found:
             proofs.append(proof)
         except Refused as refused:
             reasons.append(str(refused))
-    return Found(tuple(proofs), count, tuple(reasons))
+    return AcceptedProofs(tuple(proofs), count, tuple(reasons))
 
 
 def _at_once(claim: Claim, o: int) -> tuple[Steps, str]:

@@ -33,7 +33,7 @@ STRATEGIES = (
 
 
 @dataclass(frozen=True)
-class Found:
+class AcceptedProofs:
     """What the checker accepted: proofs, and how many steps they took; and why there are not more."""
 
     proofs: tuple[Proof, ...]
@@ -75,10 +75,10 @@ class ProofSearch:
         self.last = why
 
 
-def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Found:
+def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> AcceptedProofs:
     """Proofs of as many goals as can be found, each of them replayed by the checker."""
     if not wanted:
-        return Found((), 0, ())
+        return AcceptedProofs((), 0, ())
     chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
     search = ProofSearch(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
     for strategy in STRATEGIES:
@@ -97,7 +97,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Fou
     if board is not None:
         board.close()
     told = dict.fromkeys([*search.reasons, *(search.last if search.left else [])])
-    return Found(tuple(search.proofs), search.steps, tuple(told), frozenset(chosen))
+    return AcceptedProofs(tuple(search.proofs), search.steps, tuple(told), frozenset(chosen))
 
 
 def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:

@@ -21,7 +21,7 @@ from symad.verification.proof.checksum import digest_of, is_damaged
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.readings import read
-from symad.verification.proof.whole_proofs import Found, find
+from symad.verification.proof.whole_proofs import AcceptedProofs, find
 from symad.verification.terms.depending import depending
 
 REPLAYED = "equal by a proof that the checker replays"
@@ -137,15 +137,15 @@ def _is_asked_whole(comparison: Comparison) -> bool:
     return sum(prod(n.shape) for n in comparison.left.output_nodes) >= MANY_ELEMENTS
 
 
-NOTHING = Found((), 0, ())
+NOTHING = AcceptedProofs((), 0, ())
 
 
-def accepted_proof(claims: Sequence[Claim], proof: Proof) -> Found:
+def accepted_proof(claims: Sequence[Claim], proof: Proof) -> AcceptedProofs:
     """A proof, if the checker accepts it."""
     try:
-        return Found((proof,), replay(claims, proof), ())
+        return AcceptedProofs((proof,), replay(claims, proof), ())
     except Refused as problem:
-        return Found((), 0, (str(problem),))
+        return AcceptedProofs((), 0, (str(problem),))
 
 
 @dataclass
@@ -249,7 +249,7 @@ class Replayed:
             proof = Proof((k + count,), goals, steps, digest_of(goals, steps), "networks")
             self._keep(accepted_proof(self.claims, proof), count)
 
-    def _ask(self, wanted: Sequence[Goal], search: Callable[[Sequence[Goal]], Found]) -> None:
+    def _ask(self, wanted: Sequence[Goal], search: Callable[[Sequence[Goal]], AcceptedProofs]) -> None:
         """First as derivatives, then as equalities of both sides."""
         count = len(self.comparisons)
         for turn in (0, count):
@@ -258,7 +258,7 @@ class Replayed:
             left = [(k + turn, o, e) for k, o, e in wanted if (k, o, e) not in self.goals]
             self._keep(search(left) if left else NOTHING, turn)
 
-    def _keep(self, found: Found, turn: int) -> None:
+    def _keep(self, found: AcceptedProofs, turn: int) -> None:
         """Keep what was found, of derivatives in turn 0."""
         self.proofs += found.proofs
         self.steps += found.steps
