@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from symad.gpu.attention_kernels.score_layout import Field
+from symad.gpu.attention_kernels.score_layout import ScoreField
 from symad.gpu.attention_kernels.score_text import macros, score_text
 from symad.gpu.device_formulas import Device
 from symad.numeric.pairs.scores import B, H, I, J, Load, Reduction, S, Score
@@ -41,7 +41,7 @@ class CompiledScore:
     diagonals: tuple[sp.Symbol, ...]
     pairs: tuple[sp.Symbol, ...]
     macros: str
-    fields: tuple[Field, ...]
+    fields: tuple[ScoreField, ...]
     real: str
 
     @property

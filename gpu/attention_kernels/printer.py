@@ -35,7 +35,7 @@ from symad.gpu.attention_kernels.plan import (
     pieces,
     plans,
 )
-from symad.gpu.attention_kernels.score_layout import Field, Holds, extreme_key, tiled_axis
+from symad.gpu.attention_kernels.score_layout import Holds, ScoreField, extreme_key, tiled_axis
 from symad.gpu.attention_kernels.tile_shapes import (
     BACKWARD_KV,
     BACKWARD_Q,
@@ -375,7 +375,7 @@ class _AttentionWriter:
         return name
 
 
-def _field_value(field: Field) -> str:
+def _field_value(field: ScoreField) -> str:
     """The value of a field of ScoreArgs, as an expression of the arrays."""
     if field.holds is Holds.SIZE:
         return f"{field.parameter}.shape[{field.axis}]"

@@ -55,7 +55,7 @@ class Holds(Enum):
 
 
 @dataclass(frozen=True)
-class Field:
+class ScoreField:
     """A field of ScoreArgs.
 
     Attributes:
@@ -84,27 +84,29 @@ class Field:
         return "<i4" if self.integer else {"float": "<f4", "double": "<f8"}[real]
 
 
-def args_fields(score: Score) -> tuple[Field, ...]:
+def args_fields(score: Score) -> tuple[ScoreField, ...]:
     """The fields of ScoreArgs in their order in memory."""
     fields = []
     read = {load.name for load in score.loads}
     for p in score.parameters:
         if p.ndim == 0:
-            fields.append(Field(f"v_{p.name}", Holds.NUMBER, p.integer, p.name))
+            fields.append(ScoreField(f"v_{p.name}", Holds.NUMBER, p.integer, p.name))
         elif p.name in read:
-            fields.append(Field(f"p_{p.name}", Holds.ARRAY, p.integer, p.name))
-            fields += [Field(f"n_{axis}_{p.name}", Holds.SIZE, True, p.name, axis) for axis in range(p.ndim)]
+            fields.append(ScoreField(f"p_{p.name}", Holds.ARRAY, p.integer, p.name))
+            fields += [
+                ScoreField(f"n_{axis}_{p.name}", Holds.SIZE, True, p.name, axis) for axis in range(p.ndim)
+            ]
     integer = {p.name: p.integer for p in score.parameters}
     owners = {extreme_key(load): load.name for load in score.reads(score.mask)}
     fields += [
-        Field(f"{end}_{key}", Holds.EXTREMES, integer[name], name)
+        ScoreField(f"{end}_{key}", Holds.EXTREMES, integer[name], name)
         for key, name in owners.items() if key is not None
         for end in ("lo", "hi")
     ]  # fmt: skip
-    return tuple(fields) or (Field("unused", Holds.NOTHING),)
+    return tuple(fields) or (ScoreField("unused", Holds.NOTHING),)
 
 
-def args_struct(fields: Sequence[Field]) -> str:
+def args_struct(fields: Sequence[ScoreField]) -> str:
     """The C declaration of ScoreArgs."""
     lines = []
     for field in fields:

@@ -26,7 +26,7 @@ from symad.gpu.attention_kernels.mask_tiles import (
 )
 from symad.gpu.attention_kernels.score_layout import (
     CHUNK,
-    Field,
+    ScoreField,
     args_fields,
     args_struct,
     blockwise,
@@ -51,7 +51,7 @@ _CTYPES = {"real": "Real", "int": "int", "bool": "bool"}
 Groups = tuple[tuple[sp.Symbol, ...], ...]
 
 
-def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple[Field, ...]]:
+def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple[ScoreField, ...]]:
     """The C text of a score and the fields of its arguments.
 
     Args:
@@ -95,7 +95,7 @@ def macros(score: Score, groups: Groups) -> str:
 
 
 @dataclass
-class _Field:
+class _FieldText:
     """One value of a struct: its C type, and its content (an expression, or an array read)."""
 
     name: str
@@ -115,7 +115,7 @@ class _Levels:
 
     score: Score
     device: Device
-    fields: tuple[dict[sp.Symbol, _Field], ...] = field(default_factory=lambda: ({}, {}, {}))
+    fields: tuple[dict[sp.Symbol, _FieldText], ...] = field(default_factory=lambda: ({}, {}, {}))
     names: dict[sp.Basic, sp.Symbol] = field(default_factory=dict)
     indices: dict[sp.Symbol, tuple[sp.Expr, ...]] = field(default_factory=dict)
 
@@ -190,7 +190,7 @@ class _Levels:
             assumption = {"integer": True} if kind == "int" else {"real": True}
             symbol = sp.Dummy("f", **({} if kind == "bool" else assumption))
             name = f"f{len(self.fields[level])}"
-            self.fields[level][symbol] = _Field(name, _CTYPES[kind], expr)
+            self.fields[level][symbol] = _FieldText(name, _CTYPES[kind], expr)
             self.names[expr] = symbol
         return self.names[expr]
 
@@ -204,7 +204,7 @@ class _Levels:
         if level < PAIR:
             name = f"f{len(self.fields[level])}"
             ctype = "int" if load.symbol.is_integer else "Real"
-            self.fields[level][load.symbol] = _Field(name, ctype, load)
+            self.fields[level][load.symbol] = _FieldText(name, ctype, load)
 
     def variables(self, level: int, inside: bool = False) -> dict[sp.Symbol, Variable]:
         """The C text of every symbol known at a level.
@@ -358,7 +358,7 @@ def _extreme_loop(load: Load, number: int, kind: str) -> list[str]:
     ]
 
 
-def _struct(name: str, fields: Iterable[_Field]) -> str:
+def _struct(name: str, fields: Iterable[_FieldText]) -> str:
     lines = [f"  {f.ctype} {f.name};" for f in fields] or ["  int unused;"]
     return "\n".join([f"struct {name} {{", *lines, "};"])
 
