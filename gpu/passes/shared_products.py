@@ -65,7 +65,7 @@ def shared_products(outputs: Sequence[Node]) -> Nodes:
 
 
 @dataclass(frozen=True)
-class _Group:
+class _ProductGroup:
     """Products with one operand in common, at position ``common``."""
 
     members: tuple[Node, ...]
@@ -93,7 +93,7 @@ class _Stacks:
         except CycleError:  # an operand is computed from a product of its own group
             return tuple(outputs)
         new: dict[Node, Node] = {}
-        wholes: dict[_Group, Node] = {}
+        wholes: dict[_ProductGroup, Node] = {}
         for node in order:
             args = tuple(new[a] for a in node.args)
             if node not in groups:
@@ -128,10 +128,10 @@ class _Stacks:
 
         return rebuild(outputs, {}, make)
 
-    def _other(self, member: Node, group: _Group) -> Node:
+    def _other(self, member: Node, group: _ProductGroup) -> Node:
         return member.args[1 - group.common]
 
-    def _product(self, group: _Group, common: Node, rebuilt: dict[Node, Node]) -> Node:
+    def _product(self, group: _ProductGroup, common: Node, rebuilt: dict[Node, Node]) -> Node:
         """All products of a group as one: the stacked axis, then the axes of one product."""
         op = op_of(group.members[0], Einsum)
         labels, others = op.inputs[group.common], op.inputs[1 - group.common]
@@ -202,7 +202,7 @@ def _terms(node: Node, users: dict[Node, int]) -> list[tuple[int, Node]]:
     return found
 
 
-def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
+def _groups(outputs: Sequence[Node]) -> dict[Node, _ProductGroup]:
     """Groups of matrix products with a common operand and no axis that all operands have."""
     found: dict[Any, list[Node]] = {}
     for node in topological(outputs):
@@ -217,12 +217,12 @@ def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
             continue
         for k in (0, 1):
             found.setdefault((node.args[k], op, k, node.args[1 - k].shape), []).append(node)
-    groups: dict[Node, _Group] = {}
+    groups: dict[Node, _ProductGroup] = {}
     for (_, _, common, _), members in sorted(found.items(), key=lambda item: -len(item[1])):
         others = {m.args[1 - common] for m in members}
         enough = len(members) >= MIN_PRODUCTS and len(others) == len(members)
         if enough and not any(m in groups for m in members):
-            groups |= dict.fromkeys(members, _Group(tuple(members), common))
+            groups |= dict.fromkeys(members, _ProductGroup(tuple(members), common))
     return groups
 
 

@@ -55,7 +55,7 @@ def on_host(nodes: Iterable[Node]) -> set[Node]:
 
 
 @dataclass(eq=False)
-class _Group:
+class _ChainGroup:
     root: Node
     members: set[Node] = field(default_factory=set)
     leaves: set[Node] = field(default_factory=set)
@@ -72,7 +72,7 @@ class _Groups:
         self.users = _users(self.order)
         self.host = on_host(self.order)
         self.kept = set(outputs)
-        self.of: dict[Node, _Group] = {}
+        self.of: dict[Node, _ChainGroup] = {}
         for node in reversed(self.order):
             self._place(node)
             if node in self.of:
@@ -101,18 +101,18 @@ class _Groups:
                 self._join(node, group)
                 group.results += 1
                 return
-        self._join(node, _Group(node))
+        self._join(node, _ChainGroup(node))
 
-    def _siblings(self, node: Node) -> list[_Group]:
+    def _siblings(self, node: Node) -> list[_ChainGroup]:
         """Some groups that read an array which the node also reads."""
-        found: dict[int, _Group] = {}
+        found: dict[int, _ChainGroup] = {}
         for arg in node.args:
             if arg.shape and not isinstance(arg.op, Constant):
                 near = (self.of[user] for user in self.users[arg][:16] if user in self.of)
                 found |= {id(group): group for group in islice(near, 4)}
         return list(found.values())
 
-    def _merge(self, group: _Group, other: _Group) -> None:
+    def _merge(self, group: _ChainGroup, other: _ChainGroup) -> None:
         """Merge two groups that read the same array, if their results have one shape."""
         if other is group or not same_shape(group.root.shape, other.root.shape):
             return
@@ -128,7 +128,7 @@ class _Groups:
         for node in other.members:
             self.of[node] = group
 
-    def _reaches(self, group: _Group, other: _Group) -> bool:
+    def _reaches(self, group: _ChainGroup, other: _ChainGroup) -> bool:
         """Whether a path leads from a value of ``group`` to ``other`` through nodes of neither."""
         users = {u for m in group.members for u in self.users[m]}
         return self._comes_to([u for u in users if self.of.get(u) not in (group, other)], other)
@@ -139,23 +139,23 @@ class _Groups:
         known = isinstance(node.op, ElementwiseOp) and has_c_form(node) and not self.alone(node)
         return known and len(set(node.args)) <= MAX_LEAVES
 
-    def _fits(self, node: Node, group: _Group) -> bool:
+    def _fits(self, node: Node, group: _ChainGroup) -> bool:
         """Whether the kernel stays small, and the node has the shape of its results or is a scalar."""
         leaves = group.leaves - {node} | {a for a in node.args if not isinstance(a.op, Constant)}
         small = len(leaves) <= MAX_LEAVES and len(group.members) < MAX_MEMBERS
         return small and (not node.shape or same_shape(node.shape, group.root.shape))
 
-    def _join(self, node: Node, group: _Group) -> None:
+    def _join(self, node: Node, group: _ChainGroup) -> None:
         self.of[node] = group
         group.members.add(node)
         group.leaves.discard(node)
         group.leaves |= {a for a in node.args if a not in group.members and not isinstance(a.op, Constant)}
 
-    def _returns(self, node: Node, group: _Group) -> bool:
+    def _returns(self, node: Node, group: _ChainGroup) -> bool:
         """Whether a path leaves ``group`` through ``node`` and returns to it, so that it cannot join."""
         return self._comes_to([u for u in self.users[node] if self.of.get(u) is not group], group)
 
-    def _comes_to(self, stack: list[Node], group: _Group) -> bool:
+    def _comes_to(self, stack: list[Node], group: _ChainGroup) -> bool:
         """Whether a path leads from a group to these nodes; True if the search is cut short."""
         seen: set[Node] = set()
         left: set[int] = set()
@@ -186,9 +186,9 @@ class _Groups:
                     del self.of[node]
                 arrays = [node for node in members if node.shape and not isinstance(node.op, Broadcast)]
                 for part in (arrays, [node for node in members if not node.shape]):
-                    last: _Group | None = None
+                    last: _ChainGroup | None = None
                     for node in part:
-                        last = last if last is not None and self._fits(node, last) else _Group(node)
+                        last = last if last is not None and self._fits(node, last) else _ChainGroup(node)
                         self._join(node, last)
 
     def rebuilt(self, opened: Opened) -> Nodes:

@@ -80,7 +80,7 @@ def elements(node: Node) -> int:
 
 
 @dataclass
-class Group:
+class BlockGroup:
     """Nodes that are computed block by block along one axis."""
 
     length: int
@@ -160,7 +160,7 @@ class Group:
         return [part.index(label) if label in part else None for part in op.inputs]
 
 
-def _find(graph: Graph, tried: set[Node]) -> Group | None:
+def _find(graph: Graph, tried: set[Node]) -> BlockGroup | None:
     """The group of the first pair array that has not been tried; None if there is none."""
     order, outputs = graph.nodes, graph.output_nodes
     for node in order:
@@ -192,10 +192,10 @@ def _row_axis(seed: Node) -> int:
     return max(len(seed.shape) - 2, 0)
 
 
-def _grown(seed: Node, order: Sequence[Node]) -> Group | None:
+def _grown(seed: Node, order: Sequence[Node]) -> BlockGroup | None:
     """The group of a pair array; None if the array has too few rows."""
     users = readers(order)
-    group = Group(seed.shape[_row_axis(seed)], seed)
+    group = BlockGroup(seed.shape[_row_axis(seed)], seed)
     large = _large_relatives(seed, users)
     if group.length * BLOCK < 2 * elements(seed):
         return None
@@ -214,14 +214,14 @@ def _grown(seed: Node, order: Sequence[Node]) -> Group | None:
     return group
 
 
-def _available(arg: Node, group: Group, after: dict[Node, int]) -> int:
+def _available(arg: Node, group: BlockGroup, after: dict[Node, int]) -> int:
     """The first stage in which an array can be read."""
     if arg in group.summed:
         return group.summed[arg] + 1
     return group.stage[arg] if arg in group.stage else after.get(arg, 0)
 
 
-def _place(node: Node, large: dict[Node, int], group: Group, begins: int) -> None:
+def _place(node: Node, large: dict[Node, int], group: BlockGroup, begins: int) -> None:
     """Add a node to the group if it acts row by row, or sums large arrays over the rows."""
     own = [(k, a) for k, a in enumerate(node.args) if a in group.axis]
     try:
