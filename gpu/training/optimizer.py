@@ -92,7 +92,7 @@ def optimizer_source(optimizer: Optimizer, dtype: str, clip: float | None, scale
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParameterLayout:
     """The place of each parameter in the flat arrays."""
 
     names: tuple[str, ...]
@@ -130,7 +130,7 @@ class DeviceOptimizer:
     ) -> None:
         xp = self.xp = machine.xp
         self.module = machine.load(optimizer_source(optimizer, dtype, clip, scale))
-        self.layout = Layout(tuple(parameters), tuple(np.shape(v) for v in parameters.values()))
+        self.layout = ParameterLayout(tuple(parameters), tuple(np.shape(v) for v in parameters.values()))
         self.decays = [_decays(optimizer, shape) for shape in self.layout.shapes]
         self.real = np.float64 if dtype == "float64" else np.float32
         flat = np.zeros(max(self.layout.begins[-1], 1), self.real)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from symad.core.dims import format_shape
 from symad.core.identifiers import ascii_identifier
-from symad.numeric.compiler.c_layout import Layout, Slot
+from symad.numeric.compiler.c_layout import CallLayout, Slot
 from symad.numeric.modules.names import Names
 
 GIVEN, FOUND = "given_", "found_"
 """The vectors in a function with parameters; no parameter's name ends in an underscore like these."""
 
 
-def print_header(name: str, layout: Layout, source: str) -> str:
+def print_header(name: str, layout: CallLayout, source: str) -> str:
     """Prototypes usable from C++, sizes as constants, and the place of each input and result.
 
     Args:
@@ -60,7 +60,7 @@ extern "C" {{
 """
 
 
-def _constants(prefix: str, layout: Layout) -> Iterator[str]:
+def _constants(prefix: str, layout: CallLayout) -> Iterator[str]:
     """The lengths of both vectors and of all arrays, and the values of symbolic sizes.
 
     Where names differ in their case only, a number follows, and a comment says which is which.
@@ -76,7 +76,7 @@ def _constants(prefix: str, layout: Layout) -> Iterator[str]:
         yield f"#define {name} {number}{told}"
 
 
-def _layout(layout: Layout) -> str:
+def _layout(layout: CallLayout) -> str:
     """A comment that describes each entry of x and y."""
     lines = [f"{symbol} = {number}" for symbol, number in layout.sizes.items()]
     for place in layout.inputs:
@@ -91,7 +91,7 @@ def _after(place: Slot) -> str:
     return f", {place.form}" if place.form else ""
 
 
-def _with_arguments(name: str, layout: Layout) -> str:
+def _with_arguments(name: str, layout: CallLayout) -> str:
     """The prototype with one parameter for each argument and result, one per line."""
     places = [*layout.parameters, *layout.outputs]
     texts = parameters(layout)
@@ -108,13 +108,13 @@ def _title(place: Slot) -> str:
     return f"{place.title} " if place.title and place.code != ascii_identifier(place.title) else ""
 
 
-def parameters(layout: Layout) -> list[str]:
+def parameters(layout: CallLayout) -> list[str]:
     """The declarations of a function with a parameter for each argument and result."""
     given = [f"const double *{p.code}" if p.shape else f"double {p.code}" for p in layout.parameters]
     return [*given, *(f"double *{p.code}" for p in layout.outputs)]
 
 
-def argument_function(name: str, layout: Layout) -> Iterable[str]:
+def argument_function(name: str, layout: CallLayout) -> Iterable[str]:
     """The lines of the function with a parameter for each argument and result."""
     yield f"void {name}_args({', '.join(parameters(layout))})"
     yield "{"

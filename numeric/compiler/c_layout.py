@@ -78,7 +78,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Layout:
+class CallLayout:
     """All inputs and all results, in order, the values of symbolic sizes, and the parameters of a call.
 
     A parameter is an input, or a vector of scalar inputs that the user has grouped.
@@ -111,7 +111,7 @@ def layout_of(
     labels: Sequence[str] = (),
     sizes: Mapping[sympy.Symbol, int] | None = None,
     arguments: Sequence[Argument] = (),
-) -> Layout:
+) -> CallLayout:
     """The layout of a function.
 
     Args:
@@ -129,7 +129,7 @@ def layout_of(
         for title, node in zip(titles, scalars.output_nodes, strict=True)
     ]
     named = {one_line(symbol): number for symbol, number in (sizes or {}).items()}
-    return Layout(places, _places(results, names), named, tuple(_parameters(places, arguments, names)))
+    return CallLayout(places, _places(results, names), named, tuple(_parameters(places, arguments, names)))
 
 
 def _parameters(inputs: tuple[Slot, ...], arguments: Sequence[Argument], names: Names) -> Iterator[Slot]:

@@ -18,7 +18,7 @@ from symad.numeric.compiled_arrays import lower as lower_arrays
 from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
 from symad.numeric.compiler.c_compiler import compile_c, compiler, native_options
 from symad.numeric.compiler.c_header import print_header
-from symad.numeric.compiler.c_layout import Layout, layout_of
+from symad.numeric.compiler.c_layout import CallLayout, layout_of
 from symad.numeric.entries.in_scalars import TooLarge, in_scalars
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
@@ -187,7 +187,7 @@ def _is_data(node: Node) -> bool:
     return known and int(np.count_nonzero(evaluate(node.op, ()))) > MAX_DATA
 
 
-def print_c(prepared: Graph, layout: Layout, name: str, report: list[PassReport] | None = None) -> str:
+def print_c(prepared: Graph, layout: CallLayout, name: str, report: list[PassReport] | None = None) -> str:
     """The source of the file of a scalar graph.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symad.core.dims import format_shape
 from symad.numeric.compiler.c_header import argument_function
-from symad.numeric.compiler.c_layout import C_KEYWORDS, Layout, Slot
+from symad.numeric.compiler.c_layout import C_KEYWORDS, CallLayout, Slot
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier
@@ -74,7 +74,7 @@ def c_name(name: str) -> str:
     return "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(name))
 
 
-def print_c_module(program: Program, layout: Layout, name: str) -> str:
+def print_c_module(program: Program, layout: CallLayout, name: str) -> str:
     """The source of a file.
 
     Args:
