@@ -8,7 +8,7 @@ from string import Template
 
 
 @dataclass(frozen=True)
-class _Names(Mapping[str, str]):
+class _TemplateNames(Mapping[str, str]):
     """The replacements of a template's names; they are looked up, never listed."""
 
     named: Callable[[str], str]
@@ -25,4 +25,4 @@ class _Names(Mapping[str, str]):
 
 def filled(template: str, named: Callable[[str], str]) -> str:
     """A template with its names replaced."""
-    return Template(template).substitute(_Names(named))
+    return Template(template).substitute(_TemplateNames(named))

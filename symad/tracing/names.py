@@ -125,7 +125,7 @@ class StandIns:
         return id(value) in self._made
 
 
-class Names(dict[str, Any]):
+class CopiedNames(dict[str, Any]):
     """The names of a module as the copy of one of its functions reads them."""
 
     def __init__(self, module: dict[str, Any], stand_ins: StandIns) -> None:
@@ -156,7 +156,7 @@ def _may_be_copied(f: FunctionType) -> bool:
     module = str(f.__module__)
     if module.partition(".")[0] in LIBRARIES and not module.startswith("symad.models."):
         return False
-    return not isinstance(f.__globals__, Names) and not any(map(_sets_names, _codes(f.__code__)))
+    return not isinstance(f.__globals__, CopiedNames) and not any(map(_sets_names, _codes(f.__code__)))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -225,7 +225,7 @@ def _copy(f: FunctionType, stand_ins: StandIns) -> tuple[FunctionType, tuple[Cel
     cells = tuple(
         CellType() if _is_full(c) and isinstance(c.cell_contents, kinds) else c for c in f.__closure__ or ()
     )
-    made = FunctionType(f.__code__, Names(f.__globals__, stand_ins), f.__name__, f.__defaults__, cells)
+    made = FunctionType(f.__code__, CopiedNames(f.__globals__, stand_ins), f.__name__, f.__defaults__, cells)
     made.__kwdefaults__ = f.__kwdefaults__
     functools.update_wrapper(made, f)
     return made, cells
