@@ -81,13 +81,13 @@ class WritingOut:
             ) from error
 
 
-class TooLarge(LoweringError):
+class TooManyOperations(LoweringError):
     """Written out, a function has more operations than the limit."""
 
 
-def too_large(count: str, limit: int) -> TooLarge:
+def too_large(count: str, limit: int) -> TooManyOperations:
     """The error for functions with more operations than the limit."""
-    return TooLarge(
+    return TooManyOperations(
         f"written out in scalars it has {count} operations, and the limit is {limit:,}; give smaller sizes, "
         f"or a larger limit by c_file(f, limit=...) or --limit; or take {PYTHON}, which keeps loops"
     )

@@ -19,7 +19,7 @@ from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
 from symad.numeric.compiler.c_compiler import compile_c, compiler, native_options
 from symad.numeric.compiler.c_header import print_header
 from symad.numeric.compiler.c_layout import CallLayout, layout_of
-from symad.numeric.entries.in_scalars import TooLarge, in_scalars
+from symad.numeric.entries.in_scalars import TooManyOperations, in_scalars
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
@@ -93,7 +93,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         try:
             scalars = in_scalars(graph, MAX_WRITTEN_OUT, report)
             prepared = prepare(scalars)
-        except TooLarge:  # kernels for chains of a few numbers would take minutes to compile
+        except TooManyOperations:  # kernels for chains of a few numbers would take minutes to compile
             return lower_numpy.lower(graph, dtype, packed, report)
         except LoweringError:  # an op has no form in scalars
             return lower_arrays.lower(graph, dtype, report)

@@ -35,7 +35,7 @@ from symad.verification.mistakes.elements import moved
 from symad.verification.mistakes.entries import of_matrix
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change, Difference, name_in
-from symad.verification.mistakes.network import Network, TooLarge, network_of
+from symad.verification.mistakes.network import Network, TooManyEdges, network_of
 from symad.verification.mistakes.slopes import wrong_slopes, wrong_softmax
 from symad.verification.mistakes.whole import (
     flat_values,
@@ -180,7 +180,7 @@ def names_of_mistakes(
             difference = replace(difference, right=right[steady], found=found[steady])
             net = network(points)
         net.leave_out_shifts()
-    except TooLarge:
+    except TooManyEdges:
         return {}
     if len(points) < MIN_POINTS or not all(map(difference.shows, (parts[k] for k in wrong))):
         return {}

@@ -35,7 +35,7 @@ Matrices = Mapping[Edge, Array]
 NONE: Matrices = {}
 
 
-class TooLarge(Exception):
+class TooManyEdges(Exception):
     """A graph has more edges than are looked at."""
 
 
@@ -63,7 +63,7 @@ class Network:
         every = [e for part in self.edges.values() for e in part]
         sizes = (e.source_size if e.is_diagonal else e.source_size * e.target_size for e in every)
         if len(self.values) * sum(sizes) > MAX_NUMBERS:
-            raise TooLarge
+            raise TooManyEdges
         for edge in every:
             here = [{leaf: v[n] for leaf, n in edge.leaves.items()} for v in self.values]
             self.matrix[edge] = np.stack([edge.matrix(values) for values in here])
@@ -185,7 +185,7 @@ def network_of(
             active.add(node)
     pairs = [(n, k) for n in order if n in active for k, a in enumerate(n.args) if a in active]
     if len(pairs) > MAX_EDGES:
-        raise TooLarge
+        raise TooManyEdges
     conditions = use_conditions(order, outputs)
     edges: dict[Node, list[Edge]] = {}
     for node, k in pairs:
