@@ -19,7 +19,7 @@ from symad.numeric.fusion.c_expressions import TARGETS, Body
 from symad.numeric.pairs.scalar_formulas import ScalarFormulas, check_known, is_integer
 from symad.numeric.pairs.stable_sympy import FloorDivide
 from symad.numeric.targets.scalars import number
-from symad.numeric.targets.target import C, Function, Level, Text
+from symad.numeric.targets.target import C, Level, LibraryFunction, Text
 from symad.ops.basic.sources import Constant, input_node
 from symad.ops.elementwise.selection import Compare, Logic, Select
 
@@ -42,23 +42,23 @@ __device__ __forceinline__ int symad_clamp(int a, int n) {
 """
 
 INTEGERS = "integers"
-"""The module that `Function` gives for functions of `HELPERS`."""
+"""The module that `LibraryFunction` gives for functions of `HELPERS`."""
 
 IN_INTEGERS = C(
     "integers in kernels",
     {
-        **{sp.Mod: Function(INTEGERS, "mod"), FloorDivide: Function(INTEGERS, "floordiv")},
-        **{sp.Max: Function(INTEGERS, "max"), sp.Min: Function(INTEGERS, "min")},
-        **{sp.Abs: Function(INTEGERS, "abs"), sp.sign: Function(INTEGERS, "sign")},
+        **{sp.Mod: LibraryFunction(INTEGERS, "mod"), FloorDivide: LibraryFunction(INTEGERS, "floordiv")},
+        **{sp.Max: LibraryFunction(INTEGERS, "max"), sp.Min: LibraryFunction(INTEGERS, "min")},
+        **{sp.Abs: LibraryFunction(INTEGERS, "abs"), sp.sign: LibraryFunction(INTEGERS, "sign")},
     },
     "INFINITY",
     "NAN",
 )
 """C for expressions of integers."""
 
-ONE_INSTRUCTION: dict[type[sp.Basic], Function] = {
-    sp.Max: Function("", "fmax"),
-    sp.Min: Function("", "fmin"),
+ONE_INSTRUCTION: dict[type[sp.Basic], LibraryFunction] = {
+    sp.Max: LibraryFunction("", "fmax"),
+    sp.Min: LibraryFunction("", "fmin"),
 }
 """Functions of real numbers that the device has as instructions; they ignore NaN."""
 
@@ -175,10 +175,10 @@ class _Statements(Body):
         target = TARGETS[self.real]
         own = dict(ONE_INSTRUCTION)
         if self.fast and self.real == "float":
-            own[sp.tanh] = Function("prims.h", "tanh_fast")
+            own[sp.tanh] = LibraryFunction("prims.h", "tanh_fast")
         return replace(target, functions={**target.functions, **own})
 
-    def function(self, function: Function) -> str:
+    def function(self, function: LibraryFunction) -> str:
         """The name of a function."""
         if function.module == INTEGERS:
             return f"symad_{function.name}"

@@ -20,7 +20,7 @@ from symad.numeric.compiler.c_templates import filled
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.targets.c_functions import FORMS, HELPERS, MATH_H, OWN, OWN_MODULE
 from symad.numeric.targets.scalars import number, write
-from symad.numeric.targets.target import C, Function, Level, Text
+from symad.numeric.targets.target import C, Level, LibraryFunction, Text
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import Constant
@@ -29,8 +29,8 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Condition, Logic, Select
 
 FUNCTIONS = {
-    **{head: Function("", name) for head, name in MATH_H.items()},
-    **{head: Function(OWN_MODULE, name) for head, name in OWN.items()},
+    **{head: LibraryFunction("", name) for head, name in MATH_H.items()},
+    **{head: LibraryFunction(OWN_MODULE, name) for head, name in OWN.items()},
 }
 
 
@@ -86,7 +86,7 @@ class Body:
         """A template, filled with an argument."""
         return filled(template, lambda name: argument if name == "a" else self.named(name))
 
-    def function(self, function: Function) -> str:
+    def function(self, function: LibraryFunction) -> str:
         """The name of a function of the C library, or of one of symad's."""
         return self.helper(function.name) if function.module else self.named(function.name)
 

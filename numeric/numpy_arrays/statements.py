@@ -12,7 +12,7 @@ from symad.numeric.numpy_arrays.elementwise_statements import elementwise_line
 from symad.numeric.numpy_arrays.memory_reuse import allocation, recycled_product
 from symad.numeric.numpy_arrays.writer import ArrayWriter, part_of
 from symad.numeric.program.expressions import Compute, Index, Read, Value, op_in
-from symad.numeric.program.functions import Function
+from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.loops import Blocks
 from symad.numeric.program.statements import (
     Allocate,
@@ -312,7 +312,7 @@ def _index(part: str, axis: int | None, stop: str, column: int | None) -> str:
 
 
 @lines.dispatch
-def function_lines(statement: Function, writer: ArrayWriter) -> Lines:
+def function_lines(statement: DefineFunction, writer: ArrayWriter) -> Lines:
     """A function inside the module's function."""
     name = writer.value_name(statement.value.stem)
     writer.functions[statement.value] = name, statement

@@ -20,7 +20,7 @@ from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.loop import Loop
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
-from symad.numeric.program.functions import Function
+from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.loops import Blocks
 from symad.numeric.program.loops import Loop as LoopStatement
 from symad.numeric.program.program import Program
@@ -96,7 +96,7 @@ class ArrayWriter(Writer):
         """For the text of a part of an array, the array and the number of axes that are indexed."""
         self.before: list[str] = []
         """Statements that must precede the statement of the expression being written."""
-        self.functions: dict[Value, tuple[str, Function]] = {}
+        self.functions: dict[Value, tuple[str, DefineFunction]] = {}
         """The functions that have been written, with their names."""
         self.rows: list[str] = []
         """Names that loops assigned to arrays and views; they are set to None when memory is freed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from symad.core.dims import dim_symbols, format_shape, same_shape, size
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Index, Read, Value, values_read
-from symad.numeric.program.functions import Function
+from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.loops import Blocks, FindRoot, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
@@ -112,7 +112,7 @@ class _Checker:
             self.blocks(statement)
         elif isinstance(statement, FindRoot):
             self.root(statement)
-        elif isinstance(statement, Function):
+        elif isinstance(statement, DefineFunction):
             self.function(statement)
 
     def assigned(self, statement: Assign) -> None:
@@ -187,7 +187,7 @@ class _Checker:
             self.readable(Read(added.value), "a sum over blocks")
         self.known = outside
 
-    def function(self, statement: Function) -> None:
+    def function(self, statement: DefineFunction) -> None:
         for fixed in statement.fixed:
             self.readable(fixed.expression, label(fixed.value))
             self.fits(fixed.value, fixed.expression)

@@ -13,7 +13,7 @@ from symad.numeric.program.statements import Block, Statement
 
 
 @dataclass(frozen=True)
-class Function(Statement):
+class DefineFunction(Statement):
     """A function of the ``parameters``; a `Compute` calls it by ``value``.
 
     Attributes:

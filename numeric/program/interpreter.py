@@ -28,7 +28,7 @@ from symad.numeric.program.expressions import (
     StepNumber,
     Value,
 )
-from symad.numeric.program.functions import Function
+from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.loops import Blocks, FindRoot, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
@@ -112,7 +112,7 @@ class State:
             return as_floats(evaluate(op, values))
         return as_floats(called(op, values, [self.known[value] for value in expression.functions]))
 
-    def function(self, statement: Function) -> Called:
+    def function(self, statement: DefineFunction) -> Called:
         """A function of the program as one of Python."""
         fixed = {each.value: self.value(each.expression) for each in statement.fixed}
 
@@ -274,7 +274,7 @@ def execute_blocks(statement: Blocks, state: State) -> None:
 
 
 @execute.dispatch
-def execute_function(statement: Function, state: State) -> None:
+def execute_function(statement: DefineFunction, state: State) -> None:
     state.known[statement.value] = state.function(statement)
 
 

@@ -15,7 +15,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.compiler.math.vector_math import math_source
-from symad.numeric.targets.target import C, Function
+from symad.numeric.targets.target import C, LibraryFunction
 from symad.sympy_functions import scalar_functions as own
 
 MATH_H: dict[type[sympy.Basic], str] = {
@@ -110,7 +110,7 @@ FORMS: dict[type[sympy.Basic], str] = {
 """Functions of one argument that are written as expressions of other functions."""
 
 OWN_MODULE = "symad"
-"""The module that `Function` gives for symad's own functions."""
+"""The module that `LibraryFunction` gives for symad's own functions."""
 
 
 PACKED: dict[type[sympy.Basic], str] = {
@@ -153,8 +153,8 @@ SCALAR_OWN = OWN | PACKED
 
 SCALAR_C = C(
     "c",
-    {head: Function("", name) for head, name in MATH_H.items()}
-    | {head: Function(OWN_MODULE, name) for head, name in SCALAR_OWN.items()},
+    {head: LibraryFunction("", name) for head, name in MATH_H.items()}
+    | {head: LibraryFunction(OWN_MODULE, name) for head, name in SCALAR_OWN.items()},
     "INFINITY",
     "NAN",
     writes_floats=True,

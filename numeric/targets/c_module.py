@@ -21,7 +21,7 @@ from symad.numeric.targets.c_functions import (
     own_name,
     scalar_name,
 )
-from symad.numeric.targets.target import Function
+from symad.numeric.targets.target import LibraryFunction
 from symad.numeric.targets.writer import Writer
 from symad.ops.elementwise.apply import Apply
 
@@ -52,7 +52,7 @@ class CWriter(Writer):
             self.named[value] = self.names.unique(value.stem if plain and value.stem else "v")
         return self.named[value]
 
-    def function(self, function: Function) -> str:
+    def function(self, function: LibraryFunction) -> str:
         """The name of a function of math.h, or of one of symad's."""
         if function.module != OWN_MODULE:
             return str(function)

@@ -26,7 +26,7 @@ from symad.numeric.targets.c_functions import FORMS as C_FORMS
 from symad.numeric.targets.constants import constant_text
 from symad.numeric.targets.integers import integers_text
 from symad.numeric.targets.scalars import HALF, Written, call, exponent_of, function_of, number, write
-from symad.numeric.targets.target import Function, Level, Python, Text, Texts, table
+from symad.numeric.targets.target import Level, LibraryFunction, Python, Text, Texts, table
 from symad.numeric.targets.writer import Writer
 from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.elementwise.apply import Apply
@@ -120,7 +120,7 @@ class BodyWriter(Writer):
         self.sides = sides
         self.module = Names()  # the body has a scope of its own; the names it calls are bound in it
         self.bindings: dict[str, tuple[str, str]] = {}
-        self.array_functions: dict[Function, str] = {}
+        self.array_functions: dict[LibraryFunction, str] = {}
         """Names of the functions that exist in NumPy or SciPy only."""
         self.warns = False
         """Whether NumPy or SciPy computes a point; their functions warn of poles."""
@@ -141,7 +141,7 @@ class BodyWriter(Writer):
                 self.imports.add("import math")
         self.bindings[name] = texts[0], texts[1]
 
-    def function(self, function: Function) -> str:
+    def function(self, function: LibraryFunction) -> str:
         """The name of a function; where a point has no form of its own, both bindings are the same."""
         if not function.module:
             return self.bound(function.name)

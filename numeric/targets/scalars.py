@@ -20,7 +20,7 @@ from symad.numbers.number_domains import as_float
 from symad.numeric.expressions.numbers import is_number, literal
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets.dimensions import dimension
-from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
+from symad.numeric.targets.target import C, Level, LibraryFunction, NumPy, Python, Target, Text, Texts
 from symad.numeric.targets.writer import Writer
 from symad.numeric.targets.writer import Written as Written
 from symad.numeric.targets.writer import write as write
@@ -144,7 +144,7 @@ def write_power_in_c(op: Pow, target: C, node: Compute, args: Texts, writer: Wri
     form = POWERS_IN_C.get(exponent) if not isinstance(exponent, bool) else None
     if exponent == HALF or (form is not None and args[0].level is Level.ATOM):
         return Text(writer.filled(form or "", base), Level.PRODUCT)
-    return Text(f"{writer.function(Function('', 'pow'))}({args[0]}, {args[1]})")
+    return Text(f"{writer.function(LibraryFunction('', 'pow'))}({args[0]}, {args[1]})")
 
 
 POWERS_IN_C = {

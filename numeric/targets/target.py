@@ -60,7 +60,7 @@ Texts: TypeAlias = "tuple[Text, ...]"
 
 
 @dataclass(frozen=True)
-class Function:
+class LibraryFunction:
     """A function of a library; one without a module belongs to the language."""
 
     module: str
@@ -70,9 +70,9 @@ class Function:
         return f"{self.module}.{self.name}" if self.module else self.name
 
 
-def table(names: Mapping[type[sympy.Basic], str]) -> dict[type[sympy.Basic], Function]:
+def table(names: Mapping[type[sympy.Basic], str]) -> dict[type[sympy.Basic], LibraryFunction]:
     """A table of functions, from names such as ``scipy.special.erf``."""
-    return {head: Function(*full.rpartition(".")[::2]) for head, full in names.items()}
+    return {head: LibraryFunction(*full.rpartition(".")[::2]) for head, full in names.items()}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Target:
     """A language with its library; subclasses differ in their grammar, instances in their names."""
 
     name: str
-    functions: Mapping[type[sympy.Basic], Function] = field(hash=False)
+    functions: Mapping[type[sympy.Basic], LibraryFunction] = field(hash=False)
     """The functions that compute SymPy heads."""
     infinity: str
     not_a_number: str

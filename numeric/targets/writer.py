@@ -29,7 +29,16 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted, pasted_into
-from symad.numeric.targets.target import NUMPY, Function, Level, MatrixProduct, NumPy, Target, Text, Texts
+from symad.numeric.targets.target import (
+    NUMPY,
+    Level,
+    LibraryFunction,
+    MatrixProduct,
+    NumPy,
+    Target,
+    Text,
+    Texts,
+)
 from symad.ops.basic.sources import Constant
 
 if TYPE_CHECKING:
@@ -220,7 +229,7 @@ class Writer:
         """The dtype argument of functions that make arrays; empty for NumPy's default, double precision."""
         return "" if self.dtype == "float64" else f", {self.type_text}"
 
-    def function(self, function: Function) -> str:
+    def function(self, function: LibraryFunction) -> str:
         """The text of a callable, imported or pasted."""
         if function.module == "numpy":
             return f"{self.np}.{function.name}"

@@ -19,7 +19,7 @@ from symad.numeric.program.statements import Store
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.scalars import Written, function_of, write
 from symad.numeric.targets.statements import indented, lines, lines_of
-from symad.numeric.targets.target import NUMPY, Function, NumPy, Text, Texts
+from symad.numeric.targets.target import NUMPY, LibraryFunction, NumPy, Text, Texts
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
@@ -53,7 +53,7 @@ class JaxWriter(Writer):
         self.helpers.update(found.functions)
         return found.functions[-1][0]
 
-    def function(self, function: Function) -> str:
+    def function(self, function: LibraryFunction) -> str:
         """JAX's form of the function."""
         if function.module.startswith("scipy."):
             self.imports.add("import jax.scipy")
@@ -61,7 +61,7 @@ class JaxWriter(Writer):
         return super().function(function)
 
 
-def is_on_host(function: Function) -> bool:
+def is_on_host(function: LibraryFunction) -> bool:
     """True if JAX has no form of a function of NumPy or SciPy."""
     if function.module == "symad.special":
         return pasted(getattr(special, function.name)).needs_scipy

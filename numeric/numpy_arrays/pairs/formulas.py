@@ -20,7 +20,7 @@ from symad.numeric.pairs.scalar_formulas import ScalarFormulas, check_known
 from symad.numeric.pairs.scores import LOOPS, Load, S, Score
 from symad.numeric.pairs.stable_sympy import FloorDivide
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
-from symad.numeric.targets.target import Function, Text
+from symad.numeric.targets.target import LibraryFunction, Text
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, constant, input_node
 from symad.ops.elementwise.powers import Pow
@@ -52,7 +52,7 @@ class ExpressionText:
         self.formulas = ScalarFormulas(levels)
         self.values: dict[Node, Expression] = {}
         self.writer, target = copy(printer), printer.target
-        functions = {**target.functions, FloorDivide: Function("numpy", "floor_divide")}
+        functions = {**target.functions, FloorDivide: LibraryFunction("numpy", "floor_divide")}
         self.writer.target = replace(target, functions=functions)
         for symbol, name in names.items():
             self.know(symbol, name)

@@ -21,7 +21,7 @@ from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output
 from symad.numeric.targets.constants import nested_text
 from symad.numeric.targets.integers import integers_text
 from symad.numeric.targets.pasting import pasted, pasted_into
-from symad.numeric.targets.target import NUMPY, Function
+from symad.numeric.targets.target import NUMPY, LibraryFunction
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.elementwise.apply import Apply
 from symad.sympy_functions.scalar_functions import sigmoid
@@ -148,12 +148,12 @@ def _may_pay(graph: Graph) -> bool:
     return operands >= MIN_OPERATIONS + MIN_RUN_LENGTH * max(highest, 1)
 
 
-def function_of(head: Any) -> Function | None:
+def function_of(head: Any) -> LibraryFunction | None:
     """The ufunc of an operation or SymPy head, or a function of `symad.special` with one argument."""
     if isinstance(head, str):
-        return Function("numpy", head)
+        return LibraryFunction("numpy", head)
     if head is sigmoid:
-        return Function("scipy.special", "expit")
+        return LibraryFunction("scipy.special", "expit")
     found = NUMPY.functions.get(head)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""The functions that ops call become `Function` statements.
+"""The functions that ops call become `DefineFunction` statements.
 
 `Remat` is one call. A loop with a memory policy calls the function of one step, and its pullback the function
 that pulls back through a segment of some steps. An implicit function calls the residual and its derivative.
@@ -23,7 +23,7 @@ from symad.higher_order.checkpointed_chain_pullback import ChainPullback, stretc
 from symad.higher_order.remat import Remat
 from symad.higher_order.scan import Local
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
-from symad.numeric.program.functions import Function
+from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.loops import Fixed
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
@@ -125,7 +125,7 @@ def steps_of(depth: int) -> sympy.Dummy:
     return sympy.Dummy("steps", integer=True, positive=True)
 
 
-def _function(one: Inner, body: MakesBody, prepared: Callable[[Graph], Graph]) -> Function:
+def _function(one: Inner, body: MakesBody, prepared: Callable[[Graph], Graph]) -> DefineFunction:
     value = Value(one.stem, ())
     parameters = [Value(one.stems.get(node, "a"), node.shape) for node in one.parameters]
     given = dict(zip(one.parameters, parameters, strict=True))
@@ -139,7 +139,7 @@ def _function(one: Inner, body: MakesBody, prepared: Callable[[Graph], Graph]) -
         owner = lives.memory.get(result.value, result.value) if isinstance(result, Read) else None
         return owner in parameters and bool(result.shape)
 
-    return Function(
+    return DefineFunction(
         value,
         tuple(parameters),
         tuple(Fixed(given[node], outer) for node, outer in one.fixed.items()),

@@ -11,7 +11,7 @@ from symad.cost import schedule
 from symad.numeric import lower, pipelines
 from symad.numeric.passes import prepare
 from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, in_place, run_program_passes
-from symad.numeric.program.functions import Function
+from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import every_statement
@@ -38,7 +38,7 @@ def with_functions(graph):
     order = [*graph.input_nodes, *(node for node in order if node not in graph.input_nodes)]
     program = block_of(order, graph.output_nodes, graph.input_nodes, graph.structure).program
     program = run_program_passes(program, passes())
-    return program, [s for s in every_statement(program.statements) if isinstance(s, Function)]
+    return program, [s for s in every_statement(program.statements) if isinstance(s, DefineFunction)]
 
 
 def fold(memory):
