@@ -38,7 +38,7 @@ from symad.numeric.targets.writer import Writer
 
 
 @dataclass(frozen=True)
-class Row:
+class ListingRow:
     """A line of code, its depth in nested loops, and its formula."""
 
     code: str
@@ -112,7 +112,7 @@ class Formulas:
         return write(total((1, 1), parts, (False, False)))
 
 
-def rows_of(graph: Graph) -> list[Row]:
+def rows_of(graph: Graph) -> list[ListingRow]:
     """The rows of a graph's plain listing, results last."""
     program = plain_program(write_definitions(graph))
     names = Names()
@@ -124,17 +124,19 @@ def rows_of(graph: Graph) -> list[Row]:
     made = list(block_rows(program.statements, writer, formulas, 0))
     results = [writer.text(r).text for r in program.results]
     pieces = [formulas.latex(r) for r in program.results]
-    return [*made, Row(f"return {', '.join(results)}", ",\\; ".join(pieces))]
+    return [*made, ListingRow(f"return {', '.join(results)}", ",\\; ".join(pieces))]
 
 
-def block_rows(block: Block, writer: Writer, formulas: Formulas, depth: int) -> Iterator[Row]:
+def block_rows(block: Block, writer: Writer, formulas: Formulas, depth: int) -> Iterator[ListingRow]:
     """The rows of statements, in order."""
     for statement in block:
         if not isinstance(statement, (Comment, Allocate)):
             yield from statement_rows(statement, writer, formulas, depth)
 
 
-def statement_rows(statement: Statement, writer: Writer, formulas: Formulas, depth: int) -> Iterator[Row]:
+def statement_rows(
+    statement: Statement, writer: Writer, formulas: Formulas, depth: int
+) -> Iterator[ListingRow]:
     """The rows of one statement."""
     if isinstance(statement, Loop):
         yield from loop_rows(statement, writer, formulas, depth)
@@ -151,27 +153,27 @@ def statement_rows(statement: Statement, writer: Writer, formulas: Formulas, dep
         text = rf"{value} = {unknown} \text{{ with }} {formulas.latex(statement.residual)} = 0"
     else:
         text = ""
-    yield Row(code, text, depth)
+    yield ListingRow(code, text, depth)
 
 
-def loop_rows(loop: Loop, writer: Writer, formulas: Formulas, depth: int) -> Iterator[Row]:
+def loop_rows(loop: Loop, writer: Writer, formulas: Formulas, depth: int) -> Iterator[ListingRow]:
     """The rows of a loop: initial values, steps, and the values that each step replaces."""
     for c in loop.carried:
         name = formulas.name(c.value).latex
         code = f"{writer.name(c.value)} = {writer.text(c.initial)}"
-        yield Row(code, rf"{name} \leftarrow {formulas.latex(c.initial)}", depth)
+        yield ListingRow(code, rf"{name} \leftarrow {formulas.latex(c.initial)}", depth)
     with writer.index(loop.index) as index:
         steps = f"range({writer.dim(loop.count)})"
         ends = ["0", latex(sympy.sympify(loop.count - 1, strict=True))]
         first, last = ends[::-1] if loop.backwards else ends
         code = f"for {index} in {f'reversed({steps})' if loop.backwards else steps}:"
-        yield Row(code, rf"{name_of(index)} = {first}, \dots, {last}", depth)
+        yield ListingRow(code, rf"{name_of(index)} = {first}, \dots, {last}", depth)
         yield from block_rows(loop.body, writer, formulas, depth + 1)
         for c in loop.carried:
             if c.next != Read(c.value):
                 name = formulas.name(c.value).latex
                 code = f"{writer.name(c.value)} = {writer.text(c.next)}"
-                yield Row(code, rf"{name} \leftarrow {formulas.latex(c.next)}", depth + 1)
+                yield ListingRow(code, rf"{name} \leftarrow {formulas.latex(c.next)}", depth + 1)
 
 
 # ---- setting --------------------------------------------------------------------------------------
@@ -188,7 +190,7 @@ def to_markdown(graph: Graph) -> str:
     return visible("\n".join(table) + "\n")
 
 
-def indent(row: Row) -> str:
+def indent(row: ListingRow) -> str:
     """Spaces in front of the lines of a loop."""
     return "&emsp;" * row.depth
 
@@ -199,6 +201,6 @@ def to_latex(graph: Graph) -> Latex:
     return Latex("\n".join([r"\begin{tabular}{ll}", *map(visible, body), r"\end{tabular}"]))
 
 
-def _code(row: Row) -> str:
+def _code(row: ListingRow) -> str:
     space = rf"\hspace*{{{row.depth}em}}" if row.depth else ""
     return rf"{space}\texttt{{{escaped(row.code)}}}"

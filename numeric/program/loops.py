@@ -26,7 +26,7 @@ class Carried:
 
 
 @dataclass(frozen=True)
-class Row:
+class LoopRow:
     """In step t, ``value`` is row t of an array: a view, which the step fills if ``filled``, else reads.
 
     If ``alternates``, the array has two rows, and ``value`` is row t mod 2: the other row keeps what the step
@@ -63,7 +63,7 @@ class Loop(Statement):
     backwards: bool
     carried: tuple[Carried, ...]
     body: Block
-    rows: tuple[Row, ...] = ()
+    rows: tuple[LoopRow, ...] = ()
     fixed: tuple[Fixed, ...] = ()
     compiled: bool = False
 

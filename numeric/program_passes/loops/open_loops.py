@@ -32,7 +32,7 @@ from symad.numeric.program.expressions import (
     values_read,
     whole,
 )
-from symad.numeric.program.loops import Carried, Fixed, Loop, Row
+from symad.numeric.program.loops import Carried, Fixed, Loop, LoopRow
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Statement, Store, assignments, every_statement
 from symad.numeric.program_passes.loops.loop_layout import (
@@ -140,7 +140,7 @@ class _Opened:
 
     # ---- arrays ----------------------------------------------------------------------------------
 
-    def _array(self, number: int, result: Node) -> Row | Value | None:
+    def _array(self, number: int, result: Node) -> LoopRow | Value | None:
         """The row that a value is written to; for numbers the array; None if it has no array."""
         value, stem = self.layout.values.get(number), self.stem(number)
         place = Value(f"{stem}_t", result.shape)
@@ -148,7 +148,7 @@ class _Opened:
             if number >= states_of(self.op) or not (result.shape or self.compiled):
                 return None
             pair = self._new(Value(stem, (2, *result.shape)))
-            return Row(place, Read(pair), filled=True, alternates=True)
+            return LoopRow(place, Read(pair), filled=True, alternates=True)
         array = Value(stem, value.shape) if number in self.over else value
         if self.layout.before.get(number):
             stored = self._with_first(number, array)
@@ -162,7 +162,7 @@ class _Opened:
         self.instead |= dict.fromkeys(turned, array)
         rows: Expression = Read(array) if not turned else Index(Read(array), _from_the_end(array))
         strides = _row_strides(stored.shape) if self._is_apart(number) else None
-        return Row(place, rows, filled=True, strides=strides)
+        return LoopRow(place, rows, filled=True, strides=strides)
 
     def _is_apart(self, number: int) -> bool:
         return self.compiled and number in self.layout.apart
@@ -194,10 +194,10 @@ class _Opened:
         """State k before the first step."""
         return self.first.get(k, initial[k]) if self.compiled else initial[k]
 
-    def _loop(self, arrays: Sequence[Row | Value | None], body: MakesBody) -> Loop:
+    def _loop(self, arrays: Sequence[LoopRow | Value | None], body: MakesBody) -> Loop:
         op, layout = self.op, self.layout
         results, local = op.body.output_nodes, op.body.input_nodes
-        rooms = {k: a for k, a in enumerate(arrays) if isinstance(a, Row)}
+        rooms = {k: a for k, a in enumerate(arrays) if isinstance(a, LoopRow)}
         states, xs, constants = pieces(op, local)
         given = {node: Value("", node.shape) for node in local}
         ending = "next" if self.backwards else "previous"
@@ -209,7 +209,7 @@ class _Opened:
         new = dict(zip(kept, made.results, strict=True))
         initial, moving, fixed = pieces(op, layout.args)
         read = set(op.body.nodes)
-        rows = [Row(given[x], array) for x, array in zip(xs, moving, strict=True) if x in read]
+        rows = [LoopRow(given[x], array) for x, array in zip(xs, moving, strict=True) if x in read]
         rows += rooms.values()
         index = Value("t", ())
         used = _used(made)
@@ -231,13 +231,13 @@ class _Opened:
         )
 
 
-def _room(rooms: Mapping[int, Row], k: int) -> Value | None:
+def _room(rooms: Mapping[int, LoopRow], k: int) -> Value | None:
     """The row that value k is written to, if there is one."""
     return rooms[k].value if k in rooms else None
 
 
 def _stores(
-    arrays: Sequence[Row | Value | None], index: Value, new: Mapping[int, Expression]
+    arrays: Sequence[LoopRow | Value | None], index: Value, new: Mapping[int, Expression]
 ) -> list[Statement]:
     """The statements that store numbers, which have no row to write to."""
     found = [(k, array) for k, array in enumerate(arrays) if isinstance(array, Value)]
