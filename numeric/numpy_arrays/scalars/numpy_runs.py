@@ -76,7 +76,7 @@ def _shaped(entries, shape):
 '''
 
 
-class _Text:
+class _OperandText:
     """The texts of operands, and the index arrays that they need."""
 
     def __init__(self, entry: str) -> None:
@@ -164,7 +164,7 @@ def function_of(head: Any) -> LibraryFunction | None:
 def _module(graph: Graph, made: VectorPlan, dtype: str, packed: bool) -> tuple[str, tuple[str, ...]]:
     names = Names(("np", "CONSTANTS", "RESULTS"))
     entry = names.unique(graph.name)
-    text = _Text(entry)
+    text = _OperandText(entry)
     body = [_run_line(run, text) for run in made.runs]
     first = made.inputs + len(made.constants)
     code = ENTRY.format(
@@ -227,7 +227,7 @@ def _values(graph: Graph) -> list[str]:
     return values
 
 
-def _run_line(run: LevelRun, text: _Text) -> str:
+def _run_line(run: LevelRun, text: _OperandText) -> str:
     operands = [f"v[{text.index(places)}]" for places in run.operands]
     function = function_of(run.function)
     assert function is not None

@@ -21,7 +21,7 @@ WHOLE = (ElementwiseApplyFunction, ArrayElementwiseApplyFunc, sympy.MatrixSymbol
 """Forms whose text needs no parentheses around it."""
 
 
-class _Text(StrPrinter):
+class _ExpressionPrinter(StrPrinter):
     """SymPy's text, with sin(X) for the function sin applied to each element of X."""
 
     def _print_ElementwiseApplyFunction(self, form: sympy.Basic) -> str:  # SymPy's name
@@ -50,7 +50,7 @@ def text_of(node: Node) -> str:
     if len(order) <= SHORT and _written_size(order) <= SHORT:
         try:
             inputs = tuple(n for n in order if isinstance(n.op, Input))
-            text = str(_Text().doprint(_without_points(to_sympy(Graph(inputs, (node,))))))
+            text = str(_ExpressionPrinter().doprint(_without_points(to_sympy(Graph(inputs, (node,))))))
             if len(text) <= SHORT:
                 return text
         except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError):
