@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import sympy as sp
 from sympy.core.relational import Relational
 
-from symad.numeric.pairs.intervals import Interval, SymbolicBounds, Truth, differences, evaluate
+from symad.numeric.pairs.intervals import ScoreInterval, SymbolicBounds, Truth, differences, evaluate
 from symad.numeric.pairs.scores import B, H, I, J
 from symad.numeric.pairs.stable_sympy import FloorDivide
 
@@ -22,17 +22,17 @@ LOW, HIGH = sp.symbols("lo hi", integer=True, nonnegative=True)
 Range = tuple[sp.Expr, sp.Expr]
 
 
-def corners() -> dict[sp.Basic, Interval]:
+def corners() -> dict[sp.Basic, ScoreInterval]:
     """The loop symbols' intervals on a tile."""
     return {
-        B: Interval(B, B),
-        H: Interval(H, H),
-        I: Interval(Q0, Q1 - 1),
-        J: Interval(K0, K1 - 1),
+        B: ScoreInterval(B, B),
+        H: ScoreInterval(H, H),
+        I: ScoreInterval(Q0, Q1 - 1),
+        J: ScoreInterval(K0, K1 - 1),
     }
 
 
-def tile_truth(mask: sp.Basic, known: Mapping[sp.Basic, Interval]) -> Truth:
+def tile_truth(mask: sp.Basic, known: Mapping[sp.Basic, ScoreInterval]) -> Truth:
     """Conditions for "every pair is visible" and "a pair may be visible", in the tile's corners."""
     truth: Truth = evaluate(mask, known, SymbolicBounds)
     return truth
@@ -41,7 +41,7 @@ def tile_truth(mask: sp.Basic, known: Mapping[sp.Basic, Interval]) -> Truth:
 def visible_range(
     mask: sp.Basic,
     variable: sp.Symbol,
-    known: Mapping[sp.Basic, Interval],
+    known: Mapping[sp.Basic, ScoreInterval],
     varying: frozenset[sp.Symbol] = frozenset(),
 ) -> Range:
     """[low, high) outside which no value of ``variable`` satisfies the mask.
@@ -98,7 +98,7 @@ def _without_absolute(total: sp.Expr) -> list[sp.Expr]:
 def _half_line(
     total: sp.Expr,
     variable: sp.Symbol,
-    known: Mapping[sp.Basic, Interval],
+    known: Mapping[sp.Basic, ScoreInterval],
     varying: frozenset[sp.Symbol],
 ) -> Range:
     """The range where c v + rest ≤ 0 is possible for integers; c is a nonzero integer."""

@@ -34,7 +34,7 @@ from symad.gpu.attention_kernels.score_layout import (
     tiled_axis,
 )
 from symad.gpu.device_formulas import Device, Variable, Variables, kind_of
-from symad.numeric.pairs.intervals import Interval
+from symad.numeric.pairs.intervals import ScoreInterval
 from symad.numeric.pairs.scores import B, H, I, J, Load, S, Score
 from symad.numeric.pairs.stable_sympy import children, rebuild, topological
 
@@ -286,15 +286,15 @@ def _tile_functions(score: Score, levels: _Levels, device: Device) -> list[str]:
     variables = levels.variables(HEAD)
     for number, load in enumerate(score.reads(score.mask)):
         if blockwise(load):
-            known[load.symbol] = Interval(load.symbol, load.symbol)
+            known[load.symbol] = ScoreInterval(load.symbol, load.symbol)
             continue
         kind = "int" if load.symbol.is_integer else "Real"
         for end in ("low", "high"):
             symbol = sp.Dummy(end, **({"integer": True} if kind == "int" else {"real": True}))
             variables[symbol] = Variable(f"{end}{number}", kind.lower(), PAIR)
             preludes[symbol] = _extreme_loop(load, number, kind)
-        known[load.symbol] = Interval(*list(preludes)[-2:])
-    known |= {symbol: Interval(symbol, symbol) for _, symbol in score.scalars}
+        known[load.symbol] = ScoreInterval(*list(preludes)[-2:])
+    known |= {symbol: ScoreInterval(symbol, symbol) for _, symbol in score.scalars}
     edges = {Q0: "q0", Q1: "q1", K0: "k0", K1: "k1", LOW: "lo", HIGH: "hi"}
     variables |= {symbol: Variable(text, "int", PAIR) for symbol, text in edges.items()}
 

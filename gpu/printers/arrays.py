@@ -23,7 +23,7 @@ from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.higher_order.affine_scan import AffineScan
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest, total_of
-from symad.numeric.program.expressions import Interval
+from symad.numeric.program.expressions import Span
 from symad.numeric.targets.linear_algebra import CALLS
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.shaping import Broadcast
@@ -142,7 +142,7 @@ def broadcast_cupy(op: Broadcast, node: Node, args: Texts, printer: CuPyWriter) 
 def take_cupy(op: Take, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
     parts = [
-        printer.interval(Interval(start, count, step), dim) for start, count, step, dim in rows
+        printer.interval(Span(start, count, step), dim) for start, count, step, dim in rows
     ]
     for k in op.dropped:
         parts[k] = printer.atom(op.start[k])

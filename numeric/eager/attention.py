@@ -23,7 +23,7 @@ from symad.fused.attention import in_part
 from symad.fused.attention_ops import Attention, AttentionCotangent
 from symad.fused.score_functions import LOOPS, B, I, J, call_functions, parameters_of
 from symad.numeric.eager.calls import NUMPY, Library, called, inputs_of
-from symad.numeric.pairs.intervals import ArrayBounds, Interval, evaluate
+from symad.numeric.pairs.intervals import ArrayBounds, ScoreInterval, evaluate
 from symad.numeric.pairs.scores import Score, score_of
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
@@ -353,7 +353,7 @@ def check_reads(score: Score, params: Mapping[str, Array], sizes: Sequence[int],
         ShapeError: an array has fewer entries than there are positions.
     """
     count = dict(zip(LOOPS, sizes, strict=True))
-    known = {loop: Interval(0, max(size - 1, 0)) for loop, size in count.items()}
+    known = {loop: ScoreInterval(0, max(size - 1, 0)) for loop, size in count.items()}
     for load in score.loads:
         shape = np.shape(params[load.name])
         for axis, index in enumerate(load.index):

@@ -12,10 +12,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     NewAxis,
     Place,
     Position,
+    Span,
     parts,
     rewrite,
 )
@@ -39,7 +39,7 @@ def joined(expression: Expression) -> Expression:
         view = Index(view.array.array, places) if places is not None else view
     shape = view.array.shape
     plain = len(view.places) == len(shape) and all(
-        isinstance(p, Interval) and p.is_whole(d) for p, d in zip(view.places, shape, strict=True)
+        isinstance(p, Span) and p.is_whole(d) for p, d in zip(view.places, shape, strict=True)
     )
     return view.array if plain else view
 
@@ -53,7 +53,7 @@ def as_index(expression: Expression) -> Index | None:
     op = expression.op
     if isinstance(op, Slice):
         axes = zip(op.start, op.count, op.step, strict=True)
-        return Index(expression.args[0], tuple(Interval(*axis) for axis in axes))
+        return Index(expression.args[0], tuple(Span(*axis) for axis in axes))
     if isinstance(op, Reshape) and expression.args[0].shape:
         places = unit_axes(expression.args[0].shape, op.shape)
         return Index(expression.args[0], tuple(places)) if places is not None else None
@@ -69,7 +69,7 @@ def unit_axes(old: Sequence[Dim], new: Sequence[Dim]) -> list[Place] | None:
             places.append(Position(0))
             k += 1
         if k < len(old) and same_dim(old[k], dim):
-            places.append(Interval(0, dim))
+            places.append(Span(0, dim))
             k += 1
         elif dim == 1:
             places.append(NewAxis())
@@ -102,16 +102,16 @@ def compose(inner: Sequence[Place], outer: Sequence[Place]) -> tuple[Place, ...]
     return tuple(made)
 
 
-def _at(place: Interval | NewAxis, outer: Place) -> list[Place] | None:
+def _at(place: Span | NewAxis, outer: Place) -> list[Place] | None:
     """An axis that the inner index keeps, after its place in the outer index; None if not one index."""
     assert not isinstance(outer, NewAxis)
     if isinstance(place, NewAxis):
         if isinstance(outer, Position):
             return []
         return [place] if outer.is_whole(1) else None
-    if isinstance(outer, Interval):
+    if isinstance(outer, Span):
         start = plus(place.start, times(outer.start, place.step))
-        return [Interval(start, outer.count, place.step * outer.step)]
+        return [Span(start, outer.count, place.step * outer.step)]
     if outer.index is not None and place.step not in (1, -1):
         return None
     offset = plus(place.start, times(outer.offset, place.step))

@@ -23,7 +23,7 @@ Bound = Any
 
 
 @dataclass(frozen=True)
-class Interval:
+class ScoreInterval:
     """The interval [low, high], which contains all values."""
 
     low: Bound
@@ -115,7 +115,7 @@ def evaluate(expr: sp.Basic, known: Mapping[sp.Basic, Any], kind: Kind) -> Any:
         if isinstance(number, bool):
             values[part] = Truth(kind.constant(part), kind.constant(part))
         elif number is not None:
-            values[part] = Interval(kind.constant(part), kind.constant(part))
+            values[part] = ScoreInterval(kind.constant(part), kind.constant(part))
         elif isinstance(part, Relational):
             values[part] = _compare(part, values[part.lhs], kind)
         else:
@@ -137,7 +137,7 @@ def differences(expr: sp.Basic) -> sp.Basic:
     return expr.replace(lambda e: isinstance(e, Relational), rewritten)
 
 
-def _compare(relation: sp.Basic, difference: Interval, kind: Kind) -> Truth:
+def _compare(relation: sp.Basic, difference: ScoreInterval, kind: Kind) -> Truth:
     low, high = difference.low, difference.high
     if isinstance(relation, sp.Le):
         return Truth(high <= 0, low <= 0)
@@ -154,84 +154,84 @@ def _compare(relation: sp.Basic, difference: Interval, kind: Kind) -> Truth:
     return Truth(kind.negate(contains), kind.negate(only))  # Ne
 
 
-def _apply(expr: sp.Basic, parts: list[Any], kind: Kind) -> Interval | Truth:
+def _apply(expr: sp.Basic, parts: list[Any], kind: Kind) -> ScoreInterval | Truth:
     rule = _RULES.get(expr.func)
     if rule is not None and None not in parts:
         return rule(expr, parts, kind)
     if isinstance(expr, BooleanFunction):
         false, true = (kind.constant(c) for c in (sp.false, sp.true))
         return Truth(false, true)
-    return Interval(-kind.infinity, kind.infinity)
+    return ScoreInterval(-kind.infinity, kind.infinity)
 
 
-def _add(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+def _add(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
     low, high = parts[0].low, parts[0].high
     for p in parts[1:]:
         low, high = low + p.low, high + p.high
-    return Interval(low, high)
+    return ScoreInterval(low, high)
 
 
-def _multiply(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
-    def product(a: Interval, b: Interval) -> Interval:
+def _multiply(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
+    def product(a: ScoreInterval, b: ScoreInterval) -> ScoreInterval:
         if a.low is a.high and np.ndim(a.low) == 0:  # a number: its sign determines the order of the bounds
             ends = [kind.product(a.low, b.low), kind.product(a.low, b.high)]
-            return Interval(*ends) if a.low >= 0 else Interval(*reversed(ends))
+            return ScoreInterval(*ends) if a.low >= 0 else ScoreInterval(*reversed(ends))
         corners = [kind.product(p, q) for p in (a.low, a.high) for q in (b.low, b.high)]
-        return Interval(reduce(kind.minimum, corners), reduce(kind.maximum, corners))
+        return ScoreInterval(reduce(kind.minimum, corners), reduce(kind.maximum, corners))
 
     return reduce(product, sorted(parts, key=lambda p: p.low is not p.high))
 
 
-def _power(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+def _power(expr: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
     exponent = expr.args[1]
     if not (isinstance(exponent, sp.Integer) and exponent > 0):
-        return Interval(-kind.infinity, kind.infinity)
+        return ScoreInterval(-kind.infinity, kind.infinity)
     base = parts[0] if exponent % 2 else _absolute(expr, parts[:1], kind)
-    return Interval(base.low ** int(exponent), base.high ** int(exponent))
+    return ScoreInterval(base.low ** int(exponent), base.high ** int(exponent))
 
 
-def _absolute(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+def _absolute(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
     low, high = parts[0].low, parts[0].high
     inside = kind.maximum(kind.maximum(low, -high), 0)
-    return Interval(inside, kind.maximum(-low, high))
+    return ScoreInterval(inside, kind.maximum(-low, high))
 
 
-def _minimum(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
-    return Interval(
+def _minimum(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
+    return ScoreInterval(
         reduce(kind.minimum, [p.low for p in parts]), reduce(kind.minimum, [p.high for p in parts])
     )
 
 
-def _maximum(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
-    return Interval(
+def _maximum(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
+    return ScoreInterval(
         reduce(kind.maximum, [p.low for p in parts]), reduce(kind.maximum, [p.high for p in parts])
     )
 
 
-def _floor(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
-    return Interval(kind.floor(parts[0].low), kind.floor(parts[0].high))
+def _floor(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
+    return ScoreInterval(kind.floor(parts[0].low), kind.floor(parts[0].high))
 
 
-def _ceiling(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
-    return Interval(kind.ceiling(parts[0].low), kind.ceiling(parts[0].high))
+def _ceiling(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
+    return ScoreInterval(kind.ceiling(parts[0].low), kind.ceiling(parts[0].high))
 
 
-def _floor_divide(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+def _floor_divide(expr: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
     a, n = parts[0], kind.constant(expr.args[1])
-    return Interval(kind.floor_divide(a.low, n), kind.floor_divide(a.high, n))
+    return ScoreInterval(kind.floor_divide(a.low, n), kind.floor_divide(a.high, n))
 
 
-def _modulo(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+def _modulo(expr: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
     """The bounds, exact within one period; otherwise [0, n)."""
     argument, period = expr.args
     if not (argument.is_integer and isinstance(period, sp.Integer) and period > 0):
-        return Interval(-kind.infinity, kind.infinity)
+        return ScoreInterval(-kind.infinity, kind.infinity)
     low, high, n = parts[0].low, parts[0].high, kind.constant(period)
     if np.any([np.isinf(v).any() if kind is ArrayBounds else v.is_infinite for v in (low, high)]):
-        return Interval(kind.constant(sp.S.Zero), n - 1)
+        return ScoreInterval(kind.constant(sp.S.Zero), n - 1)
     same = kind.equal(kind.floor_divide(low, n), kind.floor_divide(high, n))
     least, most = kind.constant(sp.S.Zero), n - 1
-    return Interval(kind.where(same, kind.mod(low, n), least), kind.where(same, kind.mod(high, n), most))
+    return ScoreInterval(kind.where(same, kind.mod(low, n), least), kind.where(same, kind.mod(high, n), most))
 
 
 def _and(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:

@@ -54,7 +54,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Span:
     """``count`` evenly spaced positions on an axis, from ``start`` with a step. The axis stays."""
 
     start: Dim
@@ -71,7 +71,7 @@ class NewAxis:
     """An inserted axis of length 1."""
 
 
-Place: TypeAlias = "Position | Interval | NewAxis"
+Place: TypeAlias = "Position | Span | NewAxis"
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class Index(Expression):
     def shape(self) -> Shape:  # type: ignore[override]  # a property in the place of an attribute
         """The lengths of the intervals, and 1 for new axes."""
         kept = (p for p in self.places if not isinstance(p, Position))
-        return tuple(p.count if isinstance(p, Interval) else 1 for p in kept)
+        return tuple(p.count if isinstance(p, Span) else 1 for p in kept)
 
 
 def whole(shape: Shape) -> tuple[Place, ...]:
     """The index of a whole array."""
-    return tuple(Interval(0, length) for length in shape)
+    return tuple(Span(0, length) for length in shape)
 
 
 def row(array: Expression, position: Position) -> Index:

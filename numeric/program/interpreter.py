@@ -21,10 +21,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     Place,
     Position,
     Read,
+    Span,
     StepNumber,
     Value,
 )
@@ -94,7 +94,7 @@ class State:
         """One place of an index, as NumPy takes it."""
         if isinstance(place, Position):
             return self.place(place)
-        if isinstance(place, Interval):
+        if isinstance(place, Span):
             return slices((self.size(place.start),), (self.size(place.count),), (place.step,))[0]
         return None
 

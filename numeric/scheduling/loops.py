@@ -20,10 +20,10 @@ from symad.numeric.passes.loop import pieces, values
 from symad.numeric.program.expressions import (
     Expression,
     Index,
-    Interval,
     NewAxis,
     Position,
     Read,
+    Span,
     StepNumber,
     Value,
     row,
@@ -104,13 +104,13 @@ class Clock:
         """An array in the order of memory as a view in the order of steps."""
         if not self.turned:
             return expression
-        turned = Interval(plus(self.count, -1), self.count, -1)
+        turned = Span(plus(self.count, -1), self.count, -1)
         return Index(expression, (turned, *whole(expression.shape[1:])))
 
     def rows(self, array: Expression, previous: bool) -> Expression:
         """The states after each step, or before each step, as rows of ``array``, in the order of memory."""
         start = 1 if previous == self.turned else 0
-        return Index(array, (Interval(start, self.count), *whole(array.shape[1:])))
+        return Index(array, (Span(start, self.count), *whole(array.shape[1:])))
 
 
 def _reversed(x: Node) -> bool:

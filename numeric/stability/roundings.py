@@ -29,10 +29,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     NewAxis,
     Position,
     Read,
+    Span,
     Value,
 )
 from symad.numeric.program.program import Program
@@ -157,8 +157,8 @@ class Rounded:
             if isinstance(place, Position) and place.index is not None:
                 raise LoweringError("error_bound has no rule for loops; write the steps out")
             starts.append(place.offset if isinstance(place, Position) else place.start)
-            counts.append(place.count if isinstance(place, Interval) else 1)
-            steps.append(place.step if isinstance(place, Interval) else 1)
+            counts.append(place.count if isinstance(place, Span) else 1)
+            steps.append(place.step if isinstance(place, Span) else 1)
         part = slice_axes(array, tuple(starts), tuple(counts), tuple(steps))
         return reshape(part, index.shape)
 

@@ -15,10 +15,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     Place,
     Position,
     Read,
+    Span,
     Value,
 )
 from symad.numeric.program.loops import Loop
@@ -92,7 +92,7 @@ class FormulaWriter(Writer):
         """
         positions = [p for p in places if isinstance(p, Position)]
         rest = list(zip(places[len(positions) :], value.shape[len(positions) :], strict=False))
-        if not all(isinstance(p, Interval) and p.is_whole(length) for p, length in rest):
+        if not all(isinstance(p, Span) and p.is_whole(length) for p, length in rest):
             raise LoweringError("a part of an array")
         below = ",".join(self.below(p) for p in positions)
         return f"{self.name(value)}_{below if len(below) == 1 else f'{{{below}}}'}"

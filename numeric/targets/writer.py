@@ -20,10 +20,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     NewAxis,
     Position,
     Read,
+    Span,
     StepNumber,
     Value,
 )
@@ -157,7 +157,7 @@ class Writer:
             places.pop()
         return places
 
-    def interval(self, interval: Interval, length: Dim) -> str:
+    def interval(self, interval: Span, length: Dim) -> str:
         """``start:stop:step``, in its shortest form."""
         start, count, step = interval.start, interval.count, interval.step
         if interval.is_whole(length):

@@ -29,10 +29,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     Place,
     Position,
     Read,
+    Span,
     Value,
     op_in,
 )
@@ -315,13 +315,13 @@ def _indexed(array: View, places: Sequence[Place]) -> View:
     sides = [(p.offset, 1, 1) if isinstance(p, Position) else _side(p) for p in places]
     start, count, step = (_ints([side[k] for side in sides]) for k in range(3))
     part = array.sliced(start, count, step)
-    kept = [k for k, place in enumerate(places) if isinstance(place, Interval)]
+    kept = [k for k, place in enumerate(places) if isinstance(place, Span)]
     shape, strides = (tuple(side[k] for k in kept) for side in (part.shape, part.strides))
     return replace(part, shape=shape, strides=strides)
 
 
 def _side(place: Place) -> tuple[Dim, Dim, int]:
-    assert isinstance(place, Interval), place
+    assert isinstance(place, Span), place
     return place.start, place.count, place.step
 
 

@@ -22,10 +22,10 @@ from symad.numeric.passes.loop import pieces
 from symad.numeric.program.expressions import (
     Expression,
     Index,
-    Interval,
     Place,
     Position,
     Read,
+    Span,
     Value,
     op_in,
     row,
@@ -179,11 +179,11 @@ class _Opened:
         self.first[number] = row(Read(longer), Position(0))
         self.before += [
             Store(longer, Position(0), initial),
-            Assign(array, Index(Read(longer), (Interval(1, self.count), *whole(rest)))),
+            Assign(array, Index(Read(longer), (Span(1, self.count), *whole(rest)))),
         ]
         joined = self.layout.before[number]
         named = Value(f"{self.stem(number)}_before", joined[0].shape, named=True)
-        view = Index(Read(longer), (Interval(0, self.count), *whole(rest)))
+        view = Index(Read(longer), (Span(0, self.count), *whole(rest)))
         self.before.append(Assign(named, view))
         self.instead |= dict.fromkeys(joined, named)
         return longer
@@ -261,7 +261,7 @@ def compiled_step(
 def _from_the_end(array: Value) -> tuple[Place, ...]:
     """The index of all rows of an array in reverse order."""
     count = array.shape[0]
-    return (Interval(plus(count, -1), count, -1), *whole(array.shape[1:]))
+    return (Span(plus(count, -1), count, -1), *whole(array.shape[1:]))
 
 
 def _row_strides(shape: Shape) -> tuple[int, ...]:

@@ -17,10 +17,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     Place,
     Position,
     Read,
+    Span,
     Value,
     values_read,
     zeros,
@@ -125,7 +125,7 @@ class _Work:
             axes = single_axes(behind.args[0].shape, inner.shape)
             if axes and isinstance(inner, Read):
                 reshaped, inner = inner.value, behind.args[0]
-        places = tuple(Position(a) if k in axes else Interval(a, b - a) for k, (a, b) in enumerate(box))
+        places = tuple(Position(a) if k in axes else Span(a, b - a) for k, (a, b) in enumerate(box))
         here = self.behind(inner)
         alone = reshaped is None or self.reads[reshaped] == 1
         alone = alone and here is not None and not isinstance(here.op, Pad) and not is_view(here)
@@ -173,7 +173,7 @@ class _Work:
             array = Value("", made.value.shape)
             added = self._begun(made.value, array, op, first)
         for start, sign, part in zip(op.start[1:], op.signs[1:], rest, strict=True):
-            view = Assign(Value("", part.shape), Index(Read(array), (Interval(start, part.shape[0]),)))
+            view = Assign(Value("", part.shape), Index(Read(array), (Span(start, part.shape[0]),)))
             total = Compute(Add((1, sign)), (Read(view.value), part), part.shape)
             added += [view, Assign(Value("", part.shape), total, view.value)]
         self.instead[made.value] = [*added, Assign(made.value, Read(array))]
@@ -187,8 +187,8 @@ class _Work:
         opened: list[Statement] = [Allocate(array)]
         for begin, length in ((0, start), (stop, plus(op.size, -stop))):
             if length != 0:
-                opened += self._copied(zeros((length,)), array, (Interval(begin, length),))
-        place = Interval(start, count)
+                opened += self._copied(zeros((length,)), array, (Span(begin, length),))
+        place = Span(start, count)
         here = self.behind(first)
         if here is not None and is_fresh(here) and first.shape != whole.shape:
             assert isinstance(first, Read)

@@ -20,10 +20,10 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     Place,
     Position,
     Read,
+    Span,
     Value,
     op_in,
     whole,
@@ -93,11 +93,11 @@ def parts_of(expression: Expression) -> list[tuple[Expression, tuple[Place, ...]
         found: list[tuple[Expression, tuple[Place, ...]]] = []
         start: Dim = 0
         for arg in args:
-            found.append((arg, _at(shape, op.axis, Interval(start, arg.shape[op.axis]))))
+            found.append((arg, _at(shape, op.axis, Span(start, arg.shape[op.axis]))))
             start = plus(start, arg.shape[op.axis])
         return found
     if isinstance(op, Pad):
-        return [(args[0], tuple(map(Interval, op.start, args[0].shape, op.step)))]
+        return [(args[0], tuple(map(Span, op.start, args[0].shape, op.step)))]
     if isinstance(op, Reshape) and (new := single_axes(args[0].shape, shape)):
         here = (Position(0) if axis in new else each for axis, each in enumerate(whole(shape)))
         return [(args[0], tuple(here))]

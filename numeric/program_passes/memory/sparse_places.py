@@ -21,8 +21,8 @@ from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
-    Interval,
     Read,
+    Span,
     Value,
     values_read,
 )
@@ -196,7 +196,7 @@ class _Work:
             first.append(self._compute(part.value, _view(entries, where, part)))
         self._allocate(entries, first, here)
         for each in found.sums:
-            block = Index(table, (Interval(each.start, each.size),))
+            block = Index(table, (Span(each.start, each.size),))
             here.append(Scatter(entries, _constant(each.places), block))
         for k in found.single:
             if found.direct.get(matrix.args[k]) != k:
@@ -259,7 +259,7 @@ def _range(start: int, count: int) -> Compute:
 def _view(array: Value, where: slice, part: Expression) -> Expression:
     """A view of evenly spaced elements of an array, in the shape of a part."""
     size = prod(part.shape)
-    flat = Index(Read(array), (Interval(where.start, size, where.step),))
+    flat = Index(Read(array), (Span(where.start, size, where.step),))
     return flat if len(part.shape) == 1 else Compute(Reshape(part.shape), (flat,), part.shape)
 
 

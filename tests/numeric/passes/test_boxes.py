@@ -8,7 +8,7 @@ from symad.core.graph import TupleOf
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.pipelines import in_place, releases
 from symad.numeric.program.checking import check_program
-from symad.numeric.program.expressions import Compute, Index, Interval, Position, Read, Value
+from symad.numeric.program.expressions import Compute, Index, Position, Read, Span, Value
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign
@@ -61,7 +61,7 @@ def test_what_is_padded_is_computed_where_it_goes(length):
     assert room.zeros == (length == 7)
     part, computed = statements[1:3]
     assert computed.value is a and computed.over is part.value
-    assert part.expression == Index(Read(room.value), (Interval(0, 3),))
+    assert part.expression == Index(Read(room.value), (Span(0, 3),))
 
 
 def test_what_something_else_reads_is_copied():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symad.numeric.pairs.intervals import ArrayBounds, Interval, evaluate
+from symad.numeric.pairs.intervals import ArrayBounds, ScoreInterval, evaluate
 from symad.numeric.pairs.scores import LOOPS, B, H, I, J, Load, Score
 
 EMPTY, PARTIAL, FULL = 0, 1, 2
@@ -35,17 +35,17 @@ class Tiling:
     rows: int
     columns: int
 
-    def bounds(self, symbol: sp.Symbol) -> Interval:
+    def bounds(self, symbol: sp.Symbol) -> ScoreInterval:
         """The range of a loop symbol on each tile, on its own axis."""
         if symbol in (B, H):
             axis = 0 if symbol == B else 1
             points = _along(np.arange(self.batch if symbol == B else self.heads), axis)
-            return Interval(points, points)
+            return ScoreInterval(points, points)
         length, size, axis = (
             (self.length_q, self.rows, 2) if symbol == I else (self.length_k, self.columns, 3)
         )
         low = np.arange(0, length, size)
-        return Interval(_along(low, axis), _along(np.minimum(low + size, length) - 1, axis))
+        return ScoreInterval(_along(low, axis), _along(np.minimum(low + size, length) - 1, axis))
 
     def starts(self, symbol: sp.Symbol) -> Array:
         """The first index of each tile along a loop symbol's axis; every index for b and h."""
@@ -64,12 +64,12 @@ def classify(score: Score, tiling: Tiling, params: Mapping[str, Any]) -> Array:
 
     Axes on which the mask does not depend have length 1. Sound: EMPTY and FULL are never wrong.
     """
-    known: dict[sp.Basic, Interval] = {s: tiling.bounds(s) for s in LOOPS}
+    known: dict[sp.Basic, ScoreInterval] = {s: tiling.bounds(s) for s in LOOPS}
     for load in score.reads(score.mask):
         known[load.symbol] = _read(load, tiling, np.asarray(params[load.name]))
     for name, symbol in score.scalars:
         number = np.asarray(params[name]).item()
-        known[symbol] = Interval(number, number)
+        known[symbol] = ScoreInterval(number, number)
     truth = evaluate(score.mask, known, ArrayBounds)
     always, sometimes = np.broadcast_arrays(truth.always, truth.sometimes)
     classes = np.where(always, FULL, np.where(sometimes, PARTIAL, EMPTY)).astype(np.int8)
@@ -82,14 +82,14 @@ def _along(values: Array, axis: int) -> Array:
     return values.reshape(shape)
 
 
-def _read(load: Load, tiling: Tiling, array: Array) -> Interval:
+def _read(load: Load, tiling: Tiling, array: Array) -> ScoreInterval:
     """Bounds of an array read: the minimum and maximum over each tile's part of the array.
 
     Exact where every index is a loop symbol of its own; otherwise the bounds of the whole array.
     """
     axes = {B: 0, H: 1, I: 2, J: 3}
     if len(set(load.index)) != array.ndim or any(e not in axes for e in load.index):
-        return Interval(array.min(), array.max())
+        return ScoreInterval(array.min(), array.max())
     sizes = {B: tiling.batch, H: tiling.heads, I: tiling.length_q, J: tiling.length_k}
     low = high = array[tuple(slice(0, sizes[e]) for e in load.index)]
     for position, symbol in enumerate(load.index):
@@ -100,4 +100,4 @@ def _read(load: Load, tiling: Tiling, array: Array) -> Interval:
     shape = [1, 1, 1, 1]
     for position in order:
         shape[axes[load.index[position]]] = low.shape[position]
-    return Interval(low.transpose(order).reshape(shape), high.transpose(order).reshape(shape))
+    return ScoreInterval(low.transpose(order).reshape(shape), high.transpose(order).reshape(shape))

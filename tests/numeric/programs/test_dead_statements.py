@@ -9,7 +9,7 @@ from symad.cost import schedule
 from symad.fused.pair_sum import PairSum
 from symad.numeric import lower
 from symad.numeric.pipelines import ARRAY_GRAPH, DROP, in_place, run_graph_passes, run_program_passes
-from symad.numeric.program.expressions import Compute, Index, Interval, Read, Value
+from symad.numeric.program.expressions import Compute, Index, Read, Span, Value
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.program import Program
@@ -25,7 +25,7 @@ def sine(value):
 
 def test_writes_to_parts_of_needed_arrays_stay():
     x, whole, part, other, first, second = (Value(s, (3,)) for s in ("x", "whole", "part", "other", "p", "q"))
-    view = Assign(part, Index(Read(whole), (Interval(0, 3),)))
+    view = Assign(part, Index(Read(whole), (Span(0, 3),)))
     needed = [Allocate(whole), view, Assign(first, sine(x), part)]
     dead = [Allocate(other), Assign(second, sine(x), other), Assign(Value("", (3,)), sine(x))]
     program = Program("f", (x,), (dead[0], *needed, *dead[1:]), (Read(whole),), None)

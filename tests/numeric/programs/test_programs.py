@@ -35,9 +35,9 @@ from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import (
     Compute,
     Index,
-    Interval,
     Position,
     Read,
+    Span,
     Value,
     rewrite,
     values_read,
@@ -250,7 +250,7 @@ def places(rng, shape):
             continue
         step = int(rng.choice([-2, -1, 1, 2]))
         room = (length - 1 - start if step > 0 else start) // abs(step)
-        made.append(Interval(start, int(rng.integers(room + 1)) + 1, step))
+        made.append(Span(start, int(rng.integers(room + 1)) + 1, step))
     return tuple(made)
 
 
@@ -337,7 +337,7 @@ def test_uses_and_lifetimes():
     assert uses.alone(x) and uses.reads[allocate.value] == 2 and allocate.value in uses.stored
     lives = lifetimes(program, lambda expression: None)
     assert [lives.end(value) for value in (x, loop.index, allocate.value)] == [1, 1, 2]
-    assert whole((n, 3)) == (Interval(0, n), Interval(0, 3))
+    assert whole((n, 3)) == (Span(0, n), Span(0, 3))
 
 
 # ---- text is written, never read -------------------------------------------------------------------
