@@ -41,7 +41,7 @@ def put_together(program: Program, in_steps: bool) -> Program:
         in_steps: the program is a step of a loop. Then the operands that a term overwrites are computed in
             its part, too, since small arrays stay in the cache.
     """
-    work = _Work(program, program.assigned, in_steps)
+    work = _BoxChanges(program, program.assigned, in_steps)
     for made in work.made.values():
         if isinstance(made.expression, Compute) and isinstance(made.expression.op, Overlay):
             work.overlay(made, made.expression.op)
@@ -50,7 +50,7 @@ def put_together(program: Program, in_steps: bool) -> Program:
     return work.program() if work.instead else program
 
 
-class _Work:
+class _BoxChanges:
     """The changes of the statements of a program.
 
     Attributes:

@@ -54,13 +54,13 @@ def put_sparse(program: Program, dtype: str, always: bool) -> Program:
     matrices = [made for made in program.assigned if is_matrix(made.expression)]
     if not matrices:
         return program
-    work = _Work(program, program.assigned, dtype)
+    work = _PlaceChanges(program, program.assigned, dtype)
     for made in matrices:
         work.matrix(made, always)
     return work.program()
 
 
-class _Work:
+class _PlaceChanges:
     """The changes of the statements of a program."""
 
     def __init__(self, program: Program, every: Sequence[Assign], dtype: str) -> None:
