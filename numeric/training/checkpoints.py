@@ -10,16 +10,16 @@ import numpy as np
 
 from symad.core.signatures import Tree
 from symad.errors import EvaluationError
-from symad.numeric.training.parameters import Form, State
+from symad.numeric.training.parameters import ParameterForm, State
 from symad.saving.atomic_files import replacing
 
 
 def write_checkpoint(path: str | Path, parameters: Tree, state: State, losses: list[float]) -> None:
     """Write parameters, optimizer state and losses; an interruption leaves the old file intact.
 
-    Parameters in any structure are written by name, see `symad.numeric.training.parameters.Form`.
+    Parameters in any structure are written by name, see `symad.numeric.training.parameters.ParameterForm`.
     """
-    named = Form.of(parameters).arrays(parameters, "parameters")
+    named = ParameterForm.of(parameters).arrays(parameters, "parameters")
     arrays: dict[str, Any] = {f"parameter/{k}": v for k, v in named.items()}
     for group, members in state.items():
         arrays |= {f"state/{group}/{k}": v for k, v in members.items()}
@@ -38,7 +38,7 @@ def read_checkpoint(path: str | Path, parameters: Tree, state: State) -> tuple[A
         EvaluationError: the file is not a checkpoint, belongs to other parameters, shapes, another precision
             or optimizer, or contains NaN.
     """
-    form = Form.of(parameters)
+    form = ParameterForm.of(parameters)
     named = form.arrays(parameters, "parameters")
     wanted = {f"parameter/{k}": v if hasattr(v, "dtype") else np.asarray(v) for k, v in named.items()}
     for group, members in state.items():

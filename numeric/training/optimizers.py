@@ -14,7 +14,7 @@ import numpy as np
 from symad.core.renamed import renamed
 from symad.errors import EvaluationError
 from symad.numeric.plain_numbers import plain_fields
-from symad.numeric.training.parameters import Arrays, Form, State, starts, steps
+from symad.numeric.training.parameters import Arrays, ParameterForm, State, starts, steps
 
 __all__ = ["SGD", "Adam", "Arrays", "Optimizer", "RMSprop", "State", "adamw", "clip_gradients"]
 
@@ -235,7 +235,7 @@ def clip_gradients(gradients: Any, limit: float | None) -> Any:
     """
     if limit is None:
         return gradients
-    form = Form.of(gradients)
+    form = ParameterForm.of(gradients)
     arrays = form.arrays(gradients, "gradients")
     norm = sum((g * g).sum().item() if hasattr(g, "sum") else g * g for g in arrays.values()) ** 0.5
     return form.pack({k: g * (limit / norm) for k, g in arrays.items()}) if norm > limit else gradients

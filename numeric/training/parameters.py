@@ -28,22 +28,22 @@ State: TypeAlias = "dict[str, Arrays]"
 
 
 @dataclass(frozen=True)
-class Form:
+class ParameterForm:
     """The structure that holds some arrays, and a name for each array."""
 
     structure: Structure
     names: tuple[str, ...]
 
     @staticmethod
-    def of(tree: Any) -> Form:
+    def of(tree: Any) -> ParameterForm:
         """The form of a structure; names are keys of a dict of arrays, or texts as ``['layers'][0].w``."""
         plain = isinstance(tree, Mapping) and all(
             isinstance(k, str) and not is_container(v) for k, v in tree.items()
         )
         if plain:
-            return Form(DictOf(tuple(tree), (None,) * len(tree)), tuple(tree))
+            return ParameterForm(DictOf(tuple(tree), (None,) * len(tree)), tuple(tree))
         structure, found = structure_of(tree, "", lambda entry: not is_container(entry))
-        return Form(structure, tuple(name for name, _ in found))
+        return ParameterForm(structure, tuple(name for name, _ in found))
 
     def arrays(self, tree: Tree, what: str) -> Arrays:
         """The arrays in a value of this form, by name.
@@ -66,7 +66,7 @@ def starts(rule: Callable[[Owner, Arrays], State]) -> Callable[[Owner, Tree], St
 
     @wraps(rule)
     def start(self: Owner, parameters: Tree) -> State:
-        return rule(self, Form.of(parameters).arrays(parameters, "parameters"))
+        return rule(self, ParameterForm.of(parameters).arrays(parameters, "parameters"))
 
     return start
 
@@ -78,7 +78,7 @@ def steps(
 
     @wraps(rule)
     def step(self: Owner, parameters: Any, gradients: Any, state: State, factor: float) -> tuple[Any, State]:
-        form = Form.of(parameters)
+        form = ParameterForm.of(parameters)
         arrays = form.arrays(parameters, "parameters")
         moved, state = rule(self, arrays, form.arrays(gradients, "gradients"), state, factor)
         return form.pack(moved), state

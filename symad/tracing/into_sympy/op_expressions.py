@@ -66,7 +66,7 @@ class OpName(sympy.Atom):
         return f"{self.name}[{', '.join(self.settings)}]" if self.settings else self.name
 
 
-class _Form:
+class _OpPrinting:
     """The printing that the three classes below share."""
 
     args: tuple[sympy.Basic, ...]
@@ -82,7 +82,7 @@ class _Form:
         return rf"\operatorname{{{name.name}}}\left({inside}\right)".replace("_operator", r"\_operator")
 
 
-class ScalarForm(_Form, sympy.Expr):
+class ScalarForm(_OpPrinting, sympy.Expr):
     """A number computed by an op."""
 
     is_commutative = True
@@ -93,7 +93,7 @@ class ScalarForm(_Form, sympy.Expr):
         return sympy.Expr.__new__(cls, name, *parts)
 
 
-class MatrixForm(_Form, MatrixExpr):
+class MatrixForm(_OpPrinting, MatrixExpr):
     """A matrix computed by an op."""
 
     def __new__(cls, name: OpName, *parts: sympy.Basic) -> MatrixForm:
@@ -109,7 +109,7 @@ class MatrixForm(_Form, MatrixExpr):
         return MatrixElement(self, i, j)
 
 
-class ArrayForm(_Form, _ArrayExpr):
+class ArrayForm(_OpPrinting, _ArrayExpr):
     """An array with another number of axes, computed by an op."""
 
     def __new__(cls, name: OpName, *parts: sympy.Basic) -> ArrayForm:
