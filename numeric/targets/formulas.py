@@ -33,11 +33,11 @@ from symad.ops.elementwise.powers import Pow
 
 
 @dataclass(frozen=True)
-class Formula(Target):
+class MathText(Target):
     """Mathematics for readers, in one line of text."""
 
 
-FORMULA = Formula("formula", {}, "∞", "nan")
+FORMULA = MathText("formula", {}, "∞", "nan")
 
 MAX_FORMULAS = 3
 """A comment shows at most this many recurrences of a loop; more would not be easier to read than the code.
@@ -109,25 +109,25 @@ class FormulaWriter(Writer):
 
 
 @write.dispatch
-def write_product(op: Mul, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
+def write_product(op: Mul, target: MathText, node: Compute, args: Texts, writer: Writer) -> Written:
     over = [a.inside(Level.SIGN) for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a.inside(Level.POWER) for p, a in zip(op.powers, args, strict=True) if p == -1]
     return Text("/".join([" ".join(over) or "1", *under]), Level.PRODUCT)
 
 
 @write.dispatch
-def write_power(op: Pow, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
+def write_power(op: Pow, target: MathText, node: Compute, args: Texts, writer: Writer) -> Written:
     raised = {2: "²", 3: "³"}.get(exponent_of(node), f"^{args[1].inside(Level.ATOM)}")
     return Text(f"{args[0].inside(Level.ATOM)}{raised}", Level.POWER)
 
 
 @write.dispatch
-def write_function(op: Apply, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
+def write_function(op: Apply, target: MathText, node: Compute, args: Texts, writer: Writer) -> Written:
     return Text(f"{op.head.__name__}({', '.join(a.text for a in args)})")
 
 
 @write.dispatch
-def write_matrix_product(op: Einsum, target: Formula, node: Compute, args: Texts, writer: Writer) -> Written:
+def write_matrix_product(op: Einsum, target: MathText, node: Compute, args: Texts, writer: Writer) -> Written:
     """W h, Wᵀ h or hᵀ h; other contractions have no short formula."""
     if len(op.inputs) != 2 or any(len(set(labels)) != len(labels) for labels in op.inputs):
         raise LoweringError("no product of two matrices")

@@ -25,7 +25,7 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Select, logic, select
 from symad.stable.clues import Clues
-from symad.stable.formulas import Formula, formulas
+from symad.stable.formulas import FormulaNode, formulas
 from symad.stable.normal_forms import (
     MAX_TERMS,
     ONE,
@@ -95,7 +95,7 @@ class Differences:
         coefficient, factors = self.forms.monomial(inside)
         if coefficient == -1 and [(head_of(base), k) for base, k in factors] == [(expm1, 1)]:
             ((base, _),) = factors
-            return log_of_complement(Formula(base.args[0])).node
+            return log_of_complement(FormulaNode(base.args[0])).node
         if coefficient != 1 or sorted(k for _, k in factors) != [-1, 1]:
             return None
         (a, _), (b, _) = sorted(factors, key=lambda pair: -pair[1])

@@ -28,7 +28,7 @@ from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, sqrt
 from symad.stable.differences import complement
-from symad.stable.formulas import Formula, function, where
+from symad.stable.formulas import FormulaNode, function, where
 from symad.stable.normal_forms import Forms, head_of, product
 from symad.stable.shifts import (
     MAX_LEAVES,
@@ -245,8 +245,8 @@ def quotient(factors: list[tuple[int, Node]]) -> Node | None:
         if not over and not _is_elementwise(divisor):
             continue
 
-        def part(u: Node, divisor: Node = divisor, under: Node = under) -> Formula:
-            return Formula(_exponential_of(u, divisor, under))
+        def part(u: Node, divisor: Node = divisor, under: Node = under) -> FormulaNode:
+            return FormulaNode(_exponential_of(u, divisor, under))
 
         made = _over(over[0] if over else None, part)
         return signed_product([*rest, (1, made.node)])
@@ -260,11 +260,11 @@ def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
     return [(power, factor)]
 
 
-def _over(f: Node | None, part: Callable[[Node], Formula]) -> Formula:
+def _over(f: Node | None, part: Callable[[Node], FormulaNode]) -> FormulaNode:
     """exp(u), sinh(u), exp(u) − 1, or 1, where ``part`` is exp(u) over a divisor."""
     if f is None:
         return part(constant(0))
-    u, exp_1 = Formula(f.args[0]), function(expm1)
+    u, exp_1 = FormulaNode(f.args[0]), function(expm1)
     if head_of(f) is sympy.exp:
         return part(u.node)
     near = part(constant(0)) * f

@@ -20,21 +20,21 @@ from symad.stable.normal_forms import rational
 
 def node_of(value: Any) -> Node:
     """The node of a formula, of a node, or of an exact number."""
-    if isinstance(value, Formula):
+    if isinstance(value, FormulaNode):
         return value.node
     return value if isinstance(value, Node) else constant(value)
 
 
-def _of_two(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], Formula]:
-    return lambda a, b: Formula(make(node_of(a), node_of(b)))
+def _of_two(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], FormulaNode]:
+    return lambda a, b: FormulaNode(make(node_of(a), node_of(b)))
 
 
-def _of_two_reversed(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], Formula]:
-    return lambda a, b: Formula(make(node_of(b), node_of(a)))
+def _of_two_reversed(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], FormulaNode]:
+    return lambda a, b: FormulaNode(make(node_of(b), node_of(a)))
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class FormulaNode:
     """A node with the operators of Python; numbers beside it are exact constants."""
 
     node: Node
@@ -49,24 +49,24 @@ class Formula:
     __ge__ = _of_two_reversed(partial(compare, "<="))
     __and__ = _of_two(partial(logic, "and"))
 
-    def __neg__(self) -> Formula:
-        return Formula(neg(self.node))
+    def __neg__(self) -> FormulaNode:
+        return FormulaNode(neg(self.node))
 
-    def __abs__(self) -> Formula:
+    def __abs__(self) -> FormulaNode:
         value = rational(self.node)
-        return Formula(apply(sympy.Abs, self.node) if value is None else constant(abs(value)))
+        return FormulaNode(apply(sympy.Abs, self.node) if value is None else constant(abs(value)))
 
 
-def function(head: Any) -> Callable[..., Formula]:
+def function(head: Any) -> Callable[..., FormulaNode]:
     """A function of formulas."""
-    return lambda *args: Formula(apply(head, *map(node_of, args)))
+    return lambda *args: FormulaNode(apply(head, *map(node_of, args)))
 
 
-def where(condition: Formula, a: Any, b: Any) -> Formula:
+def where(condition: FormulaNode, a: Any, b: Any) -> FormulaNode:
     """The value a where the condition holds, else b."""
-    return Formula(select(condition.node, node_of(a), node_of(b)))
+    return FormulaNode(select(condition.node, node_of(a), node_of(b)))
 
 
-def formulas(*nodes: Node) -> list[Formula]:
+def formulas(*nodes: Node) -> list[FormulaNode]:
     """The nodes as formulas."""
-    return list(map(Formula, nodes))
+    return list(map(FormulaNode, nodes))

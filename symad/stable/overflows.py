@@ -36,7 +36,7 @@ from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, compare, logic, select
-from symad.stable.formulas import Formula
+from symad.stable.formulas import FormulaNode
 
 Factor: TypeAlias = tuple[int, Node]
 
@@ -237,17 +237,17 @@ def _log_abs(node: Node) -> Node:
 
 
 def _of_gamma(head: Any, args: Nodes) -> _Exponent:
-    terms = GAMMAS[head](*map(Formula, args))
+    terms = GAMMAS[head](*map(FormulaNode, args))
     logarithms = [(k, apply(sympy.loggamma, a.node)) for k, a in terms]
     return _Exponent(signed_sum(logarithms), tuple([a.node for _, a in terms]))
 
 
-def _of_beta(a: Formula, b: Formula | None = None) -> list[tuple[int, Formula]]:
+def _of_beta(a: FormulaNode, b: FormulaNode | None = None) -> list[tuple[int, FormulaNode]]:
     b = a if b is None else b
     return [(1, a), (1, b), (-1, a + b)]
 
 
-GAMMAS: dict[Any, Callable[..., list[tuple[int, Formula]]]] = {
+GAMMAS: dict[Any, Callable[..., list[tuple[int, FormulaNode]]]] = {
     sympy.gamma: lambda a: [(1, a)],
     sympy.factorial: lambda n: [(1, n + 1)],
     sympy.binomial: lambda n, k: [(1, n + 1), (-1, k + 1), (-1, n - k + 1)],

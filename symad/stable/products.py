@@ -22,7 +22,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
 from symad.ops.elementwise.selection import compare, select
 from symad.stable.clues import Factors
-from symad.stable.formulas import Formula, function
+from symad.stable.formulas import FormulaNode, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational, times
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
 from symad.sympy_functions.scalar_functions import sigmoid
@@ -44,14 +44,14 @@ class ProductRow:
     early: bool = True
 
 
-def same(form: Callable[[Formula], Formula]) -> Relation:
+def same(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
     """The form of u for v = u."""
-    return lambda u, v: form(Formula(u[0])).node if u == v else None
+    return lambda u, v: form(FormulaNode(u[0])).node if u == v else None
 
 
-def opposite(form: Callable[[Formula], Formula]) -> Relation:
+def opposite(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
     """The form of u for v = −u."""
-    return lambda u, v: form(Formula(u[0])).node if v[0] is neg(u[0]) or u[0] is neg(v[0]) else None
+    return lambda u, v: form(FormulaNode(u[0])).node if v[0] is neg(u[0]) or u[0] is neg(v[0]) else None
 
 
 def twice(u: Nodes, v: Nodes) -> Node | None:
@@ -75,7 +75,7 @@ def normal_slope(u: Nodes, v: Nodes) -> Node | None:
     if forms.monomial(u[0]) != (c, m):
         return None
     x = product(*forms.monomial(neg(mul(sqrt(TWO), v[0]))))
-    return ((Formula(constant(sympy.pi)) / 2) ** HALF * apply(normal_ratio, x)).node
+    return ((FormulaNode(constant(sympy.pi)) / 2) ** HALF * apply(normal_ratio, x)).node
 
 
 def scaled_tail(u: Nodes, v: Nodes) -> Node | None:
@@ -94,7 +94,7 @@ PRODUCTS: dict[Any, tuple[ProductRow, ...]] = {
         ProductRow(sympy.erfc, -1, normal_slope, early=False),
         ProductRow(sympy.erfc, 1, scaled_tail, early=False),
         ProductRow(sigmoid, 1, opposite(s)),
-        ProductRow(sympy.exp, 1, opposite(lambda u: Formula(ONE))),
+        ProductRow(sympy.exp, 1, opposite(lambda u: FormulaNode(ONE))),
     ),
     expm1: (
         ProductRow(Add, -1, same(lambda u: tanh(u / 2))),
@@ -172,7 +172,7 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
     if collected((1, u), (1, v), (-1, w))[0]:
         return None
     coth = function(sympy.coth)
-    made = (coth(Formula(under[0].args[0]) / 2) + coth(Formula(under[1].args[0]) / 2)) / 2
+    made = (coth(FormulaNode(under[0].args[0]) / 2) + coth(FormulaNode(under[1].args[0]) / 2)) / 2
     return times(factors, frozenset([(over[0], -1), *((f, 1) for f in under)])), made.node
 
 

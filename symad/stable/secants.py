@@ -26,12 +26,12 @@ from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, select
-from symad.stable.formulas import Formula, formulas, function, where
+from symad.stable.formulas import FormulaNode, formulas, function, where
 from symad.stable.normal_forms import Number, head_of, rational
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
-Form = Callable[[Formula, Formula, Formula], Formula]
-Row = Callable[[Formula], Formula]
+Form = Callable[[FormulaNode, FormulaNode, FormulaNode], FormulaNode]
+Row = Callable[[FormulaNode], FormulaNode]
 
 sin, cos, tan, sinh, cosh, tanh, sech = map(
     function, (sympy.sin, sympy.cos, sympy.tan, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech)
@@ -51,99 +51,101 @@ class Secant:
     early: bool = False
 
 
-def by_sign(d: Formula, up: Formula, down: Formula) -> Formula:
+def by_sign(d: FormulaNode, up: FormulaNode, down: FormulaNode) -> FormulaNode:
     """The first where d ≥ 0, else the second."""
     return where(d >= 0, up, down)
 
 
-def small(u: Formula, v: Formula, d: Formula) -> Formula:
+def small(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """|d| < 1: v + d/2 is not rounded coarsely beside u and v, and exponentials of d do not overflow."""
     return abs(d) < 1
 
 
-def below(u: Formula, v: Formula, d: Formula) -> Formula:
+def below(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """|d| < 1, and 2 cosh(v) is a float."""
     return small(u, v, d) & (abs(v) < 700)
 
 
-def exp_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def exp_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """The larger exponential times one that is less than 1."""
     return by_sign(d, -(exp(u) * exp_1(-d)), exp(v) * exp_1(d))
 
 
-def log_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def log_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """log1p of a ratio that is not negative."""
     return by_sign(d, log_1(d / v), -log_1(-(d / u)))
 
 
-def log_of_complement(u: Formula) -> Formula:
+def log_of_complement(u: FormulaNode) -> FormulaNode:
     """log(1 − exp(u)): one of both is exact to rounding where exp(u) is small, one where it is almost 1."""
     return where(u < -0.6875, log_1(-exp(u)), log(-exp_1(u)))
 
 
-def log_condition(u: Formula, v: Formula, d: Formula) -> Formula:
+def log_condition(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """Both logarithms have values, and the ratio is a float."""
     return (v > 0) & (u > 0) & (abs(d) * 2.0**-1000 < v)
 
 
-def atan_condition(u: Formula, v: Formula, d: Formula) -> Formula:
+def atan_condition(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """0 < 1 + u v: the two angles are less than a right angle apart; and u v is a float."""
     return (1 + u * v > 0) & (1 + u * v < 2.0**1000)
 
 
-def sine_of_difference(u: Formula, v: Formula, d: Formula, cos_u: Formula, cos_v: Formula) -> Formula:
+def sine_of_difference(
+    u: FormulaNode, v: FormulaNode, d: FormulaNode, cos_u: FormulaNode, cos_v: FormulaNode
+) -> FormulaNode:
     """The sine of α − β for sines u, v of one sign and cosines: sin² α − sin² β over sin(α + β)."""
     return d * (u + v) / (u * cos_v + v * cos_u)
 
 
-def asin_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def asin_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """The angle of the sine of a difference."""
     cosines = [((1 - x) * (1 + x)) ** HALF for x in (u, v)]
     return asin(sine_of_difference(u, v, d, *cosines))
 
 
-def growth(u: Formula, v: Formula, d: Formula, h: Formula, k: Formula) -> Formula:
+def growth(u: FormulaNode, v: FormulaNode, d: FormulaNode, h: FormulaNode, k: FormulaNode) -> FormulaNode:
     """(u + h)/(v + k) − 1 for h² − u² = k² − v²."""
     return d * (1 + (u + v) / (h + k)) / (v + k)
 
 
-def asinh_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def asinh_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """log((|u| + √(u² + 1))/(|v| + √(v² + 1))), times the sign of v."""
     a, b = abs(u), abs(v)
     return sign(v) * log_1(growth(a, b, sign(v) * d, root(u), root(v)))
 
 
-def acosh_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def acosh_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """log((u + √(u² − 1))/(v + √(v² − 1)))."""
     return log_1(growth(u, v, d, *[(x - 1) ** HALF * (x + 1) ** HALF for x in (u, v)]))
 
 
-def near(u: Formula, v: Formula, d: Formula) -> Formula:
+def near(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """u and v differ and have one sign, d is less than both, and squares are floats."""
     return (abs(d) > 0) & (2 * abs(d) < abs(v)) & (abs(v) < 2.0**500)
 
 
-def atanh_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def atanh_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """Artanh of (u − v)/(1 − u v)."""
     return atanh(d / ((1 - v) * (1 + v) - d * v))
 
 
-def atanh_condition(u: Formula, v: Formula, d: Formula) -> Formula:
+def atanh_condition(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """Both have values, and are near each other."""
     return (abs(u) < 1) & (abs(v) < 1) & (2 * abs(d) < (1 - v) * (1 + v))
 
 
-def sigmoid_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def sigmoid_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """Products of factors that are less than 1."""
     return by_sign(d, -(exp_1(-d) * s(u) * s(-v)), exp_1(d) * s(v) * s(-u))
 
 
-def softplus_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def softplus_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """log1p of (exp(u) − exp(v))/(1 + exp(v))."""
     return by_sign(d, log_1(exp_1(d) * s(v)), -log_1(exp_1(-d) * s(u)))
 
 
-def sech_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def sech_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """−2 sinh(v + d/2) sinh(d/2) sech(u) sech(v), where the first is divided by cosh(u)."""
     t = tanh(v + d / 2)
     return -(2 * sinh(d / 2) * t / (cosh(d / 2) + t * sinh(d / 2)) * sech(v))
@@ -153,24 +155,24 @@ GAUSS = [(float(x), float(w) / 2) for x, w in zip(*np.polynomial.legendre.leggau
 """The points in [−1, 1] and the weights, whose sum is 1."""
 
 
-def integral(slope: Row, v: Formula, d: Formula) -> Formula:
+def integral(slope: Row, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """d Σ w f'(v + d/2 + x d/2)."""
-    middle, total = v + d / 2, Formula(constant(0))
+    middle, total = v + d / 2, FormulaNode(constant(0))
     for x, w in GAUSS:
         total = total + w * slope(middle + d * (x / 2))
     return d * total
 
 
-def erf_form(u: Formula, v: Formula, d: Formula) -> Formula:
+def erf_form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """By an integral where u and v are near, else by the tails on one side."""
-    slope = 2 / Formula(constant(sympy.pi)) ** HALF
+    slope = 2 / FormulaNode(constant(sympy.pi)) ** HALF
     close = integral(lambda x: slope * exp(-(x * x)), v, d)
     right, left = erfc(v) - erfc(u), erfc(-u) - erfc(-v)
     apart = where(v > 0.5, right, where(v < -0.5, left, erf(u) - erf(v)))
     return where(abs(d) * (1 + abs(v)) < 0.1875, close, apart)
 
 
-def root(u: Formula) -> Formula:
+def root(u: FormulaNode) -> FormulaNode:
     """√(1 + u²)."""
     return function(hypot)(1, u)
 
@@ -269,9 +271,9 @@ def power_secant(exponent: Any) -> Secant:
                 differ,
                 True,
             )
-    p = Formula(exponent if isinstance(exponent, Node) else constant(exponent))
+    p = FormulaNode(exponent if isinstance(exponent, Node) else constant(exponent))
 
-    def form(u: Formula, v: Formula, d: Formula) -> Formula:
+    def form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
         if rational(v.node) == 1:
             return exp_1(p * where(2 * abs(d) < 1, log_1(d), log(u)))
         up, down = v**p * exp_1(p * log_1(d / v)), u**p * exp_1(p * log_1(-(d / u)))
@@ -280,14 +282,14 @@ def power_secant(exponent: Any) -> Secant:
     return Secant(form, lambda u, v, d: u > 0 if rational(v.node) == 1 else abs(d) < v)
 
 
-def differ(u: Formula, v: Formula, d: Formula) -> Formula:
+def differ(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """d ≠ 0."""
-    return Formula(constant(True) if rational(d.node) else compare("!=", d.node, constant(0)))
+    return FormulaNode(constant(True) if rational(d.node) else compare("!=", d.node, constant(0)))
 
 
-def _of_roots(r: Formula, t: Formula, d: Formula, q: int, m: int) -> Formula:
+def _of_roots(r: FormulaNode, t: FormulaNode, d: FormulaNode, q: int, m: int) -> FormulaNode:
     """From d = r^q − t^q: d Σ r^i t^(m−1−i) / Σ r^i t^(q−1−i)."""
-    over, under = (Formula(powers_between(r.node, t.node, n)) for n in (m, q))
+    over, under = (FormulaNode(powers_between(r.node, t.node, n)) for n in (m, q))
     return d * over / under
 
 
@@ -353,5 +355,5 @@ class Reflection:
 REFLECTIONS: dict[Any, tuple[Reflection, ...]] = {
     sympy.exp: (Reflection(1, lambda u: 2 * cosh(u)), Reflection(-1, lambda u: 2 * sinh(u))),
     softplus: (Reflection(-1, lambda u: u),),
-    sigmoid: (Reflection(1, lambda u: Formula(constant(1))),),
+    sigmoid: (Reflection(1, lambda u: FormulaNode(constant(1))),),
 }

@@ -17,7 +17,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow
 from symad.ops.elementwise.selection import compare, select
-from symad.stable.formulas import Formula
+from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import (
     Forms,
     Monomial,
@@ -74,7 +74,7 @@ def reflections(terms: Terms, given: Given) -> Iterator[Step]:
         for row in REFLECTIONS[head]:
             c = terms.get(positive, 0)
             if c and terms[m] == c * row.sign:
-                yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(Formula(u)).node)
+                yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(FormulaNode(u)).node)
 
 
 def complements(terms: Terms, given: Given) -> Iterator[Step]:
@@ -89,7 +89,7 @@ def complements(terms: Terms, given: Given) -> Iterator[Step]:
             if row.power != k or terms[rest] * needed <= 0 or not (given.last or row.early):
                 continue
             if row.in_layers or given.in_layers or not of_layer(u):
-                made = mul(product(terms[m] * row.sign, rest), row.form(Formula(u)).node)
+                made = mul(product(terms[m] * row.sign, rest), row.form(FormulaNode(u)).node)
                 found.setdefault((rest, row.number), []).append((needed, m, made))
     for (rest, _), parts in found.items():
         if sum(part[0] for part in parts) == terms[rest]:

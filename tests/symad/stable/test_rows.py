@@ -17,7 +17,7 @@ from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
-from symad.stable.formulas import Formula, formulas
+from symad.stable.formulas import FormulaNode, formulas
 from symad.stable.products import PRODUCTS, ProductRow
 from symad.stable.secants import (
     COMPLEMENTS,
@@ -149,14 +149,14 @@ def test_numbers_and_functions(head: Any) -> None:
     for row in COMPLEMENTS[head]:
         value = power(apply(head, U), constant(row.power))
         written = signed_sum([(1, constant(row.number)), (row.sign, value)])
-        assert status(row.form(Formula(U)).node, written) in expected(str(head)), row
+        assert status(row.form(FormulaNode(U)).node, written) in expected(str(head)), row
 
 
 @pytest.mark.parametrize("head", REFLECTIONS, ids=str)
 def test_reflections(head: Any) -> None:
     for row in REFLECTIONS[head]:
         written = signed_sum([(1, apply(head, U)), (row.sign, apply(head, neg(U)))])
-        assert status(row.form(Formula(U)).node, written) == "proved", row
+        assert status(row.form(FormulaNode(U)).node, written) == "proved", row
 
 
 def arguments(row: ProductRow) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
