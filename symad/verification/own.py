@@ -138,7 +138,7 @@ def _named_at(comparison: Comparison, sizes: str) -> Comparison:
 
 
 @dataclass(frozen=True)
-class Claim:
+class DerivativeForms:
     """Several forms of one derivative, by name, each in parts, and the references, if there are any."""
 
     made: Mapping[str, Parts]
@@ -187,12 +187,14 @@ def _comparisons(
     return [c for claim in chosen for c in _compare(graph, claim, patience)]
 
 
-def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit) -> list[Claim]:
+def _claims_of_the_checker(
+    graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit
+) -> list[DerivativeForms]:
     """The derivatives that the checker derives for all sizes, entry by entry, without a reference."""
     claims = [_gradient_claim(graph, nodes, explicit)] if scalar else []
     if len(nodes) == 1:  # others join axes of several inputs
         claims.append((_hessian_claim if scalar else _jacobian_claim)(graph, nodes, explicit))
-    derived = list[Claim]()
+    derived = list[DerivativeForms]()
     for claim in claims:
         name, made = next(iter(claim.made.items()))
         if derived_for_all_sizes(claim.derivative, made, name):
@@ -207,7 +209,7 @@ def _symbols(nodes: Sequence[Node]) -> list[sympy.Basic]:
 # ---- entry by entry -----------------------------------------------------------------------------
 
 
-def _gradient_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
+def _gradient_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> DerivativeForms:
     made = {
         f"gradient ({mode})": gradient(graph, _symbols(nodes), mode).output_nodes
         for mode in ("reverse", "forward")
@@ -215,18 +217,18 @@ def _gradient_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
     elsewhere = _explicit(graph, nodes, nodes, explicit, lambda reference: reference.first())
     elsewhere.update(_by_definitions(graph, lambda plain: gradient(plain, _symbols(nodes)).output_nodes))
     derivative = Derivative("gradient", graph.output_nodes, nodes)
-    return Claim(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere, derivative)
+    return DerivativeForms(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere, derivative)
 
 
-def _hessian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
+def _hessian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> DerivativeForms:
     made = {f"Hessian ({mode})": hessian(graph, _symbols(nodes), mode).output_nodes for mode in MODES}
     shapes = next(iter(made.values()))
     elsewhere = _explicit(graph, nodes, shapes, explicit, lambda reference: reference.second())
     elsewhere.update(_by_definitions(graph, lambda plain: hessian(plain, _symbols(nodes)).output_nodes))
-    return Claim(made, ("∂²f",), elsewhere, Derivative("hessian", graph.output_nodes, nodes))
+    return DerivativeForms(made, ("∂²f",), elsewhere, Derivative("hessian", graph.output_nodes, nodes))
 
 
-def _jacobian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
+def _jacobian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> DerivativeForms:
     made = {
         f"Jacobian ({mode})": jacobian(graph, _symbols(nodes), mode).output_nodes
         for mode in ("forward", "reverse")
@@ -234,7 +236,7 @@ def _jacobian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
     shapes = next(iter(made.values()))
     elsewhere = _explicit(graph, nodes, shapes, explicit, lambda reference: reference.first())
     elsewhere.update(_by_definitions(graph, lambda plain: jacobian(plain, _symbols(nodes)).output_nodes))
-    return Claim(made, ("∂f",), elsewhere, Derivative("jacobian", graph.output_nodes, nodes))
+    return DerivativeForms(made, ("∂f",), elsewhere, Derivative("jacobian", graph.output_nodes, nodes))
 
 
 def _explicit(
@@ -281,7 +283,7 @@ def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> Parts:
 # ---- along directions ---------------------------------------------------------------------------
 
 
-def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]:
+def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[DerivativeForms]:
     taken = input_names(graph)
     u, v = directions(nodes, "u", taken), directions(nodes, "v", taken)
     if not scalar:
@@ -298,7 +300,9 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
 
         bilinear = Derivative("slope", outputs, nodes, v, w)
         return [
-            Claim(made, ("⟨w, J v⟩ for all v, w",), {} if graph.dims else {DUAL: by_dual}, bilinear, (*v, *w))
+            DerivativeForms(
+                made, ("⟨w, J v⟩ for all v, w",), {} if graph.dims else {DUAL: by_dual}, bilinear, (*v, *w)
+            )
         ]
     value = reshape(graph.output_nodes[0], ())
     slopes = {
@@ -321,8 +325,8 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
     slope = Derivative("slope", graph.output_nodes, nodes, v)
     curvature = Derivative("curvature", graph.output_nodes, nodes, v, u)
     return [
-        Claim(slopes, ("⟨∇f, v⟩ for all v",), by, slope, v),
-        Claim(bends, ("uᵀ H v for all u, v",), twice, curvature, (*u, *v)),
+        DerivativeForms(slopes, ("⟨∇f, v⟩ for all v",), by, slope, v),
+        DerivativeForms(bends, ("uᵀ H v for all u, v",), twice, curvature, (*u, *v)),
     ]
 
 
@@ -349,7 +353,7 @@ def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
 # ---- comparing ----------------------------------------------------------------------------------
 
 
-def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
+def _compare(graph: Graph, claim: DerivativeForms, patience: Meter) -> list[Comparison]:
     """Compares each derivative with the first reference, and this with the other references.
 
     A first form along directions that the checker derives for whole arrays is the reference itself.
