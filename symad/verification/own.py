@@ -26,7 +26,7 @@ from symad.tracing.wrt import input_names, select_wrt
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.certificate.model import Model
+from symad.verification.certificate.model import CertifiedModel
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import (
     bilinear_forward,
@@ -119,7 +119,7 @@ def check(
     made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
     twice = any(c.derivative is not None and c.derivative.kind in SECOND for c in comparisons)
     rules = tuple(entries_of_rules(graph.output_nodes, 1 + twice, made.seed))
-    model = Model(f, graph, tuple(symbols))
+    model = CertifiedModel(f, graph, tuple(symbols))
     return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps), model=model)
 
 

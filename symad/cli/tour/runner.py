@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, Skip, Stage
+from symad.cli.tour.stage import Finding, Made, Skip, Stage, TourModel
 from symad.core.arrays import Array
 from symad.core.dims import size
 from symad.core.gc_pause import without_collecting
@@ -110,7 +110,7 @@ def _recorded(outcome: Outcome, doing: str) -> Iterator[None]:
         outcome.failures.append(f"{doing}: {told(error)}")
 
 
-def _differentiate(model: Model, graph: Graph, outcome: Outcome) -> None:
+def _differentiate(model: TourModel, graph: Graph, outcome: Outcome) -> None:
     """Every mode at the point; all must agree, Dual numbers included."""
     nodes, _ = select_wrt(graph, model.wrt)
     values = [np.asarray(v, dtype=float)[()] for v in model.point]
@@ -184,7 +184,7 @@ def relative_difference(a: np.ndarray, b: np.ndarray) -> float:
     return gap / scale if scale else gap
 
 
-def _check(model: Model, graph: Graph, outcome: Outcome) -> None:
+def _check(model: TourModel, graph: Graph, outcome: Outcome) -> None:
     checked = graph if model.check is None else symad.trace(model.check)
     wrt = model.wrt
     if isinstance(wrt, (list, tuple)) and model.check is not None:  # a small instance may have fewer inputs
@@ -203,7 +203,7 @@ def _check(model: Model, graph: Graph, outcome: Outcome) -> None:
         )
 
 
-def _lower(model: Model, graph: Graph, outcome: Outcome) -> Any:
+def _lower(model: TourModel, graph: Graph, outcome: Outcome) -> Any:
     """Lower the model, and its gradient if it has one; the code must agree with the graph."""
     from symad.numeric import lower
 

@@ -69,7 +69,7 @@ def nothing(made: Made) -> list[Finding]:
 
 
 @dataclass(frozen=True)
-class Model:
+class TourModel:
     """A model: an argument of `symad.trace`, and a point.
 
     Args:
@@ -100,7 +100,7 @@ class Stage:
 
     name: str
     about: str
-    model: Callable[[], Model]
+    model: Callable[[], TourModel]
     quick: bool = False
 
 
@@ -108,7 +108,9 @@ STAGES: dict[str, Stage] = {}
 """All stages by name, in the order in which they run."""
 
 
-def stage(name: str, about: str, quick: bool = False) -> Callable[[Callable[[], Model]], Callable[[], Model]]:
+def stage(
+    name: str, about: str, quick: bool = False
+) -> Callable[[Callable[[], TourModel]], Callable[[], TourModel]]:
     """Register a function that makes a model as a stage of the tour.
 
     Args:
@@ -117,7 +119,7 @@ def stage(name: str, about: str, quick: bool = False) -> Callable[[Callable[[], 
         quick: true if it is one of the representative stages of ``symad tour --quick``.
     """
 
-    def register(model: Callable[[], Model]) -> Callable[[], Model]:
+    def register(model: Callable[[], TourModel]) -> Callable[[], TourModel]:
         STAGES[name] = Stage(name, about, model, quick)
         return model
 

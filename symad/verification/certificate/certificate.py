@@ -14,7 +14,7 @@ from symad.core.graph import Graph, Node, TupleOf
 from symad.errors import SymadError
 from symad.guests import asked
 from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.model import Model
+from symad.verification.certificate.model import CertifiedModel
 from symad.verification.certificate.witness import Witness, place_of
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Certificate:
         """Whether everything is proved, and the checker replays all of it."""
         return bool(self.entries) and all(e.checked and e.status == "proved" for e in self.entries)
 
-    model: Model | None = field(default=None, compare=False, repr=False)
+    model: CertifiedModel | None = field(default=None, compare=False, repr=False)
     """What `check` was asked about; it is not saved."""
 
     @cached_property

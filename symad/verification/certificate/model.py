@@ -11,14 +11,14 @@ from symad.core.signatures import Traceable
 
 
 @dataclass(frozen=True)
-class Model:
+class CertifiedModel:
     """The user's object, its graph, and the inputs by which it is differentiated."""
 
     given: Traceable
     graph: Graph
     wrt: tuple[sympy.Basic, ...]
 
-    def __reduce__(self) -> tuple[type[Model], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[CertifiedModel], tuple[object, ...]]:
         """Pickles the graph in place of the user's object: a Python function may not be picklable."""
         given = self.graph if callable(self.given) else self.given
-        return Model, (given, self.graph, self.wrt)
+        return CertifiedModel, (given, self.graph, self.wrt)

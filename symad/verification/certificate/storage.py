@@ -23,7 +23,7 @@ from symad.verification.certificate.certificate import (
     Entry,
     Loss,
 )
-from symad.verification.certificate.model import Model
+from symad.verification.certificate.model import CertifiedModel
 from symad.verification.certificate.witness import Witness
 
 FORMAT, VERSION = "symad certificate", 1
@@ -58,7 +58,7 @@ def write(certificate: Certificate) -> str:
     return text[:-2] + f',\n "proofs": [\n{proofs}\n ]\n}}\n'  # the closing brace comes last
 
 
-def _write_model(model: Model | None) -> dict[str, Json]:
+def _write_model(model: CertifiedModel | None) -> dict[str, Json]:
     """The graph of a model, and which inputs it is differentiated by; nothing if it cannot be saved."""
     if model is None:
         return {}
@@ -194,7 +194,7 @@ def _read_document(document: dict[str, Any]) -> Certificate:
     raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
 
 
-def _read_model(saved: Json) -> Model | None:
+def _read_model(saved: Json) -> CertifiedModel | None:
     """The model as its graph; an expression or a Python function is not kept."""
     match saved:
         case None:
@@ -205,7 +205,7 @@ def _read_model(saved: Json) -> Model | None:
             if not all(type(k) is int and 0 <= k < len(inputs) for k in places):
                 raise SavingError("the model of the certificate names inputs that it has not")
             wrt = tuple(symbol_of(inputs[k]) for k in places)
-            return Model(graph, graph, wrt)
+            return CertifiedModel(graph, graph, wrt)
     raise SavingError("the model of the certificate lacks its graph or its inputs")
 
 

@@ -6,8 +6,8 @@ checker with their lemmas, `heads` the functions, `branches` selections. The the
 ``Symad*.v`` of this folder.
 """
 
-from symad.verification.certificate.model import Model
+from symad.verification.certificate.model import CertifiedModel
 from symad.verification.coq.terms import CoqError
 from symad.verification.coq.write import as_coq, write_coq
 
-__all__ = ["CoqError", "Model", "as_coq", "write_coq"]
+__all__ = ["CoqError", "CertifiedModel", "as_coq", "write_coq"]

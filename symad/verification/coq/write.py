@@ -20,7 +20,7 @@ from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import element
 from symad.ops.basic.sources import Input, constant, symbol_of
 from symad.tracing.wrt import select_wrt
-from symad.verification.certificate.model import Model
+from symad.verification.certificate.model import CertifiedModel
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
 from symad.verification.coq.programs import CoqProgram
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
@@ -38,7 +38,7 @@ MAX_INPUTS_OF_HESSIAN = 12
 """The maximum number of inputs for which the Hessian is written by default."""
 
 
-def write_coq(model: Model, path: Path | str, hessian: bool | None = None) -> Path:
+def write_coq(model: CertifiedModel, path: Path | str, hessian: bool | None = None) -> Path:
     """Write the Coq file of a model, and the library that it needs next to it.
 
     Args:
@@ -63,7 +63,7 @@ def write_coq(model: Model, path: Path | str, hessian: bool | None = None) -> Pa
     return path
 
 
-def as_coq(model: Model, stem: str = "certificate", hessian: bool | None = None) -> str:
+def as_coq(model: CertifiedModel, stem: str = "certificate", hessian: bool | None = None) -> str:
     """The text of the Coq file of a model.
 
     Raises:
@@ -121,7 +121,7 @@ def _arguments(graph: Graph, wrt: Sequence[Node]) -> tuple[list[Argument], dict[
 
 
 def _model_program(
-    model: Model, leaves: dict[Node, int], arguments: Sequence[Argument]
+    model: CertifiedModel, leaves: dict[Node, int], arguments: Sequence[Argument]
 ) -> tuple[CoqProgram, str]:
     """The model, from the user's SymPy expression if there is one, else from its graph."""
     written = _expressions(model.given, len(model.graph.output_nodes))

@@ -20,7 +20,7 @@ from symad.cli.exit_codes import OK, PIPE, REFUTED, UNDECIDED, USAGE
 from symad.cli.parser import MODELS, make_parser
 from symad.cli.tour.command import _summary
 from symad.cli.tour.runner import Outcome, relative_difference, run_stage
-from symad.cli.tour.stage import Finding, Model, Skip, Stage
+from symad.cli.tour.stage import Finding, Skip, Stage, TourModel
 from symad.cli.tour.stages import all_stages
 from symad.load_models import load_models
 from symad.verification.certificate.certificate import Certificate
@@ -464,7 +464,7 @@ def test_a_stage_reports_all_that_fails(judged):
     def use(made):
         return [Finding("two and two is five", False)]
 
-    found = outcome(lambda: Model(sympy.sin(x), point=(0.5,), use=use))
+    found = outcome(lambda: TourModel(sympy.sin(x), point=(0.5,), use=use))
     assert not found.ok
     assert (found.status, found.modes) == ("refuted", 8)
     assert found.findings[0].text == "two and two is five"
@@ -472,7 +472,7 @@ def test_a_stage_reports_all_that_fails(judged):
 
 def test_what_is_undecided_is_told_and_is_no_failure(judged):
     judged("undecided")
-    found = outcome(lambda: Model(sympy.sin(sympy.Symbol("x", real=True)), point=(0.5,)))
+    found = outcome(lambda: TourModel(sympy.sin(sympy.Symbol("x", real=True)), point=(0.5,)))
     assert found.ok
     assert found.doubts == ["1 of 1 entries are undecided, such as ∂f/∂x: out of time"]
 

@@ -9,7 +9,7 @@ import pytest
 from symad.cli import main
 from symad.cli.exit_codes import OK, REFUTED, USAGE
 from symad.cli.tour import command
-from symad.cli.tour.stage import Finding, Model, Skip, Stage
+from symad.cli.tour.stage import Finding, Skip, Stage, TourModel
 
 
 class Tags(HTMLParser):
@@ -47,7 +47,7 @@ def stages(monkeypatch):
         raise Skip("no data")
 
     made = [
-        Stage(name, f"about {name}", lambda use=use: Model(x**2, (1.5,), use=use), quick=name == "well")
+        Stage(name, f"about {name}", lambda use=use: TourModel(x**2, (1.5,), use=use), quick=name == "well")
         for name, use in (("well", well), ("once", once), ("never", never))
     ]
     monkeypatch.setattr(command, "all_stages", lambda: {stage.name: stage for stage in made})

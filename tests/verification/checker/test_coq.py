@@ -23,7 +23,7 @@ from symad.ops.basic.sources import constant
 from symad.verification.coq import CoqError, write
 from symad.verification.coq.heads import CONDITIONS, HEADS, POWERS, WITHOUT_LEMMA
 from symad.verification.coq.layout import coq_name
-from symad.verification.coq.write import LIBRARY, Model, as_coq
+from symad.verification.coq.write import LIBRARY, CertifiedModel, as_coq
 from tests.kept import digest, kept
 from tests.kept import folder as kept_folder
 from tests.verification.checker.coq_models import MODELS, lstm_cell, pendulum, robot_arm
@@ -83,7 +83,7 @@ def checked(library, text, name="f"):
 
 def text_of(f, wrt=None, inputs=None, name="f", **options):
     graph = (symad.trace(f, inputs) if inputs else symad.trace(f)).named(name)
-    return as_coq(Model(f, graph, tuple(wrt or graph.inputs)), name, **options)
+    return as_coq(CertifiedModel(f, graph, tuple(wrt or graph.inputs)), name, **options)
 
 
 def axioms_of(told):

@@ -9,7 +9,7 @@ import symad
 from symad.verification.coq.heads import CONDITIONS, HEADS, POWERS
 from symad.verification.coq.inside import HOLDS, NAMED, VALUES
 from symad.verification.coq.programs import NONZERO, POSITIVE, STATED
-from symad.verification.coq.write import Model, as_coq
+from symad.verification.coq.write import CertifiedModel, as_coq
 
 x, y = sp.symbols("x y", real=True)
 a = sp.symbols("a:5", real=True)
@@ -35,7 +35,7 @@ INHABITED = {
 
 def text_of(f):
     graph = symad.trace(f)
-    return as_coq(Model(f, graph, tuple(graph.inputs)))
+    return as_coq(CertifiedModel(f, graph, tuple(graph.inputs)))
 
 
 @pytest.mark.parametrize("name", EMPTY)

@@ -9,7 +9,7 @@ import sympy
 
 import symad
 from symad import functions
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.cli.tour.stages.sequences import numbers, of
 from symad.functions import sigmoid
 from symad.models.layers import convolution, soft, two_layer
@@ -34,13 +34,13 @@ SAME = ("proved", "tested")
 
 
 @stage("convolution", "windows times weights; the transposed convolution is its pullback")
-def convolve() -> Model:
+def convolve() -> TourModel:
     """The squared loss of a filter with three taps on a signal of five numbers."""
     sizes = {convolution.T: 5, convolution.K: 3, convolution.d_in: 1, convolution.d_out: 1}
     inputs = [convolution.x, convolution.W, convolution.y]
     graph = symad.trace(convolution.loss(), inputs).at(sizes)
     small = symad.trace(convolution.loss(), inputs).at({**sizes, convolution.T: 3, convolution.K: 2})
-    return Model(graph, (numbers(5, 1), numbers(3, 1, 1), numbers(3, 1)), use=transpose, check=small)
+    return TourModel(graph, (numbers(5, 1), numbers(3, 1, 1), numbers(3, 1)), use=transpose, check=small)
 
 
 def transpose(made: Made) -> list[Finding]:
@@ -59,14 +59,14 @@ def transpose(made: Made) -> list[Finding]:
 
 
 @stage("images", "a convolutional generator of images, and the discriminator it must deceive")
-def images() -> Model:
+def images() -> TourModel:
     """The generator's loss on two codes, images of 4 × 4 pixels."""
     pair = Adversaries(4, 1, 1, 2)
     p, q, z = pair.init_generator(0), pair.init_discriminator(1), numbers(2, 2)
     graph = trace_model(lambda p, z: pair.generator_loss(p, q, z), pair.generator_shapes, z.shape)
     kept = {name: value for name, value in p.items() if name != "G1"}
     small = symad.trace(lambda G1: np.sum(pair.generate(kept | {"G1": G1}, z[:1]) ** 2), [p["G1"].shape])
-    return Model(graph, (*p.values(), z), wrt=list(p), check=small, use=play)
+    return TourModel(graph, (*p.values(), z), wrt=list(p), check=small, use=play)
 
 
 def play(made: Made) -> list[Finding]:
@@ -86,7 +86,7 @@ def play(made: Made) -> list[Finding]:
 
 
 @stage("temporal convolution", "dilated causal convolutions: the inputs of each output, from the pattern")
-def temporal() -> Model:
+def temporal() -> TourModel:
     """One block on four steps."""
     small = TCN(1, 1, 1, levels=1, taps=2)
     x, y = np.array([[1.0], [2.0]]), np.array([[1.0], [0.0]])
@@ -106,7 +106,7 @@ def field(made: Made) -> list[Finding]:
 
 
 @stage("state space", "a selective linear recurrence: as a loop, and in O(log T) rounds")
-def selective() -> Model:
+def selective() -> TourModel:
     """One block of width 1 on three steps."""
     shapes = [(2, 1), (2, 1), (1, 1), (2, 1), (2, 1)]
     small = symad.trace(
@@ -133,7 +133,7 @@ def both_recurrences(made: Made) -> list[Finding]:
 
 
 @stage("two layers", "a mean over n neurons: the error falls with the root of n")
-def shallow() -> Model:
+def shallow() -> TourModel:
     """Three neurons, four points."""
     small = TwoLayer(1, 2, "tanh")
     certified = trace_model(small.loss, small.shapes, (1, 1), (1,))
@@ -157,9 +157,9 @@ def widths(made: Made) -> list[Finding]:
 
 
 @stage("smooth maximum", "log-sum-exp with a temperature: its slope is the softmax")
-def smooth() -> Model:
+def smooth() -> TourModel:
     """The softmax of three numbers, with the temperature as a variable."""
-    return Model(soft.maximum, (np.array([0.3, 1.1, -0.4]), 0.7), inputs=[(3,), ()], use=cool)
+    return TourModel(soft.maximum, (np.array([0.3, 1.1, -0.4]), 0.7), inputs=[(3,), ()], use=cool)
 
 
 def cool(made: Made) -> list[Finding]:
@@ -174,11 +174,11 @@ def cool(made: Made) -> list[Finding]:
 
 
 @stage("alignment", "preferences and rewards: the slopes of DPO, reward models and clipped ratios")
-def align() -> Model:
+def align() -> TourModel:
     """DPO on two pairs, β a variable too."""
     data = (*(numbers(4, 2)), 0.3)
     small = symad.trace(alignment.dpo_loss, [()] * 5)
-    return Model(alignment.dpo_loss, data, inputs=[(2,)] * 4 + [()], check=small, use=slopes)
+    return TourModel(alignment.dpo_loss, data, inputs=[(2,)] * 4 + [()], check=small, use=slopes)
 
 
 def slopes(made: Made) -> list[Finding]:
@@ -201,7 +201,7 @@ def slopes(made: Made) -> list[Finding]:
 
 
 @stage("masked tokens", "an encoder reads both ways; learned from hidden tokens, pooled to one answer")
-def hidden_tokens() -> Model:
+def hidden_tokens() -> TourModel:
     """A sequence of three tokens, one of them hidden."""
     model = Encoder(Transformer(3, 3, 2, 1, 1, hidden=2, mask="none", order="post", bias=False))
     tokens, chosen = np.array([[2, 0, 1]]), np.array([[0.0, 1, 0]])
@@ -210,7 +210,7 @@ def hidden_tokens() -> Model:
     graph = trace_model(model.masked_loss, model.shapes, tokens, targets, chosen)
     fixed = np.array([0, 1]), np.array([1.0, 0.0])
     small = symad.trace(lambda z: masked_cross_entropy(z, *fixed), [(2, 2)])
-    return Model(graph, (*p.values(), tokens, targets, chosen), wrt=list(p), check=small, use=both_ways)
+    return TourModel(graph, (*p.values(), tokens, targets, chosen), wrt=list(p), check=small, use=both_ways)
 
 
 def both_ways(made: Made) -> list[Finding]:
@@ -229,7 +229,7 @@ def both_ways(made: Made) -> list[Finding]:
 
 
 @stage("translation", "a transformer reads, another writes and attends to what was read")
-def translation() -> Model:
+def translation() -> TourModel:
     """Two source tokens to two targets, width 2."""
     model = EncoderDecoderTransformer(3, 3, 2, 2, 1, 1, hidden=2, norm="rms", bias=False, position="none")
     data = np.array([[0, 2]]), np.array([[0, 1]]), np.array([[1, 2]])
@@ -253,14 +253,14 @@ def reads_all(made: Made) -> list[Finding]:
 
 
 @stage("sequence tasks", "denoising, forecasting, classification, regression with four models")
-def reading() -> Model:
+def reading() -> TourModel:
     """A tanh network that forecasts."""
     model, x = RNN(1, 2, 1), numbers(4, 1)
     graph = trace_model(lambda p, x: tasks.forecasting_loss(model, p, x), model.shapes, x.shape)
     one, short = RNN(1, 1, 1), np.array([[1.0], [0.5], [2.0]])
     small = trace_model(lambda p: tasks.forecasting_loss(one, p, short), one.shapes)
     p = model.init(0)
-    return Model(graph, (*p.values(), x), wrt=list(p), check=small, use=four_tasks)
+    return TourModel(graph, (*p.values(), x), wrt=list(p), check=small, use=four_tasks)
 
 
 def four_tasks(made: Made) -> list[Finding]:
@@ -284,7 +284,7 @@ def four_tasks(made: Made) -> list[Finding]:
 
 
 @stage("attention dynamics", "tokens as particles on a sphere that attract each other: they cluster")
-def particles() -> Model:
+def particles() -> TourModel:
     """Three particles in the plane, two steps."""
     model = AttentionDynamics(2)
     p, x, y = model.init(0), numbers(3, 2), numbers(3, 2)
@@ -293,7 +293,7 @@ def particles() -> Model:
     small = symad.trace(
         lambda x, Q, K, V: one.velocity({"Q": Q, "K": K, "V": V}, x), [(2, 1), (1, 1), (1, 1), (1, 1)]
     )
-    return Model(graph, (*p.values(), x, y), wrt=list(p), check=small, use=cluster)
+    return TourModel(graph, (*p.values(), x, y), wrt=list(p), check=small, use=cluster)
 
 
 def cluster(made: Made) -> list[Finding]:

@@ -8,16 +8,16 @@ import numpy as np
 import sympy
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 
 Array = np.ndarray
 
 
 @stage("chain rule", "f = x + x² at x = 3, every step of every mode", quick=True)
-def chain_rule() -> Model:
+def chain_rule() -> TourModel:
     """x is used twice: the smallest graph with a fan-out."""
     x = sympy.Symbol("x", real=True)
-    return Model(x + x**2, point=(3.0,), use=read_tables)
+    return TourModel(x + x**2, point=(3.0,), use=read_tables)
 
 
 def read_tables(made: Made) -> list[Finding]:
@@ -36,10 +36,10 @@ def read_tables(made: Made) -> list[Finding]:
 
 
 @stage("rosenbrock", "Rosenbrock's valley (1 − x)² + 100 (y − x²)², minimized by Newton's method", quick=True)
-def rosenbrock() -> Model:
+def rosenbrock() -> TourModel:
     """A narrow curved valley with its minimum 0 at (1, 1)."""
     x, y = sympy.symbols("x y", real=True)
-    return Model((1 - x) ** 2 + 100 * (y - x**2) ** 2, point=(-1.2, 1.0), use=descend)
+    return TourModel((1 - x) ** 2 + 100 * (y - x**2) ** 2, point=(-1.2, 1.0), use=descend)
 
 
 def descend(made: Made) -> list[Finding]:
@@ -82,12 +82,12 @@ def hand(angles: tuple[sympy.Symbol, ...]) -> tuple[sympy.Expr, sympy.Expr]:
 
 
 @stage("arm", "a planar arm of three links reaches for a point", quick=True)
-def arm() -> Model:
+def arm() -> TourModel:
     """Half the squared distance of the hand from the target; angles in radians."""
     angles = sympy.symbols("theta_1:4", real=True)
     x, y = hand(angles)
     miss = ((x - TARGET[0]) ** 2 + (y - TARGET[1]) ** 2) / 2
-    return Model(miss, point=(0.3, 0.4, 0.5), use=reach)
+    return TourModel(miss, point=(0.3, 0.4, 0.5), use=reach)
 
 
 def reach(made: Made) -> list[Finding]:

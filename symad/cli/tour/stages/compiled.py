@@ -9,7 +9,7 @@ import numpy as np
 
 import symad
 from symad import functions
-from symad.cli.tour.stage import Finding, Made, Model, Skip, stage
+from symad.cli.tour.stage import Finding, Made, Skip, TourModel, stage
 from symad.core.arrays import Array, ArrayLike
 
 
@@ -36,10 +36,10 @@ def numbers(graph: symad.Graph) -> list[np.ndarray]:
 
 
 @stage("compiled", "a gated recurrent unit: NumPy code, and the same with its loops and chains in C")
-def compiled() -> Model:
+def compiled() -> TourModel:
     """Two units, three steps."""
     small = gru(2, 1, 2, 3)
-    return Model(small, point=tuple(numbers(small)), wrt=["W", "b"], check=gru(1, 1, 1, 2), use=both_ways)
+    return TourModel(small, point=tuple(numbers(small)), wrt=["W", "b"], check=gru(1, 1, 1, 2), use=both_ways)
 
 
 def both_ways(made: Made) -> list[Finding]:

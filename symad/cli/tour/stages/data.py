@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, Skip, stage
+from symad.cli.tour.stage import Finding, Made, Skip, TourModel, stage
 from symad.models.generative import gaussian_process, kernels
 from symad.models.layers import regression
 from symad.models.sequences import ar
@@ -34,12 +34,12 @@ def sunspot_numbers() -> Array:
     "AR(9) on the sunspot numbers, by least squares and by Newton; 50 years held out",
     quick=True,
 )
-def sunspots() -> Model:
+def sunspots() -> TourModel:
     """The loss as SymPy states it, differentiated by weights and bias."""
     loss = symad.trace(ar.loss(), [ar.w, ar.b, ar.x])
     small = loss.at({ar.T: 5, ar.s: 2})
     point = (np.zeros(9), 0.0, sunspot_numbers()[:120] / 50)
-    return Model(loss, point, wrt=[ar.w, ar.b], use=forecast, check=small)
+    return TourModel(loss, point, wrt=[ar.w, ar.b], use=forecast, check=small)
 
 
 def forecast(made: Made) -> list[Finding]:
@@ -81,14 +81,14 @@ def tumours() -> tuple[Array, Array]:
 
 
 @stage("logistic", "logistic regression of 569 tumours by Newton's method, against scikit-learn")
-def logistic() -> Model:
+def logistic() -> TourModel:
     """The penalized loss, differentiated by weights and bias in all four Hessian modes."""
     xs, y = tumours()
     inputs = [regression.w, regression.b, regression.X, regression.y, regression.penalty]
     loss = symad.trace(regression.logistic_loss(), inputs)
     small = loss.at({regression.N: 2, regression.d: 2})
     point = (np.zeros(30), 0.0, xs, y, 0.5 / len(y))
-    return Model(loss, point, wrt=[regression.w, regression.b], use=newton, check=small)
+    return TourModel(loss, point, wrt=[regression.w, regression.b], use=newton, check=small)
 
 
 def newton(made: Made) -> list[Finding]:
@@ -136,13 +136,13 @@ def pendulum_equations(links: int) -> tuple[sympy.MatrixBase, list[sympy.Symbol]
 
 
 @stage("pendulum", "six links on a cart: SymPy's equations of motion, their Jacobian, against SymPy's own")
-def pendulum() -> Model:
+def pendulum() -> TourModel:
     """The forcing vector by coordinates and speeds."""
     forcing, states, constants = pendulum_equations(6)
     point = [*np.linspace(-1, 1, len(states)), *np.linspace(0.5, 1.5, len(constants))]
     small, small_states, small_constants = pendulum_equations(2)
     check = symad.trace(small, [*small_states, *small_constants])
-    return Model(forcing, point, [*states, *constants], wrt=states, use=linearize, check=check)
+    return TourModel(forcing, point, [*states, *constants], wrt=states, use=linearize, check=check)
 
 
 def linearize(made: Made) -> list[Finding]:
@@ -172,12 +172,12 @@ def linearize(made: Made) -> list[Finding]:
 
 
 @stage("gaussian process", "the likelihood of 60 diabetes patients under an RBF kernel, against scikit-learn")
-def process() -> Model:
+def process() -> TourModel:
     """log p(y) by the logarithms of length, variance and noise."""
     xs, y = patients(12)
     graph = gaussian_process.log_likelihood(kernels.variance * kernels.rbf())
     small = graph.at({gaussian_process.N: 2, gaussian_process.D: 1})
-    return Model(graph, (np.log([1.5, 0.8, 0.3]), xs, y), wrt=["theta"], use=likelihood, check=small)
+    return TourModel(graph, (np.log([1.5, 0.8, 0.3]), xs, y), wrt=["theta"], use=likelihood, check=small)
 
 
 def patients(count: int) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 
 import symad
 from symad import functions
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.core.dims import Dim
 from symad.core.signatures import Memory
 from symad.derivatives.memory_plans import draw_plans, memory_plan, memory_plans
@@ -46,9 +46,9 @@ def last_state(length: Dim, memory: Memory, n: int = 3, d: int = 2) -> symad.Gra
 
 
 @stage("memory", "reverse mode through a long recurrence, keeping √T states or a few")
-def memory_policies() -> Model:
+def memory_policies() -> TourModel:
     """Six steps with every √T-th state kept."""
-    return Model(
+    return TourModel(
         last_state(6, "sqrt"),
         point=(numbers(3, 3) / 2, numbers(3, 2), numbers(3), numbers(6, 2)),
         wrt=["W", "first"],
@@ -78,7 +78,7 @@ def keep_little(made: Made) -> list[Finding]:
 
 
 @stage("parallel recurrence", "all states of a recurrence at once, by Newton's method on the sequence")
-def parallel() -> Model:
+def parallel() -> TourModel:
     """The affine recurrence that each iteration solves."""
 
     def f(a: Array, b: Array, first: Array) -> Array:
@@ -86,7 +86,7 @@ def parallel() -> Model:
 
     graph = symad.trace(f, inputs=[(5, 2, 2), (5, 2), (2,)])
     small = symad.trace(lambda a, b: np.sum(functions.affine_scan(a, b) ** 2), inputs=[(2,), (2,)])
-    return Model(graph, point=(numbers(5, 2, 2) / 2, numbers(5, 2), numbers(2)), check=small, use=newton)
+    return TourModel(graph, point=(numbers(5, 2, 2) / 2, numbers(5, 2), numbers(2)), check=small, use=newton)
 
 
 def newton(made: Made) -> list[Finding]:
@@ -105,9 +105,9 @@ def newton(made: Made) -> list[Finding]:
 
 
 @stage("neural ode", "discretize then differentiate, or the other way round: the two adjoints")
-def two_adjoints() -> Model:
+def two_adjoints() -> TourModel:
     """Four Runge-Kutta steps of a field with two layers."""
-    return Model(
+    return TourModel(
         solution(4),
         point=(numbers(2), numbers(3, 2), numbers(2, 3)),
         check=solution(1, method="euler", n=1),
@@ -144,10 +144,10 @@ def adjoints(made: Made) -> list[Finding]:
 
 
 @stage("reversible", "blocks that are inverted in the backward sweep: no activation is stored")
-def reversible_blocks() -> Model:
+def reversible_blocks() -> TourModel:
     """Two blocks and a loss."""
     point = numbers(2), numbers(2) + 1, numbers(2, 2, 2) / 2, numbers(2, 2, 2) / 3
-    return Model(blocks(2, 2), point=point, wrt=[0, 1, 2, 3], check=blocks(1, 1), use=invert)
+    return TourModel(blocks(2, 2), point=point, wrt=[0, 1, 2, 3], check=blocks(1, 1), use=invert)
 
 
 def blocks(depth: int, n: int) -> symad.Graph:

@@ -6,7 +6,7 @@ import numpy as np
 import sympy
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, Skip, stage
+from symad.cli.tour.stage import Finding, Made, Skip, TourModel, stage
 from symad.models.generative import diffusion, divergences, gan, kernels, measures
 from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
 from symad.models.generative.gan import GAN
@@ -32,7 +32,7 @@ def digits() -> tuple[Array, Array]:
     "the discrepancy of two samples under a Matérn kernel; features, rotations, digits",
     quick=True,
 )
-def kernel_stage() -> Model:
+def kernel_stage() -> TourModel:
     """MMD² by the points of one sample and the kernel's length."""
     shapes = [(3, 2), (2, 2), sympy.Symbol("length", positive=True)]
     graph = symad.trace(discrepancy, shapes)
@@ -41,7 +41,7 @@ def kernel_stage() -> Model:
     )
     rng = np.random.default_rng(0)
     point = (rng.normal(size=(3, 2)), rng.normal(size=(2, 2)) + 1, 1.3)
-    return Model(graph, point, wrt=["x", "length"], use=kernels_on_digits, check=small)
+    return TourModel(graph, point, wrt=["x", "length"], use=kernels_on_digits, check=small)
 
 
 def discrepancy(x: Array, y: Array, length: Array) -> Array:
@@ -88,7 +88,7 @@ def kernels_on_digits(made: Made) -> list[Finding]:
 
 
 @stage("divergences", "f-divergences, their conjugates proved, and the bound that a critic reaches")
-def divergence_stage() -> Model:
+def divergence_stage() -> TourModel:
     """The variational bound of the GAN's divergence by the scores of a critic on three points."""
     p, q = np.array([0.36, 0.48, 0.16]), np.full(3, 1 / 3)
     game = gan.JENSEN_SHANNON
@@ -96,7 +96,7 @@ def divergence_stage() -> Model:
     def bound(v: Array) -> Array:
         return (p * symad.trace(game.real)(v)).sum() - (q * symad.trace(game.fake)(v)).sum()
 
-    return Model(symad.trace(bound, [(3,)]), (np.zeros(3),), use=reach_the_divergence)
+    return TourModel(symad.trace(bound, [(3,)]), (np.zeros(3),), use=reach_the_divergence)
 
 
 def reach_the_divergence(made: Made) -> list[Finding]:
@@ -127,11 +127,11 @@ def reach_the_divergence(made: Made) -> list[Finding]:
 
 
 @stage("autoencoder", "the linear one is PCA; a deep one loses less with the same code")
-def autoencoder_stage() -> Model:
+def autoencoder_stage() -> TourModel:
     """The worked example: x = (2, 0), W_e = (0.5, −1), W_d = (1, 0.5) has the loss 0.625."""
     graph = LinearAutoencoder(2, 1).graph(1)
     point = (np.array([[0.5, -1.0]]), np.array([[1.0], [0.5]]), np.array([[2.0, 0.0]]))
-    return Model(graph, point, wrt=["W_e", "W_d"], use=autoencoders_on_digits)
+    return TourModel(graph, point, wrt=["W_e", "W_d"], use=autoencoders_on_digits)
 
 
 def autoencoders_on_digits(made: Made) -> list[Finding]:
@@ -163,13 +163,13 @@ def autoencoders_on_digits(made: Made) -> list[Finding]:
 
 
 @stage("vae", "a variational autoencoder of digits, given the class: the bound on the likelihood")
-def vae_stage() -> Model:
+def vae_stage() -> TourModel:
     """The bound of three pixels, by all parameters."""
     model = VAE(3, 2, 1, classes=2)
     rng, p = np.random.default_rng(0), model.init(0)
     data = (rng.uniform(size=(2, 3)), rng.normal(size=(2, 1)), np.eye(2))
     small = VAE(1, 1, 1).graph(1)
-    return Model(model.graph(2), (*p.values(), *data), wrt=list(p), use=bound_of_digits, check=small)
+    return TourModel(model.graph(2), (*p.values(), *data), wrt=list(p), use=bound_of_digits, check=small)
 
 
 def bound_of_digits(made: Made) -> list[Finding]:
@@ -198,14 +198,14 @@ def bound_of_digits(made: Made) -> list[Finding]:
 
 
 @stage("gan", "a critic with a gradient in its loss, and a generator: eight modes on a ring")
-def gan_stage() -> Model:
+def gan_stage() -> TourModel:
     """The critic's loss of Wasserstein's game, with a penalty on its gradient."""
     model = GAN(2, 1, (2,), (2,), gan.WASSERSTEIN, penalty=1.0, activation="tanh")
     rng, p = np.random.default_rng(0), model.init(3)
     data = (rng.normal(size=(2, 2)), rng.normal(size=(2, 1)), rng.uniform(size=2))
     small = GAN(1, 1, (), (1,), activation="tanh").critic_graph(1)
     names = model.critic_names
-    return Model(model.critic_graph(2), (*p.values(), *data), wrt=names, use=modes_of_a_ring, check=small)
+    return TourModel(model.critic_graph(2), (*p.values(), *data), wrt=names, use=modes_of_a_ring, check=small)
 
 
 def modes_of_a_ring(made: Made) -> list[Finding]:
@@ -241,14 +241,14 @@ def modes_of_a_ring(made: Made) -> list[Finding]:
 
 
 @stage("diffusion", "noise and its prediction on two moons; the closed forms proved", quick=True)
-def diffusion_stage() -> Model:
+def diffusion_stage() -> TourModel:
     """The loss of a small network in the plane, by all its parameters."""
     model = diffusion.Diffusion(2, (3,), 2)
     rng, p = np.random.default_rng(0), model.init(0)
     _, alpha_bar = diffusion.schedule(10)
     data = model.draw(rng.normal(size=(3, 2)), 10, alpha_bar, rng)
     small = diffusion.Diffusion(1, (1,), 2, activation="tanh").graph(1)
-    return Model(model.graph(3), (*p.values(), *data), wrt=list(p), use=two_moons, check=small)
+    return TourModel(model.graph(3), (*p.values(), *data), wrt=list(p), use=two_moons, check=small)
 
 
 def two_moons(made: Made) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.cli.tour.stages.compiled import best
 from symad.core.arrays import Array
 
@@ -24,10 +24,10 @@ def squares(rows: int, columns: int) -> symad.Graph:
 
 
 @stage("given data", "least squares on data that stay the same: a step no longer reads them")
-def given_data() -> Model:
+def given_data() -> TourModel:
     """Three rows, two weights."""
     X, y = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]]), np.array([1.0, 0.0, 2.0])
-    return Model(squares(3, 2), point=(np.array([0.5, -1.0]), X, y), wrt=["w"], use=fitted)
+    return TourModel(squares(3, 2), point=(np.array([0.5, -1.0]), X, y), wrt=["w"], use=fitted)
 
 
 def fitted(made: Made) -> list[Finding]:

@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.functions import attention
 
 HEADS, LENGTH, WIDTH = 2, 6, 3
@@ -22,7 +22,7 @@ def slopes(s: sp.Expr, b: sp.Expr, h: sp.Expr, i: sp.Expr, j: sp.Expr, slope: sp
     "any score function and mask; tiles of pairs, forward, backward and second order",
     quick=True,
 )
-def tiled() -> Model:
+def tiled() -> TourModel:
     """The squared output of causal attention with learned slopes."""
 
     def loss(q, k, v, slope):  # type: ignore[no-untyped-def]  # as users write it
@@ -34,7 +34,7 @@ def tiled() -> Model:
     small = symad.trace(
         lambda q, k, v: (attention(q, k, v, scale=1) ** 2).sum(), [(1, 1, 1, 1), (1, 1, 2, 1), (1, 1, 2, 1)]
     )
-    return Model(symad.trace(loss, shapes), [rng.normal(size=s) for s in shapes], use=tiles, check=small)
+    return TourModel(symad.trace(loss, shapes), [rng.normal(size=s) for s in shapes], use=tiles, check=small)
 
 
 def tiles(made: Made) -> list[Finding]:

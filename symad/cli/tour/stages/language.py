@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.cli.tour.stages.sequences import numbers
 from symad.core.arrays import Array
 from symad.models.layers import linear_unit, normalization
@@ -25,13 +25,13 @@ SAME = ("proved", "tested")
 
 
 @stage("linear unit", "a linear recurrence, and why an autoregressive model is one")
-def unit() -> Model:
+def unit() -> TourModel:
     """The squared outputs of AR(2) as a recurrent unit, on four numbers."""
 
     def energy(w: Array, x: Array) -> Array:
         return np.sum(linear_unit.apply(linear_unit.from_ar(w), x) ** 2)
 
-    return Model(energy, (numbers(2), numbers(4)), inputs=[(2,), (4,)], use=autoregression)
+    return TourModel(energy, (numbers(2), numbers(4)), inputs=[(2,), (4,)], use=autoregression)
 
 
 def autoregression(made: Made) -> list[Finding]:
@@ -55,7 +55,7 @@ def autoregression(made: Made) -> list[Finding]:
 
 
 @stage("embedding", "a vector for each token, tied to the scores; counting as the baseline")
-def vectors() -> Model:
+def vectors() -> TourModel:
     """The cross-entropy of the next token with a table shared by the embedding and the scores."""
     tokens, targets = np.array([0, 2, 1]), np.array([2, 1, 0])
 
@@ -65,7 +65,7 @@ def vectors() -> Model:
     small = symad.trace(
         lambda C: cross_entropy(embedding.decode(embedding.embed(C, tokens[:1]), C), np.array([1])), [(2, 1)]
     )
-    return Model(loss, (numbers(3, 2),), inputs=[(3, 2)], use=look_up_and_count, check=small)
+    return TourModel(loss, (numbers(3, 2),), inputs=[(3, 2)], use=look_up_and_count, check=small)
 
 
 def look_up_and_count(made: Made) -> list[Finding]:
@@ -89,7 +89,7 @@ def look_up_and_count(made: Made) -> list[Finding]:
 
 
 @stage("heads", "several heads, and attention to another sequence; both conventions; permutations")
-def heads() -> Model:
+def heads() -> TourModel:
     """The squared output of two heads that read two tokens of another sequence."""
     model = MultiHead(2, 2, 1, context=1)
     shapes = model.shapes
@@ -97,7 +97,7 @@ def heads() -> Model:
     one = MultiHead(1, 1)
     small = trace_model(lambda p, X: np.sum(one.apply(p, X)), one.shapes, (2, 1))
     point = (*model.init(0, 1.0).values(), numbers(1, 2), numbers(2, 1))
-    return Model(graph, point, wrt=list(shapes), use=permute, check=small)
+    return TourModel(graph, point, wrt=list(shapes), use=permute, check=small)
 
 
 def permute(made: Made) -> list[Finding]:
@@ -117,13 +117,13 @@ def permute(made: Made) -> list[Finding]:
 
 
 @stage("positions", "where a token stands: sinusoids, rotations, biases of the scores")
-def places() -> Model:
+def places() -> TourModel:
     """The score of a query at t = 3 and a key at t = 1, both turned by their positions."""
 
     def score(q: Array, k: Array) -> Array:
         return np.sum(positions.rotate(q, np.array([3]), 100) * positions.rotate(k, np.array([1]), 100))
 
-    return Model(score, (numbers(1, 4), numbers(1, 4)[:, ::-1]), inputs=[(1, 4), (1, 4)], use=turn)
+    return TourModel(score, (numbers(1, 4), numbers(1, 4)[:, ::-1]), inputs=[(1, 4), (1, 4)], use=turn)
 
 
 def turn(made: Made) -> list[Finding]:
@@ -150,7 +150,7 @@ def turn(made: Made) -> list[Finding]:
 
 
 @stage("blocks", "norms and gated blocks; the published architectures as switches of one block")
-def blocks() -> Model:
+def blocks() -> TourModel:
     """The squared output of RMS norm and SwiGLU on two tokens."""
     model = FeedForwardBlock(2, 2, "swiglu", bias=False)
 
@@ -161,7 +161,7 @@ def blocks() -> Model:
     tiny = FeedForwardBlock(1, 1, "swiglu", bias=False)
     small = trace_model(lambda p, X: np.sum(tiny.apply(p, X) ** 2), tiny.shapes, (1, 1))
     point = (*model.init(0, 1.0).values(), np.ones(2), numbers(2, 2))
-    return Model(trace_model(loss, shapes, (2, 2)), point, wrt=list(shapes), use=normalize, check=small)
+    return TourModel(trace_model(loss, shapes, (2, 2)), point, wrt=list(shapes), use=normalize, check=small)
 
 
 def normalize(made: Made) -> list[Finding]:

@@ -10,18 +10,18 @@ import sympy
 
 import symad
 from symad import functions
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.models.generative.sampling import force_of, leapfrog
 
 Array = np.ndarray
 
 
 @stage("random numbers", "noise as an input: a Monte Carlo mean whose gradient is exact for that noise")
-def random_numbers() -> Model:
+def random_numbers() -> TourModel:
     """The mean of exp(w z) over normal z made from a key; its expectation is exp(w²/2)."""
     key = functions.key(2026)
     small = symad.trace(lambda w, key: monte_carlo(w, key, 3), [(), (4,)])
-    return Model(monte_carlo, (0.5, key), [(), (4,)], wrt=["w"], use=noise, check=small)
+    return TourModel(monte_carlo, (0.5, key), [(), (4,)], wrt=["w"], use=noise, check=small)
 
 
 def monte_carlo(w: Array, key: Array, count: int = 4000) -> Array:
@@ -61,9 +61,9 @@ BANANA = "−x²/8 − (y − x²/4)²"
 
 
 @stage("hamiltonian sampling", f"Metropolis and Hamiltonian Monte Carlo on log π = {BANANA}")
-def hamiltonian_sampling() -> Model:
+def hamiltonian_sampling() -> TourModel:
     """A curved density: x ~ N(0, 4), y | x ~ N(x²/4, 1/2)."""
-    return Model(banana(), (0.5, 1.0), use=chains)
+    return TourModel(banana(), (0.5, 1.0), use=chains)
 
 
 def banana() -> sympy.Expr:
@@ -120,11 +120,11 @@ RESISTANCES = [
 
 
 @stage("curve fit", "a thermistor's resistance a exp(b/(T + c)), fitted, against certified values")
-def curve_fit() -> Model:
+def curve_fit() -> TourModel:
     """Meyer's data, NIST StRD problem MGH10, rated of higher difficulty; the sum of squares."""
     a, b, c = sympy.symbols("a b c", real=True)
     rows = [a * sympy.exp(b / (t + c)) - y for t, y in zip(TEMPERATURES, RESISTANCES, strict=True)]
-    return Model(sympy.Add(*[r**2 for r in rows]) / 2, (0.006, 6000.0, 340.0), use=fit)
+    return TourModel(sympy.Add(*[r**2 for r in rows]) / 2, (0.006, 6000.0, 340.0), use=fit)
 
 
 def fit(made: Made) -> list[Finding]:

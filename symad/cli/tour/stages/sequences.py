@@ -8,7 +8,7 @@ import numpy as np
 import sympy
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.core.graph import Graph
 from symad.core.signatures import Traceable
 from symad.models.costs import layer_cost
@@ -30,12 +30,12 @@ from symad.models.transformers.transformer import Transformer
 Array = np.ndarray
 
 
-def of(model: Any, *data: Any, small: Any = None, use: Any = None) -> Model:
+def of(model: Any, *data: Any, small: Any = None, use: Any = None) -> TourModel:
     """A model's loss by its parameters, at initial values and some data."""
     p = model.init(0)
     graph = trace_model(model.loss, model.shapes, *data)
     options = {} if use is None else {"use": use}
-    return Model(graph, (*p.values(), *data), wrt=list(p), check=small, **options)
+    return TourModel(graph, (*p.values(), *data), wrt=list(p), check=small, **options)
 
 
 def numbers(*shape: int) -> Array:
@@ -44,7 +44,7 @@ def numbers(*shape: int) -> Array:
 
 
 @stage("feed-forward", "two hidden layers, samples as rows or as columns")
-def feed_forward() -> Model:
+def feed_forward() -> TourModel:
     """tanh network with a squared loss."""
     return of(
         FeedForward((2, 3, 3, 1)),
@@ -64,7 +64,7 @@ def both_conventions(made: Made) -> list[Finding]:
 
 
 @stage("rnn", "a recurrent network: backpropagation through time as the transpose of a scan", quick=True)
-def recurrent() -> Model:
+def recurrent() -> TourModel:
     """tanh, two inputs, three states, six steps."""
     small = RNN(1, 1, 1)
     certified = trace_model(small.loss, small.shapes, (2, 1), (2, 1))
@@ -87,7 +87,7 @@ def vanish(made: Made) -> list[Finding]:
 
 
 @stage("lstm", "long short-term memory: the additive path ∂c/∂c = diag(f)")
-def long_memory() -> Model:
+def long_memory() -> TourModel:
     """One layer, four steps."""
     small = LSTM(1, 1, 1)
     certified = trace_model(small.loss, small.shapes, (1, 1), (1, 1))
@@ -118,13 +118,15 @@ def last_cell(c: Any, driven: Array, W_h: Array) -> Array:
 
 
 @stage("recurrent layers", "a GRU in PyTorch's layout; ARMA by the Kalman filter; CTC; Taylor mode")
-def gated_units() -> Model:
+def gated_units() -> TourModel:
     """Both directions, two sequences of four steps."""
     model, small = Recurrent("gru", 2, 2, bidirectional=True), Recurrent("gru", 1, 1)
     graph = trace_model(lambda p, x: model.apply(p, x)[0].sum(), model.shapes, (4, 2, 2))
     certified = trace_model(lambda p, x: small.apply(p, x)[0].sum(), small.shapes, (1, 1))
     p = model.init(0)
-    return Model(graph, (*p.values(), numbers(4, 2, 2)), wrt=list(p), check=certified, use=series_and_paths)
+    return TourModel(
+        graph, (*p.values(), numbers(4, 2, 2)), wrt=list(p), check=certified, use=series_and_paths
+    )
 
 
 def series_and_paths(made: Made) -> list[Finding]:
@@ -158,11 +160,11 @@ def series_and_paths(made: Made) -> list[Finding]:
 
 
 @stage("maximum", "the largest of five numbers by a ReLU network: weights that exist, and training")
-def largest() -> Model:
+def largest() -> TourModel:
     """The squared loss at the initial values of a training run."""
     p, x = maximum.init(1), numbers(5, 4)
     graph = trace_model(maximum.squared_loss, maximum.SHAPES, x.shape)
-    return Model(graph, (*p.values(), x), wrt=list(p), use=exact_and_trained, check=one_unit())
+    return TourModel(graph, (*p.values(), x), wrt=list(p), use=exact_and_trained, check=one_unit())
 
 
 def one_unit() -> Graph:
@@ -192,7 +194,7 @@ def exact_and_trained(made: Made) -> list[Finding]:
 
 
 @stage("neural ar", "the next token from the last two: shared embedding, cross-entropy, byte pairs")
-def next_token() -> Model:
+def next_token() -> TourModel:
     """Six tokens, two of context."""
     model = NeuralAR(6, 2, 2, 3)
     contexts, targets = np.array([[1, 2], [0, 5], [3, 1]]), np.array([0, 4, 2])
@@ -211,11 +213,11 @@ def byte_pairs(made: Made) -> list[Finding]:
     "one head, masked: causality from the pattern; the multiplicative mask refuted",
     quick=True,
 )
-def attend() -> Model:
+def attend() -> TourModel:
     """softmax(Q Kᵀ / √d) V with three positions."""
     data = numbers(3, 2), numbers(3, 2)[::-1].copy(), numbers(3, 1)
     small = symad.trace(attention.attention, [(2, 1), (2, 1), (2, 1)])
-    return Model(attention.attention, data, inputs=[d.shape for d in data], check=small, use=causality)
+    return TourModel(attention.attention, data, inputs=[d.shape for d in data], check=small, use=causality)
 
 
 def causality(made: Made) -> list[Finding]:
@@ -239,7 +241,7 @@ def causality(made: Made) -> list[Finding]:
 
 
 @stage("transformer", "decoder-only: rotary, RMS norm, SwiGLU; generation with a cache; cost and size")
-def transformer() -> Model:
+def transformer() -> TourModel:
     """One layer of width 4 on three tokens."""
     switches: dict[str, Any] = {"norm": "rms", "block": "swiglu", "bias": False}
     model = Transformer(4, 3, 4, 1, 2, hidden=4, position="rotary", **switches)
@@ -270,7 +272,7 @@ def generate_and_count(made: Made) -> list[Finding]:
 
 
 @stage("encoder-decoder", "an LSTM reads, another writes and attends to what was read")
-def translate() -> Model:
+def translate() -> TourModel:
     """Three source tokens to two targets."""
     model = EncoderDecoder(3, 3, 1, 2, "tanh")
     x, before, y = np.array([[0, 2, 1]]), np.array([[0, 1]]), np.array([[1, 2]])
@@ -286,14 +288,14 @@ def context_numbers(made: Made) -> list[Finding]:
 
 
 @stage("low rank", "adaptation W + (α/r) B A: merged weights are the same map")
-def low_rank() -> Model:
+def low_rank() -> TourModel:
     """The squared output of an adapted map."""
 
     def loss(x: Array, W: Array, A: Array, B: Array) -> Array:
         return np.sum(adaptation.apply(x, W, A, B, 2.0) ** 2)
 
     data = numbers(2, 3), numbers(2, 3), numbers(1, 3), np.zeros((2, 1))
-    return Model(loss, data, inputs=[d.shape for d in data], wrt=["A", "B"], use=merge)
+    return TourModel(loss, data, inputs=[d.shape for d in data], wrt=["A", "B"], use=merge)
 
 
 def merge(made: Made) -> list[Finding]:

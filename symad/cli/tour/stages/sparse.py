@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 from symad.display import sparsity_pictures
 from symad.sparsity import color
 
@@ -30,10 +30,10 @@ def film(u: Array) -> Array:
 
 
 @stage("grid energy", "the area of a film plus exp(u) on a grid: a Hessian of seven points a row", quick=True)
-def grid_energy() -> Model:
+def grid_energy() -> TourModel:
     """Neighbors only are coupled: of the 144² second derivatives 1 in 25 is stored."""
     point = np.random.default_rng(0).normal(size=(SIDE, SIDE))
-    return Model(film, [point], inputs=[(SIDE, SIDE)], use=newton, check=symad.trace(film, [(2, 2)]))
+    return TourModel(film, [point], inputs=[(SIDE, SIDE)], use=newton, check=symad.trace(film, [(2, 2)]))
 
 
 def newton(made: Made) -> list[Finding]:
@@ -68,10 +68,10 @@ def newton(made: Made) -> list[Finding]:
 
 
 @stage("brusselator", "the 2-D Brusselator, a stiff system: colors for its Jacobian", quick=True)
-def brusselator() -> Model:
+def brusselator() -> TourModel:
     """u' = 1 + u²v − 4.4u + 10Δu, v' = 3.4u − u²v + 10Δv on a periodic grid."""
     point = np.random.default_rng(0).uniform(size=(2, 4, 4))
-    return Model(rates, [point], inputs=[(2, 4, 4)], use=count_colors)
+    return TourModel(rates, [point], inputs=[(2, 4, 4)], use=count_colors)
 
 
 def rates(w: Array) -> Array:

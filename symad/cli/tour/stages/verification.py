@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 
 import symad
-from symad.cli.tour.stage import Finding, Made, Model, stage
+from symad.cli.tour.stage import Finding, Made, TourModel, stage
 
 x = sympy.Symbol("x", real=True)
 p = 1 / (1 + sympy.exp(-x))
@@ -16,9 +16,9 @@ p = 1 / (1 + sympy.exp(-x))
     "the printed gradient of the focal loss, a misprint, and a proof for all sizes",
     quick=True,
 )
-def certificates() -> Model:
+def certificates() -> TourModel:
     """−(1 − p)² log p with p = σ(x). Lin et al. (2017), appendix B."""
-    return Model(-((1 - p) ** 2) * sympy.log(p), point=(0.5,), use=certify)
+    return TourModel(-((1 - p) ** 2) * sympy.log(p), point=(0.5,), use=certify)
 
 
 def certify(made: Made) -> list[Finding]:
