@@ -22,7 +22,7 @@ from symad.gpu.attention_kernels.tile_shapes import (
     SECOND_ORDER,
     TANGENT,
     TF32,
-    Shape,
+    TileShape,
     candidates,
 )
 from symad.gpu.compile import kernel_text
@@ -81,7 +81,7 @@ class KernelPlan:
     element: Element
     head_dim: int
     value_dim: int
-    shape: Shape
+    shape: TileShape
     slices: int = 1
     with_k: bool = True
     with_v: bool = True

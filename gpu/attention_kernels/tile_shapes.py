@@ -12,7 +12,7 @@ SECOND_ORDER = (TANGENT, SECOND_Q, SECOND_KV)
 
 
 @dataclass(frozen=True)
-class Shape:
+class TileShape:
     """A tile shape: a block owns 16 ``mt`` ``warps`` rows, and iterates over tiles of ``span`` rows.
 
     Attributes:
@@ -33,92 +33,92 @@ class Shape:
 
 
 # Tile shapes from the fastest on, by kind, family of the element and largest head dim.
-SHAPES: dict[tuple[str, str, int], tuple[Shape, ...]] = {
-    (FORWARD, HALF, 64): (Shape(4, 2, 64, 64, 2, 2),),
-    (FORWARD, HALF, 128): (Shape(4, 2, 64, 64, 2, 2), Shape(8, 1, 64, 64), Shape(4, 1, 32, 32)),
-    (FORWARD, HALF, 256): (Shape(8, 1, 32, 32), Shape(4, 1, 32, 32, 1), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, TF32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 32)),
-    (FORWARD, TF32, 128): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
-    (FORWARD, TF32, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, DOUBLE, 64): (Shape(8, 1, 32, 32), Shape(4, 1, 16, 16)),
-    (FORWARD, DOUBLE, 128): (Shape(4, 1, 32, 16), Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, DOUBLE, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_Q, HALF, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
-    (BACKWARD_Q, HALF, 128): (Shape(4, 2, 32, 32, 2, 2), Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
-    (BACKWARD_Q, HALF, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
-    (BACKWARD_Q, TF32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 16, 16)),
-    (BACKWARD_Q, TF32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, TF32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_Q, DOUBLE, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
-    (BACKWARD_Q, DOUBLE, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, DOUBLE, 256): (Shape(2, 1, 16, 16, 1),),
-    (BACKWARD_KV, HALF, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
-    (BACKWARD_KV, HALF, 128): (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32)),
-    (BACKWARD_KV, HALF, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
-    (BACKWARD_KV, TF32, 64): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
-    (BACKWARD_KV, TF32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, TF32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_KV, DOUBLE, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
-    (BACKWARD_KV, DOUBLE, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, DOUBLE, 256): (Shape(2, 1, 16, 16, 1),),
-    (DIAGONALS, HALF, 64): (Shape(4, 1, 64, 64, 1, 2),),
-    (DIAGONALS, HALF, 128): (Shape(4, 1, 64, 64, 1, 2), Shape(4, 1, 64, 64, 1)),
-    (DIAGONALS, HALF, 256): (Shape(4, 1, 64, 64, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, TF32, 64): (Shape(4, 1, 32, 32, 1, 2), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, TF32, 128): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, TF32, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, DOUBLE, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, DOUBLE, 128): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, DOUBLE, 256): (Shape(1, 1, 32, 32, 1),),
-    (FORWARD, PLAIN, 64): (Shape(8, 2, 64, 32), Shape(4, 1, 32, 32)),
-    (FORWARD, PLAIN, 128): (Shape(8, 2, 32, 32), Shape(4, 1, 32, 32), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, PLAIN, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, PLAIN, 64): (Shape(8, 2, 32, 32), Shape(8, 1, 64, 32), Shape(4, 1, 32, 16, 1)),
-    (BACKWARD_Q, PLAIN, 128): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, PLAIN, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_KV, PLAIN, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 16, 1)),
-    (BACKWARD_KV, PLAIN, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, PLAIN, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (DIAGONALS, PLAIN, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, PLAIN, 128): (Shape(4, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, PLAIN, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
+SHAPES: dict[tuple[str, str, int], tuple[TileShape, ...]] = {
+    (FORWARD, HALF, 64): (TileShape(4, 2, 64, 64, 2, 2),),
+    (FORWARD, HALF, 128): (TileShape(4, 2, 64, 64, 2, 2), TileShape(8, 1, 64, 64), TileShape(4, 1, 32, 32)),
+    (FORWARD, HALF, 256): (TileShape(8, 1, 32, 32), TileShape(4, 1, 32, 32, 1), TileShape(2, 1, 16, 16, 1)),
+    (FORWARD, TF32, 64): (TileShape(8, 1, 64, 32), TileShape(4, 1, 32, 32)),
+    (FORWARD, TF32, 128): (TileShape(8, 1, 32, 16), TileShape(4, 1, 16, 16)),
+    (FORWARD, TF32, 256): (TileShape(4, 1, 16, 16), TileShape(2, 1, 16, 16, 1)),
+    (FORWARD, DOUBLE, 64): (TileShape(8, 1, 32, 32), TileShape(4, 1, 16, 16)),
+    (FORWARD, DOUBLE, 128): (TileShape(4, 1, 32, 16), TileShape(4, 1, 16, 16, 1), TileShape(2, 1, 16, 16, 1)),
+    (FORWARD, DOUBLE, 256): (TileShape(4, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (BACKWARD_Q, HALF, 64): (TileShape(4, 2, 64, 32, 2, 2), TileShape(8, 1, 64, 64)),
+    (BACKWARD_Q, HALF, 128): (TileShape(4, 2, 32, 32, 2, 2), TileShape(8, 1, 64, 64), TileShape(8, 1, 32, 32)),
+    (BACKWARD_Q, HALF, 256): (TileShape(4, 1, 32, 32), TileShape(2, 1, 16, 16)),
+    (BACKWARD_Q, TF32, 64): (TileShape(8, 1, 64, 32), TileShape(4, 1, 16, 16)),
+    (BACKWARD_Q, TF32, 128): (TileShape(4, 1, 32, 16), TileShape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, TF32, 256): (TileShape(4, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (BACKWARD_Q, DOUBLE, 64): (TileShape(4, 1, 32, 16), TileShape(2, 1, 16, 16)),
+    (BACKWARD_Q, DOUBLE, 128): (TileShape(4, 1, 16, 16, 1), TileShape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, DOUBLE, 256): (TileShape(2, 1, 16, 16, 1),),
+    (BACKWARD_KV, HALF, 64): (TileShape(4, 2, 64, 32, 2, 2), TileShape(8, 1, 64, 64)),
+    (BACKWARD_KV, HALF, 128): (TileShape(8, 1, 64, 32), TileShape(8, 1, 32, 32)),
+    (BACKWARD_KV, HALF, 256): (TileShape(4, 1, 32, 32), TileShape(2, 1, 16, 16)),
+    (BACKWARD_KV, TF32, 64): (TileShape(8, 1, 32, 16), TileShape(4, 1, 16, 16)),
+    (BACKWARD_KV, TF32, 128): (TileShape(4, 1, 32, 16), TileShape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, TF32, 256): (TileShape(4, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (BACKWARD_KV, DOUBLE, 64): (TileShape(4, 1, 32, 16), TileShape(2, 1, 16, 16)),
+    (BACKWARD_KV, DOUBLE, 128): (TileShape(4, 1, 16, 16, 1), TileShape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, DOUBLE, 256): (TileShape(2, 1, 16, 16, 1),),
+    (DIAGONALS, HALF, 64): (TileShape(4, 1, 64, 64, 1, 2),),
+    (DIAGONALS, HALF, 128): (TileShape(4, 1, 64, 64, 1, 2), TileShape(4, 1, 64, 64, 1)),
+    (DIAGONALS, HALF, 256): (TileShape(4, 1, 64, 64, 1), TileShape(2, 1, 32, 32, 1)),
+    (DIAGONALS, TF32, 64): (TileShape(4, 1, 32, 32, 1, 2), TileShape(2, 1, 32, 32, 1)),
+    (DIAGONALS, TF32, 128): (TileShape(4, 1, 32, 32, 1), TileShape(2, 1, 32, 32, 1)),
+    (DIAGONALS, TF32, 256): (TileShape(2, 1, 32, 32, 1), TileShape(1, 1, 32, 32, 1)),
+    (DIAGONALS, DOUBLE, 64): (TileShape(4, 1, 32, 32, 1), TileShape(2, 1, 32, 32, 1)),
+    (DIAGONALS, DOUBLE, 128): (TileShape(2, 1, 32, 32, 1), TileShape(1, 1, 32, 32, 1)),
+    (DIAGONALS, DOUBLE, 256): (TileShape(1, 1, 32, 32, 1),),
+    (FORWARD, PLAIN, 64): (TileShape(8, 2, 64, 32), TileShape(4, 1, 32, 32)),
+    (FORWARD, PLAIN, 128): (TileShape(8, 2, 32, 32), TileShape(4, 1, 32, 32), TileShape(2, 1, 16, 16, 1)),
+    (FORWARD, PLAIN, 256): (TileShape(4, 1, 16, 16), TileShape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, PLAIN, 64): (TileShape(8, 2, 32, 32), TileShape(8, 1, 64, 32), TileShape(4, 1, 32, 16, 1)),
+    (BACKWARD_Q, PLAIN, 128): (TileShape(4, 1, 32, 32), TileShape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, PLAIN, 256): (TileShape(4, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (BACKWARD_KV, PLAIN, 64): (TileShape(8, 1, 64, 32), TileShape(4, 1, 32, 16, 1)),
+    (BACKWARD_KV, PLAIN, 128): (TileShape(4, 1, 32, 16), TileShape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, PLAIN, 256): (TileShape(4, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (DIAGONALS, PLAIN, 64): (TileShape(4, 1, 32, 32, 1), TileShape(2, 1, 32, 32, 1)),
+    (DIAGONALS, PLAIN, 128): (TileShape(4, 1, 32, 32, 1), TileShape(1, 1, 32, 32, 1)),
+    (DIAGONALS, PLAIN, 256): (TileShape(2, 1, 32, 32, 1), TileShape(1, 1, 32, 32, 1)),
 }
 
 # Shapes of the pass over keys that also sums q̄, by largest padded head dim. The warps divide the columns of q̄
 # among them by powers of 2; the last shapes give each warp all columns.
 ATOMIC_SHAPES = {
-    64: (Shape(8, 1, 64, 64), Shape(8, 1, 32, 32), Shape(4, 1, 64, 64)),
-    128: (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
+    64: (TileShape(8, 1, 64, 64), TileShape(8, 1, 32, 32), TileShape(4, 1, 64, 64)),
+    128: (TileShape(8, 1, 64, 32), TileShape(8, 1, 32, 32, 1), TileShape(2, 1, 32, 32, 1)),
 }
 
 # k̄ and v̄ in two launches, with two blocks of 16 rows per warp: each launch reads a tile of queries once for
 # 32 keys and computes the scores; a single launch would read it for 16 keys. Shared memory limits a single
 # launch.
-SPLIT_SHAPES = (Shape(4, 2, 32, 32, 2, 2), Shape(8, 2, 32, 32, 1), Shape(4, 2, 32, 32))
+SPLIT_SHAPES = (TileShape(4, 2, 32, 32, 2, 2), TileShape(8, 2, 32, 32, 1), TileShape(4, 2, 32, 32))
 
 # The three passes of second derivatives store every tile twice, with its tangent: one block of rows per warp,
 # one stage.
-SECOND_SHAPES: dict[tuple[str, int], tuple[Shape, ...]] = {
-    (HALF, 64): (Shape(8, 1, 64, 32, 1), Shape(4, 1, 32, 32, 1)),
-    (HALF, 128): (Shape(8, 1, 64, 32, 1), Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 16, 1)),
-    (HALF, 256): (Shape(4, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (TF32, 64): (Shape(8, 1, 32, 16, 1), Shape(4, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1)),
+SECOND_SHAPES: dict[tuple[str, int], tuple[TileShape, ...]] = {
+    (HALF, 64): (TileShape(8, 1, 64, 32, 1), TileShape(4, 1, 32, 32, 1)),
+    (HALF, 128): (TileShape(8, 1, 64, 32, 1), TileShape(4, 1, 32, 32, 1), TileShape(2, 1, 32, 16, 1)),
+    (HALF, 256): (TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (TF32, 64): (TileShape(8, 1, 32, 16, 1), TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1)),
     (TF32, 128): (
-        Shape(4, 1, 32, 16, 1), Shape(2, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1),
+        TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1),
     ),
-    (TF32, 256): (Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (PLAIN, 64): (Shape(4, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (PLAIN, 128): (Shape(4, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (PLAIN, 256): (Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (DOUBLE, 64): (Shape(4, 1, 32, 8, 1), Shape(2, 1, 16, 8, 1), Shape(1, 1, 16, 8, 1)),
-    (DOUBLE, 128): (Shape(2, 1, 16, 8, 1), Shape(1, 1, 16, 8, 1), Shape(1, 1, 8, 8, 1)),
-    (DOUBLE, 256): (Shape(1, 1, 16, 8, 1), Shape(1, 1, 8, 8, 1)),
+    (TF32, 256): (TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (PLAIN, 64): (TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (PLAIN, 128): (TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (PLAIN, 256): (TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
+    (DOUBLE, 64): (TileShape(4, 1, 32, 8, 1), TileShape(2, 1, 16, 8, 1), TileShape(1, 1, 16, 8, 1)),
+    (DOUBLE, 128): (TileShape(2, 1, 16, 8, 1), TileShape(1, 1, 16, 8, 1), TileShape(1, 1, 8, 8, 1)),
+    (DOUBLE, 256): (TileShape(1, 1, 16, 8, 1), TileShape(1, 1, 8, 8, 1)),
 }
 
 
 def candidates(
     kind: str, family: str, level: int, atomic: bool = False, split: bool = False
-) -> tuple[Shape, ...]:
+) -> tuple[TileShape, ...]:
     """The shapes of a pass from the fastest on; ``level`` is the largest head dim that they support."""
     if kind in SECOND_ORDER:
         return SECOND_SHAPES[family, level]

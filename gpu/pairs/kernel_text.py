@@ -17,7 +17,7 @@ _FORWARD_REGISTERS, _BACKWARD_REGISTERS = 136, 100
 
 
 @dataclass(frozen=True)
-class Shape:
+class ThreadShape:
     """The distribution of a pass over threads.
 
     Attributes:
@@ -40,8 +40,8 @@ class PairPlan:
 
     columns: int
     tile: int
-    forward: Shape
-    backward: Shape
+    forward: ThreadShape
+    backward: ThreadShape
 
     def shared_bytes(self, dimension: int, itemsize: int) -> int:
         """Dynamic shared memory of every kernel, in bytes."""
@@ -68,13 +68,13 @@ def plan(function: PairFunction, columns: int, real: str) -> PairPlan:
     dimension = function.dimension
     chunk = min(columns, 32 // words)
 
-    def shape(per_component: int, limit: int, budget: int) -> Shape:
+    def shape(per_component: int, limit: int, budget: int) -> ThreadShape:
         lanes = 1
         while not function.loose and dimension > limit // words * lanes and lanes < 8:
             lanes *= 2
         held = per_component * -(-dimension // lanes) + 2 * -(-chunk // lanes)
         rows = next((r for r in (4, 2) if r * held * words <= budget), 1)
-        return Shape(rows, lanes)
+        return ThreadShape(rows, lanes)
 
     forward = shape(1, 64, _FORWARD_REGISTERS)
     backward = shape(3, 32, _BACKWARD_REGISTERS)
