@@ -25,7 +25,7 @@ NEW = -1
 
 def stacked_products(op: Scan, args: Nodes) -> tuple[Scan, Nodes]:
     """The scan with the products of its step joined, and its arguments."""
-    maker = _Stacks(op, args)
+    maker = _LoopStacks(op, args)
     outputs = maker.apart(op.body.output_nodes)
     outputs = maker.added(outputs)
     if not maker.more:
@@ -35,7 +35,7 @@ def stacked_products(op: Scan, args: Nodes) -> tuple[Scan, Nodes]:
     return Scan(Graph(inputs, outputs), op.slices), (*args, *arrays)
 
 
-class _Stacks:
+class _LoopStacks:
     """The stacks of matrices that a loop reads."""
 
     def __init__(self, op: Scan, args: Nodes) -> None:
