@@ -63,7 +63,7 @@ ONE_INSTRUCTION: dict[type[sp.Basic], LibraryFunction] = {
 """Functions of real numbers that the device has as instructions; they ignore NaN."""
 
 
-class Variable(NamedTuple):
+class DeviceVariable(NamedTuple):
     """The C text of a symbol, and its type.
 
     Attributes:
@@ -77,7 +77,7 @@ class Variable(NamedTuple):
     level: int = 0
 
 
-Variables: TypeAlias = Mapping[sp.Symbol, Variable]
+Variables: TypeAlias = Mapping[sp.Symbol, DeviceVariable]
 
 
 @dataclass

@@ -33,7 +33,7 @@ from symad.gpu.attention_kernels.score_layout import (
     extreme_key,
     tiled_axis,
 )
-from symad.gpu.device_formulas import Device, Variable, Variables, kind_of
+from symad.gpu.device_formulas import Device, DeviceVariable, Variables, kind_of
 from symad.numeric.pairs.intervals import ScoreInterval
 from symad.numeric.pairs.scores import B, H, I, J, Load, S, Score
 from symad.numeric.pairs.stable_sympy import children, rebuild, topological
@@ -206,7 +206,7 @@ class _Levels:
             ctype = "int" if load.symbol.is_integer else "Real"
             self.fields[level][load.symbol] = _FieldText(name, ctype, load)
 
-    def variables(self, level: int, inside: bool = False) -> dict[sp.Symbol, Variable]:
+    def variables(self, level: int, inside: bool = False) -> dict[sp.Symbol, DeviceVariable]:
         """The C text of every symbol known at a level.
 
         ``inside`` selects the text in the function that fills the level's own struct.
@@ -214,22 +214,22 @@ class _Levels:
         pair = level == PAIR
         at = "at." if pair else ""
         found = {
-            s: Variable(f"{at}args.v_{n}", "int" if s.is_integer else "real")
+            s: DeviceVariable(f"{at}args.v_{n}", "int" if s.is_integer else "real")
             for n, s in self.score.scalars
         }
-        found |= {s: Variable(f"{at}{s}", "int", HEAD) for s in (B, H)}
+        found |= {s: DeviceVariable(f"{at}{s}", "int", HEAD) for s in (B, H)}
         if level in (ROW, PAIR):
-            found[I] = Variable(f"{at}q", "int", ROW)
+            found[I] = DeviceVariable(f"{at}q", "int", ROW)
         if level in (COLUMN, PAIR):
-            found[J] = Variable(f"{at}k", "int", COLUMN)
+            found[J] = DeviceVariable(f"{at}k", "int", COLUMN)
         if pair:
-            found[S] = Variable("s", "real", PAIR)
+            found[S] = DeviceVariable("s", "real", PAIR)
         for outer in range(min(level + 1, 3)):
             if outer in (level, HEAD) or pair:
                 owner = "out" if inside and outer == level else f"{at}{_NAMES[outer]}"
                 for symbol, f in self.fields[outer].items():
                     kind = f.ctype.lower()
-                    found[symbol] = Variable(f"{owner}.{f.name}", kind, outer)
+                    found[symbol] = DeviceVariable(f"{owner}.{f.name}", kind, outer)
         return found
 
     def read(self, load: Load, target: str, variables: Variables, args: str, tag: str) -> list[str]:
@@ -268,7 +268,7 @@ class _Levels:
                 name = f"a{len(lines)}"
                 kind = "int" if load.symbol.is_integer else "Real"
                 lines += self.read(load, f"const {kind} {name}", variables, "at.args.", f"i{name}")
-                variables[load.symbol] = Variable(name, kind.lower(), PAIR)
+                variables[load.symbol] = DeviceVariable(name, kind.lower(), PAIR)
         lines += self.device.statements(targets, variables)
         return [*lines, end] if end else lines
 
@@ -291,12 +291,12 @@ def _tile_functions(score: Score, levels: _Levels, device: Device) -> list[str]:
         kind = "int" if load.symbol.is_integer else "Real"
         for end in ("low", "high"):
             symbol = sp.Dummy(end, **({"integer": True} if kind == "int" else {"real": True}))
-            variables[symbol] = Variable(f"{end}{number}", kind.lower(), PAIR)
+            variables[symbol] = DeviceVariable(f"{end}{number}", kind.lower(), PAIR)
             preludes[symbol] = _extreme_loop(load, number, kind)
         known[load.symbol] = ScoreInterval(*list(preludes)[-2:])
     known |= {symbol: ScoreInterval(symbol, symbol) for _, symbol in score.scalars}
     edges = {Q0: "q0", Q1: "q1", K0: "k0", K1: "k1", LOW: "lo", HIGH: "hi"}
-    variables |= {symbol: Variable(text, "int", PAIR) for symbol, text in edges.items()}
+    variables |= {symbol: DeviceVariable(text, "int", PAIR) for symbol, text in edges.items()}
 
     def body(targets: list[tuple[str, sp.Basic]], end: str) -> list[str]:
         used = set().union(*(e.free_symbols for _, e in targets))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from symad.gpu.device_formulas import Device, Variable
+from symad.gpu.device_formulas import Device, DeviceVariable
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
 THREADS = 128
@@ -116,17 +116,17 @@ _TERM = "Real x, Real y, const Real* p, int k, "
 
 def _term_functions(function: PairFunction, device: Device) -> list[str]:
     """The functions pair_terms and pair_term_partials."""
-    variables = {s: Variable(f"p[{at}]") for at, s in enumerate(function.entries)}
-    variables |= {X: Variable("x", level=1), Y: Variable("y", level=1)}
+    variables = {s: DeviceVariable(f"p[{at}]") for at, s in enumerate(function.entries)}
+    variables |= {X: DeviceVariable("x", level=1), Y: DeviceVariable("y", level=1)}
     components = []
     start = 0
     for parameter in function.parameters:
         if parameter.size == function.dimension:
-            variables[parameter.component] = Variable(f"p[{start} + k]")
+            variables[parameter.component] = DeviceVariable(f"p[{start} + k]")
             components.append((parameter.component, f"{start} + k"))
         start += len(parameter.symbols)
     cotangents = [sp.Dummy(f"e{r}", real=True) for r in range(len(function.sums))]
-    variables |= {s: Variable(f"e[{r}]", level=1) for r, s in enumerate(cotangents)}
+    variables |= {s: DeviceVariable(f"e[{r}]", level=1) for r, s in enumerate(cotangents)}
     terms = [(f"const Real t{r}", part.term) for r, part in enumerate(function.sums)]
     body = device.statements(terms, variables)
     body += [f"sigma[{r}] += t{r};" for r in range(len(terms))]
@@ -153,11 +153,11 @@ def _term_functions(function: PairFunction, device: Device) -> list[str]:
 
 def _outer_functions(function: PairFunction, device: Device) -> list[str]:
     """The functions pair_value and pair_partials."""
-    variables = {s: Variable(f"p[{at}]") for at, s in enumerate(function.entries)}
-    variables |= {part.symbol: Variable(f"sigma[{r}]", level=1)
+    variables = {s: DeviceVariable(f"p[{at}]") for at, s in enumerate(function.entries)}
+    variables |= {part.symbol: DeviceVariable(f"sigma[{r}]", level=1)
                   for r, part in enumerate(function.sums)}  # fmt: skip
     for name, symbols in (("x", function.x), ("y", function.y)):
-        variables |= {s: Variable(f"{name}[{k}]", level=1) for k, s in enumerate(symbols)}
+        variables |= {s: DeviceVariable(f"{name}[{k}]", level=1) for k, s in enumerate(symbols)}
     wanted = [(f"ds[{r}]", part.symbol) for r, part in enumerate(function.sums)]
     wanted += [(f"dx[{k}]", function.x[k]) for k in function.loose]
     wanted += [(f"dy[{k}]", function.y[k]) for k in function.loose]

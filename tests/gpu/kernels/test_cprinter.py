@@ -9,7 +9,7 @@ import sympy as sp
 from sympy.codegen import cfunctions as cf
 
 from symad.errors import LoweringError
-from symad.gpu.device_formulas import Device, Variable, kind_of
+from symad.gpu.device_formulas import Device, DeviceVariable, kind_of
 from symad.numeric.pairs.stable_sympy import derivative, exact_integers
 from symad.numeric.targets.c_functions import MATH_H
 from symad.sympy_functions import scalar_functions as own
@@ -22,8 +22,8 @@ PRIMS = (Path(__file__).parents[3] / "gpu" / "kernels" / "prims.h").read_text("u
 X, Y, Z = sp.symbols("x y z", real=True)
 K, L = sp.symbols("k l", integer=True)
 VARIABLES = {
-    X: Variable("x"), Y: Variable("y", level=1), Z: Variable("z", level=2),
-    K: Variable("k", "int"), L: Variable("l", "int", level=1),
+    X: DeviceVariable("x"), Y: DeviceVariable("y", level=1), Z: DeviceVariable("z", level=2),
+    K: DeviceVariable("k", "int"), L: DeviceVariable("l", "int", level=1),
 }  # fmt: skip
 
 FIRST = [f(Y) for f in MATH_H if f not in (sp.acosh, sp.atan2, sp.tan, cf.hypot)]
