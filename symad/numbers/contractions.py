@@ -123,7 +123,7 @@ def _change(labels: Labels, wanted: Sequence[int]) -> str:
 # ---- other numbers -------------------------------------------------------------------------------
 
 
-class Sums(NamedTuple):
+class BroadcastSums(NamedTuple):
     """A contraction by broadcasting: for each array its diagonal, its order of axes and its new axes."""
 
     diagonals: tuple[str, ...]
@@ -133,12 +133,12 @@ class Sums(NamedTuple):
 
 
 @lru_cache(PLANS)
-def _sums(inputs: tuple[Labels, ...], output: Labels) -> Sums:
+def _sums(inputs: tuple[Labels, ...], output: Labels) -> BroadcastSums:
     """The plan for labels."""
     labels = sorted({label for part in inputs for label in part})
     distinct = [sorted(set(part)) for part in inputs]
     remaining = [label for label in labels if label in output]
-    return Sums(
+    return BroadcastSums(
         tuple(_change(part, own) for part, own in zip(inputs, distinct, strict=True)),
         tuple(tuple(slice(None) if x in own else None for x in labels) for own in distinct),
         tuple(k for k, label in enumerate(labels) if label not in output),
