@@ -35,7 +35,7 @@ from symad.fused.attention_ops import (
 )
 from symad.gpu.passes.written_attention import (
     Axes,
-    Operand,
+    LabeledNode,
     PairProduct,
     Scores,
     column_axes,
@@ -69,7 +69,7 @@ Origin: it bounds the time of set-up.
 """
 
 Users = dict[Node, list[Node]]
-Pairs = list[tuple[Operand, Operand]]
+Pairs = list[tuple[LabeledNode, LabeledNode]]
 
 
 def recognized(graph: Graph) -> Graph:
@@ -151,7 +151,7 @@ class _Written:
     out: PairProduct
 
     @property
-    def v(self) -> Operand:
+    def v(self) -> LabeledNode:
         """The values."""
         return self.out.operand
 
@@ -160,9 +160,9 @@ class _Written:
 class _Guess:
     """A choice of nodes for ō and the tangents of q, k, v and ō; None means zero."""
 
-    bar: Operand | None
-    dots: tuple[Operand | None, ...]
-    bar_dot: Operand | None
+    bar: LabeledNode | None
+    dots: tuple[LabeledNode | None, ...]
+    bar_dot: LabeledNode | None
 
 
 def _found(softmax: Node, users: Users, pairs: Pairs) -> dict[Node, Node]:
@@ -205,7 +205,7 @@ def _guesses(written: _Written, products: Sequence[PairProduct], pairs: Pairs) -
             yield _Guess(bar, (q_dot, k_dot, v_dot), bar_dot)
 
 
-def _each(found: Sequence[Operand]) -> list[Operand | None]:
+def _each(found: Sequence[LabeledNode]) -> list[LabeledNode | None]:
     """Each distinct operand; None, which means zero, if there is none."""
     return list(dict.fromkeys(found)) or [None]
 
@@ -228,7 +228,7 @@ def _by_rules(written: _Written, guess: _Guess) -> list[Tangent]:
         stands_for[made] = node
         return made
 
-    def laid(operand: Operand | None, axes: Axes) -> Tangent:
+    def laid(operand: LabeledNode | None, axes: Axes) -> Tangent:
         return ZERO if operand is None else contract([operand.axes], axes, place(operand.node))
 
     scores, out = written.scores, written.out
@@ -245,7 +245,7 @@ def _by_rules(written: _Written, guess: _Guess) -> list[Tangent]:
     dots = dict(zip(wrt, map(laid, guess.dots, layouts), strict=False))
     bars: list[Tangent] = [ZERO] * len(wrt)
     if guess.bar is not None:
-        bar = Operand(place(guess.bar.node), guess.bar.axes)
+        bar = LabeledNode(place(guess.bar.node), guess.bar.axes)
         dots[bar.node] = laid(guess.bar_dot, bar.axes)
         bars = pull([found], [bar.along(out.axes)], wrt)
     values = [v for v in (found, *bars) if isinstance(v, Node)]
@@ -263,7 +263,7 @@ def _by_ops(written: _Written, guess: _Guess) -> list[Node]:
     o, lse = op_of_scores(scores, written.mask, v)
     op, args = op_of(o, Attention), o.args
 
-    def given(operand: Operand | None, axes: Axes, like: Node) -> Node:
+    def given(operand: LabeledNode | None, axes: Axes, like: Node) -> Node:
         return _zero(like) if operand is None else four(operand.along(axes))
 
     def back(made: Node, axes: Axes, layout: Axes) -> Node:

@@ -30,7 +30,7 @@ from symad.ops.elementwise.selection import Select, compare, indicator, select
 Axes = tuple[int, ...]
 
 
-class Operand(NamedTuple):
+class LabeledNode(NamedTuple):
     """A node with the meaning of its axes."""
 
     node: Node
@@ -41,7 +41,7 @@ class Operand(NamedTuple):
         return contract([self.axes], axes, self.node)
 
 
-def outer(node: Node) -> tuple[Operand, Operand] | None:
+def outer(node: Node) -> tuple[LabeledNode, LabeledNode] | None:
     """The operands of Σ_d a_id b_jd over pairs (lead, i, j), queries first; None for other nodes."""
     op, rank = node.op, len(node.shape)
     if not isinstance(op, Einsum) or len(node.args) != 2:
@@ -54,7 +54,8 @@ def outer(node: Node) -> tuple[Operand, Operand] | None:
     if not all(x in number for labels in op.inputs for x in labels):
         return None
     sides = [
-        Operand(a, tuple(number[x] for x in labels)) for a, labels in zip(node.args, op.inputs, strict=True)
+        LabeledNode(a, tuple(number[x] for x in labels))
+        for a, labels in zip(node.args, op.inputs, strict=True)
     ]
     for row, column in (sides, sides[::-1]):
         if _are(row.axes, rank, rank - 2) and _are(column.axes, rank, rank - 1):
@@ -67,7 +68,7 @@ class PairProduct:
     """Σ_j D_ij b_j or Σ_i D_ij b_i of an array over pairs."""
 
     node: Node
-    operand: Operand
+    operand: LabeledNode
     axes: Axes
     over_keys: bool
 
@@ -86,7 +87,7 @@ def product(node: Node, dense: Node) -> PairProduct | None:
     number[own[0]] = rank
     if not all(x in number for x in op.output):
         return None
-    operand = Operand(node.args[1 - at], tuple(number[x] for x in others))
+    operand = LabeledNode(node.args[1 - at], tuple(number[x] for x in others))
     axes = tuple(number[x] for x in op.output)
     for summed, kept in ((rank - 1, rank - 2), (rank - 2, rank - 1)):
         if _are(operand.axes, rank, summed) and _are(axes, rank, kept):
@@ -114,8 +115,8 @@ class Scores:
     """The argument of a softmax: [shown:] scale · node [+ bias], where the node is q kᵀ."""
 
     node: Node
-    q: Operand
-    k: Operand
+    q: LabeledNode
+    k: LabeledNode
     scale: float
     shown: Node | None = None
     bias: Node | None = None
@@ -239,7 +240,7 @@ def _from_highest(bias: Node, axes: Axes, last: int) -> Node:
     return minus(bias, keep_axes(finite, bias.shape, (place,)))
 
 
-def op_of_scores(scores: Scores, mask: Any, v: Operand) -> tuple[Node, Node]:
+def op_of_scores(scores: Scores, mask: Any, v: LabeledNode) -> tuple[Node, Node]:
     """(o, L) by the op, with axes (batch, heads, positions, components)."""
     rank = len(scores.node.shape)
     formula, allowed, parameters, arrays = S, sp.true, [], []
