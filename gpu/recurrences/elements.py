@@ -32,7 +32,7 @@ ROW: Place = ("row", 0)
 
 
 @dataclass(frozen=True)
-class Load:
+class ElementLoad:
     """An element of an array, which is an input of the body, or a value stored earlier in the step."""
 
     array: Node
@@ -43,8 +43,8 @@ class Load:
 class InnerProduct:
     """Σ_k left right, over ``depth`` elements."""
 
-    left: Load
-    right: Load
+    left: ElementLoad
+    right: ElementLoad
     depth: int
 
 
@@ -61,10 +61,10 @@ class Elements:
 
     states: frozenset[Node]
     batched: bool
-    leaves: dict[Node, Load | InnerProduct] = field(default_factory=dict)
+    leaves: dict[Node, ElementLoad | InnerProduct] = field(default_factory=dict)
     stored: dict[Node, None] = field(default_factory=dict)
     _known: dict[tuple[Node, Index], Node] = field(default_factory=dict)
-    _numbers: dict[Load | InnerProduct, Node] = field(default_factory=dict)
+    _numbers: dict[ElementLoad | InnerProduct, Node] = field(default_factory=dict)
 
     def at(self, node: Node, index: Index) -> Node:
         """The scalar of a node's element at a place."""
@@ -73,7 +73,7 @@ class Elements:
             self._known[key] = element(node.op, node, index, self)
         return self._known[key]
 
-    def leaf(self, what: Load | InnerProduct) -> Node:
+    def leaf(self, what: ElementLoad | InnerProduct) -> Node:
         """The scalar that represents a load or a sum."""
         if what not in self._numbers:
             made = Node.of(Local(len(self._numbers), ()))
@@ -88,7 +88,7 @@ class Elements:
         lead = (ROW,) if self.batched else ()
         return ((*lead, ("column", 0)), node.shape[-1]) if rank else (lead, 1)
 
-    def memory(self, node: Node, index: Index) -> Load:
+    def memory(self, node: Node, index: Index) -> ElementLoad:
         """A load of a product's factor; a computed factor is stored in an array first."""
         while (found := moved_from(node, index)) is not None:
             node, index = found
@@ -99,7 +99,7 @@ class Elements:
             self.results_index(node)
             self.stored[node] = None
         self.check(node, index)
-        return Load(node, index)
+        return ElementLoad(node, index)
 
     def check(self, node: Node, index: Index) -> None:
         """Raise NotByRows unless states and stored values are read in their own row only."""
@@ -129,7 +129,7 @@ def constant_element(op: Constant, node: Node, index: Index, elements: Elements)
 def local_element(op: Local, node: Node, index: Index, elements: Elements) -> Node:
     """A load."""
     elements.check(node, index)
-    return elements.leaf(Load(node, index))
+    return elements.leaf(ElementLoad(node, index))
 
 
 @element.dispatch

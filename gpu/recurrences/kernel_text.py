@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from symad.core.graph import Node
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
-from symad.gpu.recurrences.elements import Index, InnerProduct, Load
+from symad.gpu.recurrences.elements import ElementLoad, Index, InnerProduct
 from symad.gpu.recurrences.step import LoopStep, StepPart
 from symad.numeric.fusion.c_expressions import Body, statements
 
@@ -92,9 +92,9 @@ def tile(step: LoopStep, rows: object) -> tuple[int, int]:
     return columns, max(1, min(most, wanted, 16))
 
 
-def _grouped(step: LoopStep, part: StepPart) -> list[tuple[Load, int, list[Node]]]:
+def _grouped(step: LoopStep, part: StepPart) -> list[tuple[ElementLoad, int, list[Node]]]:
     """The sums of a part, grouped by left factor and length, at most `TOGETHER` in a group."""
-    found: dict[tuple[Load, int], list[Node]] = {}
+    found: dict[tuple[ElementLoad, int], list[Node]] = {}
     for scalar, leaf in step.used(part):
         if isinstance(leaf, InnerProduct):
             found.setdefault((leaf.left, leaf.depth), []).append(scalar)
@@ -124,7 +124,7 @@ class _KernelWriter:
         """The row of time at which an array is read."""
         return "t + 1" if array in self.places.late else "t"
 
-    def place(self, load: Load) -> str:
+    def place(self, load: ElementLoad) -> str:
         """A loaded element."""
         number = self.places.number[load.array]
         terms = [_term(number, axis, kind, at) for axis, (kind, at) in enumerate(load.index)]
@@ -134,7 +134,7 @@ class _KernelWriter:
             return f"((const bool*){array}.place + ({self.time(load.array)}) * {array}.step)[{offset}]"
         return f"unpack<E>(place(arrays.at[{number}], {self.time(load.array)})[{offset}])"
 
-    def factor(self, load: Load, across: str, start: str) -> str:
+    def factor(self, load: ElementLoad, across: str, start: str) -> str:
         """A factor of a product, from the first row or column of the tile."""
         number, fixed = self.places.number[load.array], []
         distance, deep = "0", "0"
@@ -169,7 +169,7 @@ class _KernelWriter:
         lines += ["if (n >= rows || c >= " + f"{part.width}) continue;"]
         body = Body(self.real)
         for j, (scalar, leaf) in enumerate(self.step.used(part)):
-            if isinstance(leaf, Load):
+            if isinstance(leaf, ElementLoad):
                 kind = "bool" if self.places.number[leaf.array] in self.places.flags else self.real
                 lines.append(f"const {kind} x{j} = {self.place(leaf)};")
                 names[scalar] = f"x{j}"

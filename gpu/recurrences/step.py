@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.core.graph import Graph, Node, op_of, topological
-from symad.gpu.recurrences.elements import ROW, Elements, InnerProduct, Load, NotByRows, Place, pieces_of
+from symad.gpu.recurrences.elements import (
+    ROW,
+    ElementLoad,
+    Elements,
+    InnerProduct,
+    NotByRows,
+    Place,
+    pieces_of,
+)
 from symad.higher_order.scan import Local
 
 MAX_MEMBERS, MAX_ARRAYS = 400, 80
@@ -46,7 +54,7 @@ class LoopStep:
 
     batched: bool
     parts: tuple[StepPart, ...]
-    leaves: dict[Node, Load | InnerProduct]
+    leaves: dict[Node, ElementLoad | InnerProduct]
     stored: tuple[Node, ...]
     states: int
 
@@ -55,7 +63,7 @@ class LoopStep:
         """The number of barriers in a step."""
         return 1 + self.parts[-1].level
 
-    def used(self, part: StepPart) -> list[tuple[Node, Load | InnerProduct]]:
+    def used(self, part: StepPart) -> list[tuple[Node, ElementLoad | InnerProduct]]:
         """The leaves of a part, in a fixed order."""
         return [(n, self.leaves[n]) for n in topological([s.scalar for s in part.stores]) if n in self.leaves]
 
