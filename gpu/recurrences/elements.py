@@ -49,7 +49,7 @@ class InnerProduct:
 
 
 @dataclass
-class Elements:
+class BodyElements:
     """The elements of one body.
 
     Attributes:
@@ -109,31 +109,31 @@ class Elements:
 
 
 @question
-def element(op: Op, node: Node, index: Index, elements: Elements) -> Any:
+def element(op: Op, node: Node, index: Index, elements: BodyElements) -> Any:
     """The scalar of a node's element at a place."""
 
 
 @element.dispatch
-def other_element(op: Op, node: Node, index: Index, elements: Elements) -> Node:
+def other_element(op: Op, node: Node, index: Index, elements: BodyElements) -> Node:
     """The error for all other ops."""
     raise NotByRows(type(op).__name__)
 
 
 @element.dispatch
-def constant_element(op: Constant, node: Node, index: Index, elements: Elements) -> Node:
+def constant_element(op: Constant, node: Node, index: Index, elements: BodyElements) -> Node:
     """A number."""
     return node
 
 
 @element.dispatch
-def local_element(op: Local, node: Node, index: Index, elements: Elements) -> Node:
+def local_element(op: Local, node: Node, index: Index, elements: BodyElements) -> Node:
     """A load."""
     elements.check(node, index)
     return elements.leaf(ElementLoad(node, index))
 
 
 @element.dispatch
-def elementwise_element(op: ElementwiseOp, node: Node, index: Index, elements: Elements) -> Node:
+def elementwise_element(op: ElementwiseOp, node: Node, index: Index, elements: BodyElements) -> Node:
     """The op on the elements of its arguments."""
     if not has_c_form(node):
         raise NotByRows(f"{type(op).__name__} has no form in a kernel")
@@ -141,7 +141,7 @@ def elementwise_element(op: ElementwiseOp, node: Node, index: Index, elements: E
 
 
 @element.dispatch
-def shaping_element(op: ShapingOp, node: Node, index: Index, elements: Elements) -> Node:
+def shaping_element(op: ShapingOp, node: Node, index: Index, elements: BodyElements) -> Node:
     """The element of the argument that is moved to this place."""
     found = moved_from(node, index)
     if found is None:
@@ -150,7 +150,7 @@ def shaping_element(op: ShapingOp, node: Node, index: Index, elements: Elements)
 
 
 @element.dispatch
-def pad_element(op: Pad, node: Node, index: Index, elements: Elements) -> Node:
+def pad_element(op: Pad, node: Node, index: Index, elements: BodyElements) -> Node:
     """The element of the array, or 0."""
     (arg,), made = node.args, []
     for (kind, at), start, step, size, whole in zip(
@@ -168,7 +168,7 @@ def pad_element(op: Pad, node: Node, index: Index, elements: Elements) -> Node:
 
 
 @element.dispatch
-def einsum_element(op: Einsum, node: Node, index: Index, elements: Elements) -> Node:
+def einsum_element(op: Einsum, node: Node, index: Index, elements: BodyElements) -> Node:
     """The element of a transposed array, of an outer product, or of a sum over one axis of two factors."""
     found = moved_from(node, index)
     if found is not None:

@@ -8,8 +8,8 @@ from typing import Any
 from symad.core.graph import Graph, Node, op_of, topological
 from symad.gpu.recurrences.elements import (
     ROW,
+    BodyElements,
     ElementLoad,
-    Elements,
     InnerProduct,
     NotByRows,
     Place,
@@ -47,7 +47,7 @@ class LoopStep:
     Attributes:
         batched: whether values have an axis of rows.
         parts: the parts, by level.
-        leaves: see `Elements`.
+        leaves: see `BodyElements`.
         stored: values that are not results, kept for the duration of a step.
         states: the number of the body's inputs that are states.
     """
@@ -101,7 +101,7 @@ def step_of(body: Graph, states: int) -> LoopStep:
     batched = max(len(o.shape) for o in outputs) > 1
     if batched and len({o.shape[:1] for o in outputs}) > 1:
         raise NotByRows("values with different numbers of rows")
-    elements = Elements(frozenset(body.input_nodes[:states]), batched)
+    elements = BodyElements(frozenset(body.input_nodes[:states]), batched)
     stores: dict[Store, tuple[int, int]] = {}
     waiting = list(dict.fromkeys(outputs))
     done: dict[Node, int] = {}
@@ -125,7 +125,7 @@ def step_of(body: Graph, states: int) -> LoopStep:
     return LoopStep(batched, parts, dict(elements.leaves), stored, states)
 
 
-def _levels(stores: dict[Store, Any], elements: Elements) -> dict[Store, int]:
+def _levels(stores: dict[Store, Any], elements: BodyElements) -> dict[Store, int]:
     """For each element, the number of barriers before it: it is computed after all factors of its sums."""
     below: dict[Store, set[Node]] = {}
     for store in stores:
