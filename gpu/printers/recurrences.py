@@ -11,7 +11,7 @@ from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.elements import InnerProduct
-from symad.gpu.recurrences.kernel_text import Places, recurrence_text, tile
+from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
 from symad.gpu.recurrences.step import LoopStep, step_of
 from symad.numeric.targets.statements import Lines
@@ -139,7 +139,7 @@ class _LoopWriter:
         comma = "," if len(names) + len(spare) == 1 else ""
         return [f"{targets}{comma} = _recurrence({', '.join(arguments)})"]
 
-    def _places(self, moving: Moved, fixed: Moved) -> tuple[Places, int]:
+    def _places(self, moving: Moved, fixed: Moved) -> tuple[ArgumentPlaces, int]:
         """The numbers of the arrays: results, stored values, inputs of the steps, constants."""
         op, outputs = self.op, self.op.body.output_nodes
         results: dict[Node, list[tuple[int, int]]] = {}
@@ -159,7 +159,7 @@ class _LoopWriter:
                 flags.add(count)
             count += 1
         late -= set(op.body.input_nodes)
-        return Places(number, results, late, frozenset(flags)), count
+        return ArgumentPlaces(number, results, late, frozenset(flags)), count
 
 
 def _list(texts: list[str]) -> str:
@@ -184,7 +184,7 @@ def row_program_lines(op: RowProgram, node: Node, printer: CuPyWriter) -> Lines:
     kinds = [printer.kernels.type_of(x) for _, x in given]
     flags = {k for k, o in enumerate(outputs) if _is_flag(o)}
     flags |= {len(results) + k for k, kind in enumerate(kinds) if kind == "bool"}
-    places = Places(number, results, frozenset(), frozenset(flags))
+    places = ArgumentPlaces(number, results, frozenset(), frozenset(flags))
     rows: Dim = outputs[0].shape[0] if step.batched else 1
     source = recurrence_text(step, places, len(number), printer.dtype, rows, [])
     text = printer.constant_source(verbatim(source))

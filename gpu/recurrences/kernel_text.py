@@ -31,7 +31,7 @@ ELEMENT = {"float64": "Fp64", "float32": "Fp32", "float16": "Fp16", "bfloat16": 
 
 
 @dataclass(frozen=True)
-class Places:
+class ArgumentPlaces:
     """The places of arrays in the kernel's argument.
 
     Attributes:
@@ -49,7 +49,12 @@ class Places:
 
 
 def recurrence_text(
-    step: LoopStep, places: Places, count: int, dtype: str, rows: object, zeros: Sequence[tuple[int, int]]
+    step: LoopStep,
+    places: ArgumentPlaces,
+    count: int,
+    dtype: str,
+    rows: object,
+    zeros: Sequence[tuple[int, int]],
 ) -> str:
     """The source of the kernel.
 
@@ -108,7 +113,7 @@ def _grouped(step: LoopStep, part: StepPart) -> list[tuple[ElementLoad, int, lis
 class _KernelWriter:
     """Writes the parts of one kernel."""
 
-    def __init__(self, step: LoopStep, places: Places, dtype: str) -> None:
+    def __init__(self, step: LoopStep, places: ArgumentPlaces, dtype: str) -> None:
         self.step, self.places, self.dtype = step, places, dtype
         self.real = real_type(dtype)
         self.helpers: dict[str, None] = {}
