@@ -23,7 +23,7 @@ parameters."""
 
 
 @dataclass(frozen=True)
-class Store:
+class ColumnStore:
     """An element (n, c) that is written to column c + ``start`` of a value."""
 
     value: Node
@@ -37,7 +37,7 @@ class StepPart:
 
     level: int
     width: int
-    stores: tuple[Store, ...]
+    stores: tuple[ColumnStore, ...]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def step_of(body: Graph, states: int) -> LoopStep:
     if batched and len({o.shape[:1] for o in outputs}) > 1:
         raise NotByRows("values with different numbers of rows")
     elements = BodyElements(frozenset(body.input_nodes[:states]), batched)
-    stores: dict[Store, tuple[int, int]] = {}
+    stores: dict[ColumnStore, tuple[int, int]] = {}
     waiting = list(dict.fromkeys(outputs))
     done: dict[Node, int] = {}
     while waiting:
@@ -111,13 +111,13 @@ def step_of(body: Graph, states: int) -> LoopStep:
             index, width = elements.results_index(part)
             if not isinstance(width, int):
                 raise NotByRows(f"a value of unknown width {width}")
-            stores[Store(node, start, elements.at(part, index))] = (0, width)
+            stores[ColumnStore(node, start, elements.at(part, index))] = (0, width)
         done[node] = 0
         waiting += [n for n in elements.stored if n not in done and n not in waiting]
     if len(body.input_nodes) + len(done) > MAX_ARRAYS:
         raise NotByRows(f"{len(body.input_nodes) + len(done)} arrays")
     levels = _levels(stores, elements)
-    groups: dict[tuple[int, int], list[Store]] = {}
+    groups: dict[tuple[int, int], list[ColumnStore]] = {}
     for store, (_, width) in stores.items():
         groups.setdefault((levels[store], width), []).append(store)
     parts = tuple(StepPart(level, width, tuple(groups[level, width])) for level, width in sorted(groups))
@@ -125,9 +125,9 @@ def step_of(body: Graph, states: int) -> LoopStep:
     return LoopStep(batched, parts, dict(elements.leaves), stored, states)
 
 
-def _levels(stores: dict[Store, Any], elements: BodyElements) -> dict[Store, int]:
+def _levels(stores: dict[ColumnStore, Any], elements: BodyElements) -> dict[ColumnStore, int]:
     """For each element, the number of barriers before it: it is computed after all factors of its sums."""
-    below: dict[Store, set[Node]] = {}
+    below: dict[ColumnStore, set[Node]] = {}
     for store in stores:
         leaves = [elements.leaves[n] for n in topological([store.scalar]) if n in elements.leaves]
         below[store] = {leaf.left.array for leaf in leaves if isinstance(leaf, InnerProduct)}
