@@ -17,7 +17,7 @@ import sympy as sp
 from symad.gpu.attention_kernels.score_layout import ScoreField
 from symad.gpu.attention_kernels.score_text import macros, score_text
 from symad.gpu.device_formulas import Device
-from symad.numeric.pairs.scores import B, H, I, J, Load, Reduction, S, Score
+from symad.numeric.pairs.scores import B, H, I, J, Load, S, Score, SummedOver
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class CompiledScore:
     def places(self, load: Load) -> list[tuple[int | None, int]] | None:
         """The places where an array is read, if the entries of a sum read different ones: `add_laid_out`."""
         reduction = self.score.reduction(load.symbol)
-        if reduction is Reduction.DIAGONAL:
+        if reduction is SummedOver.DIAGONAL:
             return None
-        axes = {B: 0, H: 1, J: 3 if reduction is Reduction.PAIR else 2, I: 2}
+        axes = {B: 0, H: 1, J: 3 if reduction is SummedOver.PAIR else 2, I: 2}
         loops = [e for e in load.index if e in axes]
         if len(set(loops)) < len(loops) or not all(e in axes or e.is_Integer for e in load.index):
             return None
@@ -75,15 +75,15 @@ def compile_score(
     Raises:
         LoweringError: the score uses a function without a CUDA form.
     """
-    groups: dict[Reduction, list[sp.Symbol]] = {r: [] for r in Reduction}
+    groups: dict[SummedOver, list[sp.Symbol]] = {r: [] for r in SummedOver}
     for symbol in score.differentiable:
         reduction = score.reduction(symbol)
-        groups[Reduction.ROW if reduction is Reduction.ALL else reduction].append(symbol)
+        groups[SummedOver.ROW if reduction is SummedOver.ALL else reduction].append(symbol)
     symbols = (
-        tuple(groups[Reduction.ROW]),
-        tuple(groups[Reduction.COLUMN]),
-        tuple(groups[Reduction.DIAGONAL]),
-        tuple(groups[Reduction.PAIR]),
+        tuple(groups[SummedOver.ROW]),
+        tuple(groups[SummedOver.COLUMN]),
+        tuple(groups[SummedOver.DIAGONAL]),
+        tuple(groups[SummedOver.PAIR]),
     )
     text, fields = score_text(score, symbols, Device(real, fast))
     return CompiledScore(score, text, *symbols, macros(score, symbols), fields, real)

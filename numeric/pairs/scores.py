@@ -29,12 +29,12 @@ from symad.fused.score_functions import (
 from symad.numeric.pairs.stable_sympy import derivative, exact_integers
 
 __all__ = [
-    "LOOPS", "B", "H", "I", "J", "Load", "Parameter", "Reduction", "S", "Score", "parameters_of",
+    "LOOPS", "B", "H", "I", "J", "Load", "Parameter", "SummedOver", "S", "Score", "parameters_of",
     "score_of", "trace_score",
 ]  # fmt: skip
 
 
-class Reduction(Enum):
+class SummedOver(Enum):
     """The indices over which the cotangents of one parameter read are summed before they are stored.
 
     The loop symbols in the read's index determine it, such that no two threads ever add to the same place:
@@ -114,15 +114,15 @@ class Score:
                     todo.extend(by_symbol[symbol].index)
         return tuple(load for load in self.loads if load.symbol in needed)
 
-    def reduction(self, symbol: sp.Symbol) -> Reduction:
+    def reduction(self, symbol: sp.Symbol) -> SummedOver:
         """How the cotangents of a scalar parameter or an array read are summed."""
         index = next((load.index for load in self.loads if load.symbol is symbol), ())
         loops = self.loops(sp.Tuple(*index))
         if {I, J} <= loops:
-            return Reduction.DIAGONAL if self._along_diagonals(index) else Reduction.PAIR
+            return SummedOver.DIAGONAL if self._along_diagonals(index) else SummedOver.PAIR
         if I in loops:
-            return Reduction.ROW
-        return Reduction.COLUMN if J in loops else Reduction.ALL
+            return SummedOver.ROW
+        return SummedOver.COLUMN if J in loops else SummedOver.ALL
 
     def _along_diagonals(self, index: tuple[sp.Expr, ...]) -> bool:
         """Whether ``index`` does not change under (i, j) -> (i + t, j + t)."""

@@ -10,7 +10,7 @@ import sympy as sp
 from symad.errors import LoweringError, TraceError
 from symad.gpu.attention_kernels.compiled_score import compile_score
 from symad.gpu.attention_kernels.score_layout import CHUNK, Holds, extreme_key, tiled_axis
-from symad.numeric.pairs.scores import Reduction, parameters_of, trace_score
+from symad.numeric.pairs.scores import SummedOver, parameters_of, trace_score
 from tests.gpu.shim.driver import CpuModule
 from tests.numeric.passes.tile_classes import EMPTY, FULL
 
@@ -122,28 +122,28 @@ SCORES = {
         {"slope": SLOPE},
         lambda s: s - SLOPE[:, None, None] * (i_ - j_),
         lambda s: np.ones_like(s),
-        {"slope": (lambda s: j_ - i_ + 0 * s, Reduction.ALL)},
+        {"slope": (lambda s: j_ - i_ + 0 * s, SummedOver.ALL)},
     ),
     "relative": (
         lambda s, b, h, i, j, table: s + table[i - j + M - 1],
         {"table": TABLE},
         lambda s: s + TABLE[i_ - j_ + M - 1],
         lambda s: np.ones_like(s),
-        {"table": (lambda s: np.ones_like(s), Reduction.DIAGONAL)},
+        {"table": (lambda s: np.ones_like(s), SummedOver.DIAGONAL)},
     ),
     "soft cap": (
         lambda s, b, h, i, j, cap: cap * sp.tanh(s / cap),
         {"cap": CAP},
         lambda s: CAP * np.tanh(s / CAP),
         lambda s: 1 / np.cosh(s / CAP) ** 2,
-        {"cap": (lambda s: np.tanh(s / CAP) - s / CAP / np.cosh(s / CAP) ** 2, Reduction.ALL)},
+        {"cap": (lambda s: np.tanh(s / CAP) - s / CAP / np.cosh(s / CAP) ** 2, SummedOver.ALL)},
     ),
     "bias": (
         lambda s, b, h, i, j, bias: s * sp.exp(bias[h, i, j]),
         {"bias": BIAS},
         lambda s: s * np.exp(BIAS),
         lambda s: np.exp(BIAS) + 0 * s,
-        {"bias": (lambda s: s * np.exp(BIAS), Reduction.PAIR)},
+        {"bias": (lambda s: s * np.exp(BIAS), SummedOver.PAIR)},
     ),
     "query and key terms": (
         lambda s, b, h, i, j, u, w, c: s * sp.log(1 + u[b, i] ** 2) + c * w[j, h] * sp.sin(s),
@@ -154,10 +154,10 @@ SCORES = {
         {
             "u": (
                 lambda s: s * 2 * QUERY[:, None, :, None] / (1 + QUERY[:, None, :, None] ** 2),
-                Reduction.ROW,
+                SummedOver.ROW,
             ),
-            "w": (lambda s: 1.7 * np.sin(s), Reduction.COLUMN),
-            "c": (lambda s: KEY.T[:, None, :] * np.sin(s), Reduction.ALL),
+            "w": (lambda s: 1.7 * np.sin(s), SummedOver.COLUMN),
+            "c": (lambda s: KEY.T[:, None, :] * np.sin(s), SummedOver.ALL),
         },
     ),
     "pieces": (
@@ -173,7 +173,7 @@ SCORES = {
         {
             "a": (
                 lambda s: np.where(s < 0, s, np.where(np.maximum(s, s**2) < 0.3, 1.0, 0)),
-                Reduction.ALL,
+                SummedOver.ALL,
             )
         },
     ),
