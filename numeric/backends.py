@@ -29,11 +29,11 @@ class ArrayLibrary(Backend):
 
 
 @dataclass(frozen=True)
-class NumPy(ArrayLibrary):
+class NumPyLibrary(ArrayLibrary):
     """NumPy on the CPU."""
 
 
-NUMPY = NumPy("numpy", "numpy", "np")
+NUMPY = NumPyLibrary("numpy", "numpy", "np")
 
 BACKENDS = {
     "numpy": "symad.numeric.numpy_arrays.lower",
