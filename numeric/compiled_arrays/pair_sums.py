@@ -76,7 +76,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Passes:
+class PairPasses:
     """The passes of a pair function with E columns of weights; the module gives the formulas."""
 
     value: Pass
@@ -85,7 +85,7 @@ class Passes:
 
 
 @lru_cache(maxsize=64)
-def passes(function: PairFunction, weights: int) -> Passes:
+def passes(function: PairFunction, weights: int) -> PairPasses:
     """The three passes, as graphs of scalars."""
     sums = {
         s.symbol: sp.Add(*(s.term.xreplace(_component(function, k)) for k in range(function.dimension)))
@@ -99,7 +99,7 @@ def passes(function: PairFunction, weights: int) -> Passes:
     b = [_number(f"b_{e}") for e in range(weights)]
     bars = [_number(f"a_{e}") for e in range(weights)]
     w = add(*(mul(p, q) for p, q in zip(bars, b, strict=True)))
-    return Passes(
+    return PairPasses(
         Pass(Graph((*x, *theta, *y, *b), tuple(mul(k, q) for q in b)), len(x) + len(theta)),
         Pass(
             Graph((*x, *bars, *theta, *y, *b), tuple(mul(w, s) for s in (*k_x, *k_theta))),
@@ -159,7 +159,7 @@ def _is_vector_code(body: Graph, real: str) -> bool:
 
 
 def _value(
-    op: PairOp, assigned: Sequence[Assign], function: PairFunction, made: Passes, printer: NativeWriter
+    op: PairOp, assigned: Sequence[Assign], function: PairFunction, made: PairPasses, printer: NativeWriter
 ) -> list[str]:
     x, y, b, *theta = (printer.operand(a) for a in computed(assigned).args)
     lines, sums = _sums(made.value, [f"*{x}.T", *_entries(theta, function)], [y, b], printer)
@@ -168,7 +168,7 @@ def _value(
 
 
 def _bars(
-    op: PairOp, assigned: Sequence[Assign], function: PairFunction, made: Passes, printer: NativeWriter
+    op: PairOp, assigned: Sequence[Assign], function: PairFunction, made: PairPasses, printer: NativeWriter
 ) -> list[str]:
     """The cotangents of all arguments, computed together."""
     x, y, b, *theta, bar = (printer.operand(a) for a in computed(assigned).args[: op.inner + 1])
