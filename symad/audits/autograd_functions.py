@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from symad.audits.claims import Claim, group
-from symad.audits.elementwise import Library, claims, named
+from symad.audits.elementwise import AuditedLibrary, claims, named
 from symad.core.arrays import ArrayLike
 
 NUMPY = {
@@ -36,4 +36,4 @@ def elementwise() -> Iterator[Claim]:
     def derivative(function: Callable[..., ArrayLike], k: int) -> Callable[..., ArrayLike]:
         return autograd.grad(function, k)
 
-    yield from claims(Library(functions, float, derivative, {}))
+    yield from claims(AuditedLibrary(functions, float, derivative, {}))

@@ -87,7 +87,7 @@ FORMULAS_OF_TWO: dict[str, sympy.Expr] = {
 
 
 @dataclass(frozen=True)
-class Library:
+class AuditedLibrary:
     """The interface of a library.
 
     Args:
@@ -117,7 +117,7 @@ def _missing(module: ModuleType, path: str) -> Callable[..., ArrayLike]:
     return function
 
 
-def claims(library: Library) -> Iterator[Claim]:
+def claims(library: AuditedLibrary) -> Iterator[Claim]:
     """Value, first and second derivative of every function that the library has."""
     for name, function in library.functions.items():
         formula = FORMULAS.get(name, FORMULAS_OF_TWO.get(name))
@@ -138,7 +138,9 @@ def claims(library: Library) -> Iterator[Claim]:
             yield Claim(name, kind, formula, asker, None, options, known=library.known.get((name, kind), ""))
 
 
-def _called(library: Library, functions: list[Callable[..., Any]], side: int = 0) -> Callable[..., ArrayLike]:
+def _called(
+    library: AuditedLibrary, functions: list[Callable[..., Any]], side: int = 0
+) -> Callable[..., ArrayLike]:
     """Functions of the library's arrays as one function of numbers; ``side``: the rows of a matrix."""
 
     def call(*values: float) -> np.ndarray | float | tuple[float, ...]:

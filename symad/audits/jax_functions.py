@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import sympy
 
 from symad.audits.claims import Claim, group
-from symad.audits.elementwise import A_POSITIVE, B_POSITIVE, BETALN, Library, claims, named
+from symad.audits.elementwise import A_POSITIVE, B_POSITIVE, BETALN, AuditedLibrary, claims, named
 
 NUMPY = {
     "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
@@ -55,7 +55,9 @@ def elementwise() -> Iterator[Claim]:
     def number(value: float) -> jax.Array:
         return jax.numpy.asarray(float(value))
 
-    yield from claims(Library(functions, number, lambda function, k: jax.grad(function, argnums=k), KNOWN))
+    yield from claims(
+        AuditedLibrary(functions, number, lambda function, k: jax.grad(function, argnums=k), KNOWN)
+    )
 
 
 @group("jax")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from symad.audits.claims import Claim, group
-from symad.audits.elementwise import Library, claims, named
+from symad.audits.elementwise import AuditedLibrary, claims, named
 
 PLAIN = (
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
@@ -53,4 +53,4 @@ def elementwise() -> Iterator[Claim]:
     def number(value: float) -> torch.Tensor:
         return torch.tensor(float(value), dtype=torch.float64, requires_grad=True)
 
-    yield from claims(Library(functions, number, derivative, {}, frozenset({"j0", "j1"})))
+    yield from claims(AuditedLibrary(functions, number, derivative, {}, frozenset({"j0", "j1"})))
