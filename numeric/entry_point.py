@@ -35,7 +35,7 @@ class Flat:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class EntryParameter:
     """One parameter of the outermost function.
 
     Attributes:
@@ -51,25 +51,25 @@ class Parameter:
     nodes: tuple[Node, ...]
 
 
-def parameters_of(graph: Graph) -> list[Parameter]:
+def parameters_of(graph: Graph) -> list[EntryParameter]:
     """The arguments of a graph as parameters."""
     made, first = [], 0
     for a in graph.arguments:
         count = leaves(a.structure)
         nodes = graph.input_nodes[first : first + count]
-        made.append(Parameter(a.name, a.code or a.name, a.structure, nodes))
+        made.append(EntryParameter(a.name, a.code or a.name, a.structure, nodes))
         first += count
     return made
 
 
-def arguments_of(parameters: Sequence[Parameter]) -> tuple[Argument, ...]:
+def arguments_of(parameters: Sequence[EntryParameter]) -> tuple[Argument, ...]:
     """The arguments of a call of a kernel with these parameters."""
     return tuple(
         Argument(p.title, None if isinstance(p.structure, Flat) else p.structure, p.code) for p in parameters
     )
 
 
-def needs_entry_point(parameters: Sequence[Parameter], structure: Structure, one_vector: bool) -> bool:
+def needs_entry_point(parameters: Sequence[EntryParameter], structure: Structure, one_vector: bool) -> bool:
     """Whether calls need an outermost function, because the generated one takes other arguments.
 
     ``one_vector`` says that the generated function takes all inputs in one vector.
@@ -100,7 +100,7 @@ Given = tuple[str, str, Node]
 
 
 def with_entry_point(
-    kernel: Kernel, parameters: Sequence[Parameter], structure: Structure, module: str
+    kernel: Kernel, parameters: Sequence[EntryParameter], structure: Structure, module: str
 ) -> Kernel:
     """The kernel with its outermost function; ``module`` is the array library of the code."""
     entry = EntryPoint(parameters, kernel.name, kernel.packed, structure, "cp" if module == "cupy" else "np")
@@ -129,7 +129,7 @@ def with_entry_point(
     )
 
 
-def _is_one_vector(parameters: Sequence[Parameter]) -> bool:
+def _is_one_vector(parameters: Sequence[EntryParameter]) -> bool:
     """Whether the only argument is a vector of all inputs."""
     if len(parameters) != 1:
         return False
@@ -137,7 +137,9 @@ def _is_one_vector(parameters: Sequence[Parameter]) -> bool:
     return isinstance(made, Flat) or (isinstance(made, VectorOf) and len(made.shape) == 1)
 
 
-def _plain(made: Callable[[], Kernel], takes: Sequence[Parameter], gives: Structure, module: str) -> Kernel:
+def _plain(
+    made: Callable[[], Kernel], takes: Sequence[EntryParameter], gives: Structure, module: str
+) -> Kernel:
     return with_entry_point(made(), takes, gives, module)
 
 
@@ -145,7 +147,12 @@ class EntryPoint:
     """Prints the outermost function."""
 
     def __init__(
-        self, parameters: Sequence[Parameter], entry: str, one_vector: bool, structure: Structure, np: str
+        self,
+        parameters: Sequence[EntryParameter],
+        entry: str,
+        one_vector: bool,
+        structure: Structure,
+        np: str,
     ) -> None:
         """``entry`` is the function of all inputs; with ``one_vector`` it takes them in one vector."""
         self.parameters, self.entry, self.one_vector = parameters, entry, one_vector
@@ -276,7 +283,7 @@ class EntryPoint:
         """A dimension."""
         return dimension(dim, Called(self.dims))
 
-    def cut(self, p: Parameter, name: str) -> str:
+    def cut(self, p: EntryParameter, name: str) -> str:
         """The inputs, as parts of a flat vector."""
         total = self.dim(total_size(p.nodes)).text
         checked = self.helper(helpers._vector)
@@ -294,7 +301,7 @@ class EntryPoint:
             offset = end
         return ", ".join(pieces)
 
-    def in_one(self, p: Parameter, name: str) -> str:
+    def in_one(self, p: EntryParameter, name: str) -> str:
         """A vector, as a part of the one vector of all inputs."""
         return f"{self.helper(helpers._vector)}({p.title!r}, {name}, {len(p.nodes)})"
 
@@ -316,7 +323,7 @@ class EntryPoint:
         return [f'    """{self.entry}, with the inputs in these arguments:', "", *told, '    """']
 
 
-def _told(p: Parameter) -> str:
+def _told(p: EntryParameter) -> str:
     names = [str(symbol_of(n)) for n in p.nodes]
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     safe = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in shown)

@@ -10,7 +10,7 @@ from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node
 from symad.core.signatures import Wrt
 from symad.core.structures import Structure, TupleOf, leaves
-from symad.numeric.entry_point import Flat, Parameter
+from symad.numeric.entry_point import EntryParameter, Flat
 from symad.numeric.passes.memory_layout.packed_entries import entries_of
 from symad.ops.arrays.stacking import concatenate, pack_scalars
 from symad.ops.basic.shaping import flatten, reshape
@@ -28,7 +28,7 @@ def packed_by(graph: Graph, wrt: Wrt | None) -> Graph:
     )
 
 
-def packed(graph: Graph) -> tuple[Graph, list[Parameter]]:
+def packed(graph: Graph) -> tuple[Graph, list[EntryParameter]]:
     """The graph with flat results, and its inputs in the order of the parameters (x, v, others...).
 
     The vector x holds the inputs that a derivative is taken by, or all inputs if these are not known.
@@ -36,9 +36,9 @@ def packed(graph: Graph) -> tuple[Graph, list[Parameter]]:
     made = graph.packing or Packing(tuple(range(len(graph.input_nodes))), (), value_part(graph))
     x = [graph.input_nodes[k] for k in made.x]
     v = [graph.input_nodes[k] for k in made.v]
-    parameters = [Parameter("x", "x", Flat(), tuple(x))]
+    parameters = [EntryParameter("x", "x", Flat(), tuple(x))]
     if v:
-        parameters.append(Parameter("v", "v", Flat(), tuple(v)))
+        parameters.append(EntryParameter("v", "v", Flat(), tuple(v)))
     parameters += _others(graph, {*x, *v})
     rest = iter(graph.output_nodes)
     outputs, structure = _results(made.results, rest)
@@ -46,9 +46,9 @@ def packed(graph: Graph) -> tuple[Graph, list[Parameter]]:
     return Graph(nodes, tuple(outputs), structure, graph.name, graph.report), parameters
 
 
-def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
+def _others(graph: Graph, taken: set[Node]) -> list[EntryParameter]:
     """The arguments outside of the vectors; of an argument that is partly in them, each other input."""
-    made: list[Parameter] = []
+    made: list[EntryParameter] = []
     first = 0
     for argument in graph.arguments:
         count = leaves(argument.structure)
@@ -56,10 +56,12 @@ def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
         first += count
         left = tuple(node for node in nodes if node not in taken)
         if len(left) == count:
-            made.append(Parameter(argument.name, argument.code or argument.name, argument.structure, nodes))
+            made.append(
+                EntryParameter(argument.name, argument.code or argument.name, argument.structure, nodes)
+            )
         else:
             own = [argument_of(symbol_of(node)) for node in left]
-            made += [Parameter(a.name, a.code, None, (node,)) for a, node in zip(own, left, strict=True)]
+            made += [EntryParameter(a.name, a.code, None, (node,)) for a, node in zip(own, left, strict=True)]
     return made
 
 
