@@ -50,7 +50,7 @@ from symad.stable.secants import (
     secant_of,
     spelled,
 )
-from symad.stable.steps import EARLIER, LATER, Given, Step, is_root, is_sum, kind_of, pairs
+from symad.stable.steps import EARLIER, LATER, RuleContext, Step, is_root, is_sum, kind_of, pairs
 from symad.sympy_functions.scalar_functions import sigmoid
 
 DEPTH, STEPS = 5, 12
@@ -69,7 +69,7 @@ class Differences:
         self.last = last
         self.known: dict[tuple[Node, Node], Node | None] = {}
         self.forms, self.clues = Forms(), Clues()
-        self.given = Given(self.forms, last, in_layers)
+        self.given = RuleContext(self.forms, last, in_layers)
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""

@@ -41,7 +41,7 @@ MAX_PAIRS, MAX_INSIDE = 30, 12
 
 
 @dataclass(frozen=True)
-class Given:
+class RuleContext:
     """What the rules of one graph share.
 
     ``last``: whether it is not differentiated afterwards. ``in_layers``: whether rows serve that take values
@@ -58,7 +58,7 @@ def _named(terms: Terms, table: Collection[object]) -> list[tuple[Monomial, Node
     return [(m, base, k) for m in terms for base, k in m if head_of(base) in table]
 
 
-def reflections(terms: Terms, given: Given) -> Iterator[Step]:
+def reflections(terms: Terms, given: RuleContext) -> Iterator[Step]:
     """f(u) ± f(−u) by its row."""
     named = _named(terms, REFLECTIONS)
     for m, base, k in named:
@@ -77,7 +77,7 @@ def reflections(terms: Terms, given: Given) -> Iterator[Step]:
                 yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(FormulaNode(u)).node)
 
 
-def complements(terms: Terms, given: Given) -> Iterator[Step]:
+def complements(terms: Terms, given: RuleContext) -> Iterator[Step]:
     """c ± c f(u) for a number c by its row, if c is all of that number."""
     found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
     for m, base, k in _named(terms, COMPLEMENTS):
@@ -96,7 +96,7 @@ def complements(terms: Terms, given: Given) -> Iterator[Step]:
             yield {m: terms[m] for m in (*(m for _, m, _ in parts), rest)}, add(*(f for *_, f in parts))
 
 
-def conjugates(terms: Terms, given: Given) -> Iterator[Step]:
+def conjugates(terms: Terms, given: RuleContext) -> Iterator[Step]:
     """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
     if not given.last or not 2 <= len(terms) <= 3:
         return
@@ -118,7 +118,7 @@ def conjugates(terms: Terms, given: Given) -> Iterator[Step]:
         yield dict(terms), select(same, add(p, scaled), conjugate)
 
 
-def _sums_in(terms: Terms, given: Given, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
+def _sums_in(terms: Terms, given: RuleContext, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
     """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
     forms, prints = given.forms, {given.forms.print_of(m) for m in terms}
     for m in terms if len(terms) <= MAX_INSIDE else ():
@@ -130,7 +130,7 @@ def _sums_in(terms: Terms, given: Given, sign: int) -> Iterator[tuple[Monomial, 
                     yield m, base, inside
 
 
-def over_sums(terms: Terms, given: Given) -> Iterator[Step]:
+def over_sums(terms: Terms, given: RuleContext) -> Iterator[Step]:
     """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
     for m, base, inside in _sums_in(terms, given, -1):
         whole = times(m, frozenset([(base, 1)]))
@@ -147,7 +147,7 @@ def over_sums(terms: Terms, given: Given) -> Iterator[Step]:
                 yield {n: needed, m: terms[m]}, mul(over, rest)
 
 
-def by_parts(terms: Terms, given: Given) -> Iterator[Step]:
+def by_parts(terms: Terms, given: RuleContext) -> Iterator[Step]:
     """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
     for m, base, inside in _sums_in(terms, given, 1):
         c, n = terms[m], times(m, frozenset([(base, -1)]))
@@ -160,8 +160,8 @@ def by_parts(terms: Terms, given: Given) -> Iterator[Step]:
             yield {m: c} | {products[part]: -c * inside[part] for part in met}, made
 
 
-EARLIER: tuple[Callable[[Terms, Given], Iterator[Step]], ...] = (reflections, complements)
-LATER: tuple[Callable[[Terms, Given], Iterator[Step]], ...] = (conjugates, over_sums, by_parts)
+EARLIER: tuple[Callable[[Terms, RuleContext], Iterator[Step]], ...] = (reflections, complements)
+LATER: tuple[Callable[[Terms, RuleContext], Iterator[Step]], ...] = (conjugates, over_sums, by_parts)
 """The rules before and after the differences of pairs."""
 
 
