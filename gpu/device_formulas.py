@@ -15,7 +15,7 @@ from sympy.codegen import cfunctions as cf
 
 from symad.core.graph import Node, topological
 from symad.errors import LoweringError
-from symad.numeric.fusion.c_expressions import TARGETS, Body
+from symad.numeric.fusion.c_expressions import TARGETS, KernelBody
 from symad.numeric.pairs.scalar_formulas import ScalarFormulas, check_known, is_integer
 from symad.numeric.pairs.stable_sympy import FloorDivide
 from symad.numeric.targets.scalars import number
@@ -163,7 +163,7 @@ def _scaled(expr: sp.Expr, factor: sp.Expr) -> sp.Expr:
 
 
 @dataclass
-class _Statements(Body):
+class _Statements(KernelBody):
     """The statements of one function, whose values have the types in ``kinds``."""
 
     kinds: dict[Node, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from symad.core.graph import Graph, Node, topological
 from symad.gpu.cupy_library import CUPY, real_type
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.kernels import block, quoted
-from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
+from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, statements
 from symad.numeric.modules.module_text import frame, one_line, pack_text, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
@@ -46,7 +46,7 @@ def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...]]
     entry = names.unique(graph.name)
     inputs = [names.of(symbol) for symbol in graph.inputs]
     results = [names.unique(f"result_{k + 1}") for k in range(len(graph.output_nodes))]
-    text = Body(real_type(dtype))
+    text = KernelBody(real_type(dtype))
     reading = _reads(graph, dtype, text)
     lines = _writes(graph, text)
     outputs = [f"raw {_type(o, dtype)} out{k}" for k, o in enumerate(graph.output_nodes)]
@@ -66,7 +66,7 @@ def _type(output: Node, dtype: str) -> str:
     return "bool" if isinstance(output.op, Condition) else dtype
 
 
-def _reads(graph: Graph, dtype: str, text: Body) -> str:
+def _reads(graph: Graph, dtype: str, text: KernelBody) -> str:
     """The kernel's inputs; their values get names in ``text``."""
     count = len(graph.input_nodes)
     direct = count <= MAX_DIRECT
@@ -83,7 +83,7 @@ def _reads(graph: Graph, dtype: str, text: Body) -> str:
     return parameters
 
 
-def _writes(graph: Graph, text: Body) -> list[str]:
+def _writes(graph: Graph, text: KernelBody) -> list[str]:
     """The statements that store every entry of every output."""
     entries = [_entries(o) for o in graph.output_nodes]
     values = statements([e for part in entries for e in part], {}, text)

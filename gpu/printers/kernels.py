@@ -12,7 +12,7 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.gpu.cupy_library import real_type
 from symad.gpu.passes.integers import permutes
 from symad.higher_order.scan import Local
-from symad.numeric.fusion.c_expressions import Body, statements
+from symad.numeric.fusion.c_expressions import KernelBody, statements
 from symad.numeric.fusion.nest import Nest, is_chain
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.basic.shaping import ShapingOp
@@ -36,7 +36,7 @@ class Kernels:
 
     def elementwise(self, body: Graph, types: Sequence[str]) -> str:
         """The name of an `ElementwiseKernel` for a body, with arguments of these types."""
-        text = Body(real_type(self.dtype))
+        text = KernelBody(real_type(self.dtype))
         results = statements(body.output_nodes, self._locals(body, types, text), text)
         lines = [*text.lines, *(f"out{k} = {result};" for k, result in enumerate(results))]
         inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
@@ -45,7 +45,7 @@ class Kernels:
 
     def sum(self, nest: Nest, total: Node, types: Sequence[str]) -> str:
         """The name of a `ReductionKernel` that computes the only sum of a nest, and a function of the sum."""
-        text = Body(real_type(self.dtype))
+        text = KernelBody(real_type(self.dtype))
         names = {local: f"x{k}" for k, local in enumerate(nest.body.input_nodes)}
         (result,) = statements(total.args, names, text)
         (last,) = nest.body.output_nodes
@@ -67,7 +67,7 @@ class Kernels:
         ]
         if last is not total:
             functions.append(f"static __device__ {text.real} finished({text.real} a) {{")
-            ending = Body(text.real)
+            ending = KernelBody(text.real)
             number = Node.of(Local(0, ()))
             (end,) = statements(rebuild((last,), {total: number}), {number: "a"}, ending)
             functions += [*indent([*ending.lines, f"return {end};"]), "}"]
@@ -80,7 +80,7 @@ class Kernels:
         self,
         kind: str,
         arguments: Sequence[str],
-        text: Body,
+        text: KernelBody,
         functions: Sequence[str] = (),
         *options: str,
     ) -> str:
@@ -126,7 +126,7 @@ class Kernels:
             return "bool" if np.dtype(node.op.dtype).kind == "b" else self.dtype
         return self.dtype
 
-    def _locals(self, body: Graph, types: Sequence[str], text: Body) -> dict[Node, str]:
+    def _locals(self, body: Graph, types: Sequence[str], text: KernelBody) -> dict[Node, str]:
         """The texts of the arguments, converted first if their type is not the body's."""
         names: dict[Node, str] = {}
         for k, (local, kind) in enumerate(zip(body.input_nodes, types, strict=True)):

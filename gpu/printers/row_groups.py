@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symad.core.graph import Node
 from symad.gpu.cupy_library import real_type
 from symad.gpu.printers.printing import CuPyWriter
-from symad.numeric.fusion.c_expressions import Body
+from symad.numeric.fusion.c_expressions import KernelBody
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.fusion.nest_loops import NestText, RowLoop, joined
 from symad.numeric.targets.statements import Lines
@@ -99,7 +99,7 @@ def row_lines(op: Nest, node: Node, printer: CuPyWriter) -> Lines:
 def rows_text(nest: Nest, args: Sequence[Node], texts: Sequence[str], printer: CuPyWriter) -> str:
     """The call that computes the list of all results of a nest, whose axes are the last ones."""
     types = [printer.kernels.type_of(a) for a in args]
-    source = WarpRows(nest, Body(real_type(printer.dtype))).source("row_group", types)
+    source = WarpRows(nest, KernelBody(real_type(printer.dtype))).source("row_group", types)
     kernel = printer.kernels.raw("row_group", source)
     printer.imports.add("import math")
     helper = printer.helper("_row_group", CALL)

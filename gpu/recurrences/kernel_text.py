@@ -18,7 +18,7 @@ from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
 from symad.gpu.recurrences.elements import ElementLoad, Index, InnerProduct
 from symad.gpu.recurrences.step import LoopStep, StepPart
-from symad.numeric.fusion.c_expressions import Body, statements
+from symad.numeric.fusion.c_expressions import KernelBody, statements
 
 THREADS, LANES, SHARED = 256, 64, 48 << 10
 """Threads of a block, columns of its tile, and the bytes of shared memory that every device provides."""
@@ -120,7 +120,7 @@ class _KernelWriter:
 
     def preamble(self) -> str:
         """The functions that the elements call."""
-        body = Body(self.real)
+        body = KernelBody(self.real)
         for name in self.helpers:
             body.helper(name)
         return body.preamble() if self.helpers else ""
@@ -172,7 +172,7 @@ class _KernelWriter:
             ]
             names |= {scalar: f"sum{g}[{j}]" for j, scalar in enumerate(scalars)}
         lines += ["if (n >= rows || c >= " + f"{part.width}) continue;"]
-        body = Body(self.real)
+        body = KernelBody(self.real)
         for j, (scalar, leaf) in enumerate(self.step.used(part)):
             if isinstance(leaf, ElementLoad):
                 kind = "bool" if self.places.number[leaf.array] in self.places.flags else self.real

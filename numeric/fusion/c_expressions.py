@@ -55,7 +55,7 @@ NOWHERE = Read(Value("", ()))
 
 
 @dataclass
-class Body:
+class KernelBody:
     """The C text of one kernel body while it is built; it writes expressions as a `Writer` does."""
 
     real: str
@@ -135,7 +135,7 @@ class Body:
         return "\n".join(f"static __device__ {text}" for text in self.helper_texts())
 
 
-def statements(outputs: Sequence[Node], names: Mapping[Node, str], body: Body) -> list[str]:
+def statements(outputs: Sequence[Node], names: Mapping[Node, str], body: KernelBody) -> list[str]:
     """Add the statements that compute some nodes to ``body``, and return the C text of each node.
 
     ``names`` gives the text of the leaves. A broadcast in a body repeats a scalar, so it is the identity.

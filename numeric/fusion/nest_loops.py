@@ -15,7 +15,7 @@ from symad.core.dims import same_shape
 from symad.core.graph import Node, op_of
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
-from symad.numeric.fusion.c_expressions import Body
+from symad.numeric.fusion.c_expressions import KernelBody
 from symad.numeric.fusion.nest import Nest, is_reduction, is_row_dot, repeats_columns
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Mul
@@ -68,7 +68,7 @@ class RowLoop:
 class NestText(ABC):
     """The text of one nest; a target defines how arrays are read and how a loop over a row is written."""
 
-    def __init__(self, nest: Nest, c: Body) -> None:
+    def __init__(self, nest: Nest, c: KernelBody) -> None:
         """Find the order of the nodes and the level of each."""
         self.nest, self.body, self.full, self.c = nest, nest.body, nest.full, c
         self.order = self.body.nodes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from symad.core.graph import Node
 from symad.numeric.compiler.math.vector_math import NEEDS, SINES, definitions
-from symad.numeric.fusion.c_expressions import Body, has_c_form, kernel_target
+from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, kernel_target
 from symad.numeric.targets.c_functions import FORMS, HELPERS
 from symad.numeric.targets.target import C
 from symad.ops.elementwise.apply import Apply
@@ -40,7 +40,7 @@ NATIVE = {real: kernel_target(real, NATIVE_FORMS) for real in REAL.values()}
 
 
 @dataclass
-class NativeBody(Body):
+class NativeBody(KernelBody):
     """The text of one body; the functions with a vector form are recorded."""
 
     vector: set[str] = field(default_factory=set)
@@ -77,7 +77,7 @@ class NativeBody(Body):
         self.nearby = False
 
     def taken(self) -> tuple[list[str], list[str]]:
-        """See `Body.taken`."""
+        """See `KernelBody.taken`."""
         near, self.near = self.near, []
         return super().taken()[0], near
 

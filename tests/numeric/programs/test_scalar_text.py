@@ -12,7 +12,7 @@ from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
 from symad.numeric.compiler.c_compiler import compiler
-from symad.numeric.fusion.c_expressions import Body, statements
+from symad.numeric.fusion.c_expressions import KernelBody, statements
 from symad.numeric.modules.names import Names
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.targets.c_functions import SCALAR_C as C99
@@ -138,7 +138,7 @@ def test_kernels_call_functions_of_their_precision(head):
         sp.sec: ("1 / cosf(x)", "1 / symad_cos(x)"),
         sp.Max: ("symad_max(x, y)", "symad_max(x, y)"),
     }[head]
-    for body, expected in zip((Body("float"), NativeBody("float")), written, strict=True):
+    for body, expected in zip((KernelBody("float"), NativeBody("float")), written, strict=True):
         names = {node: str(symbol) for node, symbol in zip(graph.input_nodes, symbols, strict=True)}
         statements(graph.output_nodes, names, body)
         assert body.lines == [f"const float w0 = {expected};", "const float w1 = 0.5f + w0;"]
