@@ -26,7 +26,7 @@ from symad.ops.elementwise.powers import Pow
 
 
 @dataclass(frozen=True)
-class Total:
+class RunningTotal:
     """A number that a loop accumulates: the sum ("+"), the "max" or the "min" of a value."""
 
     name: str
@@ -61,7 +61,7 @@ class RowLoop:
     given: Sequence[str]
     lines: Sequence[str]
     near: Sequence[str]
-    totals: Sequence[Total]
+    totals: Sequence[RunningTotal]
     stores: Sequence[tuple[int, str]]
 
 
@@ -183,7 +183,7 @@ class NestText(ABC):
         """The factors under a sum that are arrays of rows."""
         return node.args[:1] if is_row_dot(node, self.full) else node.args
 
-    def _total(self, node: Node, text: dict[Node, str]) -> Total:
+    def _total(self, node: Node, text: dict[Node, str]) -> RunningTotal:
         """The number for a sum, after its declaration."""
         kind = node.op.kind if isinstance(node.op, Extreme) else "+"
         infinite = self.c.target.infinity
@@ -193,7 +193,7 @@ class NestText(ABC):
         factors = [text[a] for a in self._terms(node)]
         if is_row_dot(node, self.full):
             factors.append(self.column(op_of(node.args[1], Local).position))
-        return Total(name, kind, " * ".join(factors))
+        return RunningTotal(name, kind, " * ".join(factors))
 
     def _needed(self, wanted: Iterable[Node], known: Collection[Node] = ()) -> list[Node]:
         """The elements without a text that the wanted ones depend on, in order."""
