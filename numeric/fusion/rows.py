@@ -50,7 +50,7 @@ class _Region:
     """The set of regions on which its members depend."""
 
 
-class _Regions:
+class _RowRegions:
     """The regions of one graph."""
 
     def __init__(
@@ -249,7 +249,7 @@ def fuse_rows(
     """
     if not any(isinstance(node.op, Einsum) for node in topological(outputs)):
         return tuple(outputs)
-    found = _Regions(outputs, dots, alone, most)
+    found = _RowRegions(outputs, dots, alone, most)
     regions = found.kept()
     if not regions:
         return tuple(outputs)

@@ -7,7 +7,7 @@ import symad
 from symad.core.graph import Graph
 from symad.core.nodes import topological
 from symad.numeric.fusion.nest import Nest
-from symad.numeric.fusion.rows import _Regions, fuse_rows
+from symad.numeric.fusion.rows import _RowRegions, fuse_rows
 from tests.counting import calls
 
 ALL = (lambda node: False, (10**6, 10**6))
@@ -35,8 +35,8 @@ def chain(blocks, shapes=((5, 80),)):
 def test_the_work_grows_with_the_graph(shapes):
     small, large = (chain(blocks, shapes).output_nodes for blocks in (15, 60))
     size = [len(topological(nodes)) for nodes in (small, large)]
-    assert len(_Regions(large, True, *ALL).kept()) >= 60 / len(shapes)
-    work = [calls(lambda n=nodes: _Regions(n, True, *ALL)) for nodes in (small, large)]
+    assert len(_RowRegions(large, True, *ALL).kept()) >= 60 / len(shapes)
+    work = [calls(lambda n=nodes: _RowRegions(n, True, *ALL)) for nodes in (small, large)]
     assert work[1] / work[0] <= 1.5 * size[1] / size[0]
 
 
@@ -83,7 +83,7 @@ def test_regions_of_random_programs_do_not_wait_for_each_other(seed):
     graph = symad.trace(f, shapes)
     graph = Graph(graph.input_nodes, fuse_rows(graph.output_nodes), graph.structure)
     whole = symad.trace(f, shapes)
-    assert literal_order(_Regions(whole.output_nodes, True, *ALL))
+    assert literal_order(_RowRegions(whole.output_nodes, True, *ALL))
     point = [rng.normal(size=shape) for shape in shapes]
     for one, other in zip(graph(*point), whole(*point), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
