@@ -41,7 +41,7 @@ Origin: it bounds the length of a listing.
 
 
 @dataclass(frozen=True)
-class Origin:
+class LoweredFrom:
     """The graph and options from which a kernel was lowered; another process can lower it again from them."""
 
     graph: Graph
@@ -133,7 +133,7 @@ class Kernel:
     """How `bind` makes its function for compiled code."""
     plain: Callable[[], Kernel] | None = field(repr=False, default=None)
     """The NumPy form of compiled code, printed when it is first asked for."""
-    origin: Origin | None = field(repr=False, default=None)
+    origin: LoweredFrom | None = field(repr=False, default=None)
     """The graph and the options that it was lowered from."""
     inner: Callable[..., Any] | None = field(repr=False, default=None)
     """The function of all inputs, where arguments group several; None where it is ``function``."""

@@ -29,7 +29,7 @@ from symad.numeric.entry_point import (
     plain_results,
     with_entry_point,
 )
-from symad.numeric.kernel import Kernel, Origin
+from symad.numeric.kernel import Kernel, LoweredFrom
 from symad.numeric.modules.size_checks import check_sizes_known
 from symad.numeric.packing import packed as pack
 from symad.numeric.packing import packed_by
@@ -107,7 +107,7 @@ def lower(
     check_sizes_known(whole)
     whole = whole if wrt is None else packed_by(whole, wrt)
     options = (("packed", packed), ("style", style), *((("optimize", optimize),) if optimize < FULL else ()))
-    origin = Origin(whole, backend, number, options, again, listing, standalone)
+    origin = LoweredFrom(whole, backend, number, options, again, listing, standalone)
     graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
     structure = graph.structure if packed else whole.structure
     graph = write_definitions(graph)
