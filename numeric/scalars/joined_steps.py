@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from symad.numeric.numpy_arrays.scalars.level_runs import Steps
+from symad.numeric.numpy_arrays.scalars.level_runs import NumberedSteps
 
 JOINED = {
     "product_plus": "{a}*{b} + {c}",
@@ -36,7 +36,7 @@ PAIRS = {
 """The first operation, the second, and the position of the first one's value among the second's operands."""
 
 
-def joined(steps: Steps, wanted: Sequence[int]) -> tuple[Steps, list[int]]:
+def joined(steps: NumberedSteps, wanted: Sequence[int]) -> tuple[NumberedSteps, list[int]]:
     """The operations with pairs combined, and the new numbers of the wanted operations."""
     operations = steps.operations
     uses = Counter(o for _, operands in operations for o in operands)
@@ -50,7 +50,7 @@ def joined(steps: Steps, wanted: Sequence[int]) -> tuple[Steps, list[int]]:
                 pairs[k] = name, (*operations[o][1], operands[1 - place])
                 gone.add(o)
                 break
-    made, number = Steps(), dict[int, int]()
+    made, number = NumberedSteps(), dict[int, int]()
     for k, operation in enumerate(operations):
         if k not in gone:
             function, operands = pairs.get(k, operation)

@@ -15,7 +15,13 @@ import numpy as np
 from symad.core.graph import Graph, Node
 from symad.core.questions import evaluate
 from symad.errors import LoweringError
-from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, Steps, VectorPlan, placed, steps_of
+from symad.numeric.numpy_arrays.scalars.level_runs import (
+    LevelRun,
+    NumberedSteps,
+    VectorPlan,
+    placed,
+    steps_of,
+)
 from symad.numeric.scalars.joined_steps import joined
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
@@ -125,9 +131,12 @@ def _lanes(order: Sequence[Node], fixed: Container[Node]) -> tuple[set[Node], in
     return lanes, int(width)
 
 
-def _lane_steps(order: Sequence[Node], lanes: set[Node]) -> tuple[Steps, list[Node], dict[Node, int]]:
+def _lane_steps(order: Sequence[Node], lanes: set[Node]) -> tuple[NumberedSteps, list[Node], dict[Node, int]]:
     """The operations on lanes, what they read from outside, and the number of each value."""
-    steps, inputs = Steps(), list(dict.fromkeys(_source(a) for n in lanes for a in n.args if a not in lanes))
+    steps, inputs = (
+        NumberedSteps(),
+        list(dict.fromkeys(_source(a) for n in lanes for a in n.args if a not in lanes)),
+    )
     known = {node: steps.value(("input", k)) for k, node in enumerate(inputs)}
     for node in order:
         if node in lanes:
@@ -137,7 +146,7 @@ def _lane_steps(order: Sequence[Node], lanes: set[Node]) -> tuple[Steps, list[No
 
 def _scalar_plan(graph: Graph) -> tuple[VectorPlan, dict[Node, int]]:
     """The plan of the scalars that come before the lanes, and the place of each."""
-    steps = Steps()
+    steps = NumberedSteps()
     number = {node: steps.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
     for node in graph.nodes:
         if not node.shape and node not in number:
@@ -149,7 +158,7 @@ def _scalar_plan(graph: Graph) -> tuple[VectorPlan, dict[Node, int]]:
 
 
 def in_rows(
-    steps: Steps, kept: set[int], sources: Sequence[int], given: int, constant: Callable[[int], int]
+    steps: NumberedSteps, kept: set[int], sources: Sequence[int], given: int, constant: Callable[[int], int]
 ) -> tuple[tuple[LevelRun, ...], list[int], tuple[float, ...], int]:
     """The operations one by one on rows that are reused, so that few rows are in use and stay in the cache.
 

@@ -72,7 +72,7 @@ class VectorPlan:
     """Numbers stored after all values, for other code to use."""
 
 
-class Steps:
+class NumberedSteps:
     """Operations with one or two operands (a selection has three), numbered in order."""
 
     def __init__(self) -> None:
@@ -174,9 +174,9 @@ def plan(graph: Graph, outputs: Sequence[Node]) -> VectorPlan:
     return placed(program, results, len(graph.input_nodes))
 
 
-def steps_of(graph: Graph, outputs: Sequence[Node]) -> tuple[Steps, list[int]]:
+def steps_of(graph: Graph, outputs: Sequence[Node]) -> tuple[NumberedSteps, list[int]]:
     """The operations of a graph of scalars, inputs first, and the numbers of some of its nodes."""
-    program = Steps()
+    program = NumberedSteps()
     number = {node: program.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
     for node in topological(outputs):
         if node not in number:
@@ -184,7 +184,7 @@ def steps_of(graph: Graph, outputs: Sequence[Node]) -> tuple[Steps, list[int]]:
     return program, [number[o] for o in outputs]
 
 
-def placed(program: Steps, results: Sequence[int], inputs: int) -> VectorPlan:
+def placed(program: NumberedSteps, results: Sequence[int], inputs: int) -> VectorPlan:
     """The operations in runs, with a place for every value."""
     operations = program.operations
     level = [0] * len(operations)
