@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import sympy as sp
 from sympy.core.relational import Relational
 
-from symad.numeric.pairs.intervals import ScoreInterval, SymbolicBounds, Truth, differences, evaluate
+from symad.numeric.pairs.intervals import ScoreInterval, SymbolicBounds, TruthBounds, differences, evaluate
 from symad.numeric.pairs.scores import B, H, I, J
 from symad.numeric.pairs.stable_sympy import FloorDivide
 
@@ -32,9 +32,9 @@ def corners() -> dict[sp.Basic, ScoreInterval]:
     }
 
 
-def tile_truth(mask: sp.Basic, known: Mapping[sp.Basic, ScoreInterval]) -> Truth:
+def tile_truth(mask: sp.Basic, known: Mapping[sp.Basic, ScoreInterval]) -> TruthBounds:
     """Conditions for "every pair is visible" and "a pair may be visible", in the tile's corners."""
-    truth: Truth = evaluate(mask, known, SymbolicBounds)
+    truth: TruthBounds = evaluate(mask, known, SymbolicBounds)
     return truth
 
 

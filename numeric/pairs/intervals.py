@@ -31,7 +31,7 @@ class ScoreInterval:
 
 
 @dataclass(frozen=True)
-class Truth:
+class TruthBounds:
     """Bounds of a truth value: ``always`` true for all values; ``sometimes`` not excluded for all of them."""
 
     always: Bound
@@ -113,7 +113,7 @@ def evaluate(expr: sp.Basic, known: Mapping[sp.Basic, Any], kind: Kind) -> Any:
             continue
         number = constant(part)
         if isinstance(number, bool):
-            values[part] = Truth(kind.constant(part), kind.constant(part))
+            values[part] = TruthBounds(kind.constant(part), kind.constant(part))
         elif number is not None:
             values[part] = ScoreInterval(kind.constant(part), kind.constant(part))
         elif isinstance(part, Relational):
@@ -137,30 +137,30 @@ def differences(expr: sp.Basic) -> sp.Basic:
     return expr.replace(lambda e: isinstance(e, Relational), rewritten)
 
 
-def _compare(relation: sp.Basic, difference: ScoreInterval, kind: Kind) -> Truth:
+def _compare(relation: sp.Basic, difference: ScoreInterval, kind: Kind) -> TruthBounds:
     low, high = difference.low, difference.high
     if isinstance(relation, sp.Le):
-        return Truth(high <= 0, low <= 0)
+        return TruthBounds(high <= 0, low <= 0)
     if isinstance(relation, sp.Lt):
-        return Truth(high < 0, low < 0)
+        return TruthBounds(high < 0, low < 0)
     if isinstance(relation, sp.Ge):
-        return Truth(low >= 0, high >= 0)
+        return TruthBounds(low >= 0, high >= 0)
     if isinstance(relation, sp.Gt):
-        return Truth(low > 0, high > 0)
+        return TruthBounds(low > 0, high > 0)
     contains = kind.both(low <= 0, high >= 0)
     only = kind.both(kind.equal(low, 0), kind.equal(high, 0))
     if isinstance(relation, sp.Eq):
-        return Truth(only, contains)
-    return Truth(kind.negate(contains), kind.negate(only))  # Ne
+        return TruthBounds(only, contains)
+    return TruthBounds(kind.negate(contains), kind.negate(only))  # Ne
 
 
-def _apply(expr: sp.Basic, parts: list[Any], kind: Kind) -> ScoreInterval | Truth:
+def _apply(expr: sp.Basic, parts: list[Any], kind: Kind) -> ScoreInterval | TruthBounds:
     rule = _RULES.get(expr.func)
     if rule is not None and None not in parts:
         return rule(expr, parts, kind)
     if isinstance(expr, BooleanFunction):
         false, true = (kind.constant(c) for c in (sp.false, sp.true))
-        return Truth(false, true)
+        return TruthBounds(false, true)
     return ScoreInterval(-kind.infinity, kind.infinity)
 
 
@@ -234,22 +234,22 @@ def _modulo(expr: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInte
     return ScoreInterval(kind.where(same, kind.mod(low, n), least), kind.where(same, kind.mod(high, n), most))
 
 
-def _and(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:
-    return Truth(
+def _and(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
+    return TruthBounds(
         reduce(kind.both, [p.always for p in parts]),
         reduce(kind.both, [p.sometimes for p in parts]),
     )
 
 
-def _or(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:
-    return Truth(
+def _or(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
+    return TruthBounds(
         reduce(kind.either, [p.always for p in parts]),
         reduce(kind.either, [p.sometimes for p in parts]),
     )
 
 
-def _not(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:
-    return Truth(kind.negate(parts[0].sometimes), kind.negate(parts[0].always))
+def _not(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
+    return TruthBounds(kind.negate(parts[0].sometimes), kind.negate(parts[0].always))
 
 
 _RULES: dict[type, Callable[[sp.Basic, list[Any], Kind], Any]] = {
