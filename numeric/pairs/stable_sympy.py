@@ -28,7 +28,7 @@ class _Maximum(sp.Function):
         return Share(self.args[argindex - 1], self, *self.args)
 
 
-class _Minimum(sp.Function):
+class _SharedMinimum(sp.Function):
     """Min with `Share` as its derivative."""
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
@@ -56,7 +56,7 @@ def derivative(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     """
     if not expr.has(symbol):
         return sp.S.Zero
-    guarded = _swap(expr, {sp.Max: _Maximum, sp.Min: _Minimum})
+    guarded = _swap(expr, {sp.Max: _Maximum, sp.Min: _SharedMinimum})
     for kind, step in _STEPS.items():
         guarded = guarded.replace(step, lambda *a, _kind=kind: _PiecewiseConstant(_kind, a[0]))
     result = guarded.diff(symbol)
@@ -67,7 +67,7 @@ def derivative(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
             "give the function an fdiff method"
         )
     result = result.replace(_PiecewiseConstant, lambda kind, a: _STEPS[int(kind)](a))
-    return _swap(result, {_Maximum: sp.Max, _Minimum: sp.Min})
+    return _swap(result, {_Maximum: sp.Max, _SharedMinimum: sp.Min})
 
 
 def _swap(expr: sp.Expr, classes: Mapping[type, type]) -> sp.Expr:
