@@ -35,7 +35,7 @@ On 2**14 elements, with a sine in each, two take 0.99 of the time, three 0.97, s
 
 def gather_factors(graph: Graph) -> Graph:
     """The graph with every rule of this file applied."""
-    made = _Gathering().outputs(graph)
+    made = _FactorGathering().outputs(graph)
     return share_reciprocals(Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report))
 
 
@@ -50,7 +50,7 @@ def number_of(node: Node) -> Number | None:
     return None
 
 
-class _Gathering:
+class _FactorGathering:
     """One run over a graph: the factor c and the rest b of each node."""
 
     def __init__(self) -> None:
