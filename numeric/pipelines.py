@@ -32,7 +32,7 @@ from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
-from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
 from symad.numeric.passes.loops.last_step import start_from_last_step
@@ -205,7 +205,7 @@ C_PROGRAM = (
 """Program passes for scalar graphs in C. Each op keeps a line of its own: C compilers combine them."""
 
 
-LOOPS = (Scan, Loop)
+LOOPS = (Scan, LoopValue)
 LAY_OUT = ProgramPass(
     "lay out", lay_out_together, "", "the values of a loop that share an array are marked", LOOPS
 )

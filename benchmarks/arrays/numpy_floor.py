@@ -16,7 +16,7 @@ import numpy as np
 
 from symad.core.graph import Graph
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.loop import LoopValue
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
@@ -34,7 +34,7 @@ def steps_of(graph: Graph) -> list[tuple[Any, int]]:
     found = []
     seen = set()
     for node in graph.nodes:
-        if isinstance(node.op, (Scan, Loop)):
+        if isinstance(node.op, (Scan, LoopValue)):
             body: Any = node.op.body
             if (body, node.args) not in seen:  # each result of a loop is a node
                 seen.add((body, node.args))

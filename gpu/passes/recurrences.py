@@ -18,7 +18,7 @@ from symad.gpu.recurrences.recurrence import Recurrence, before_steps
 from symad.gpu.recurrences.step import step_of
 from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes import expand, keep, prepare
-from symad.numeric.passes.loop import Loop, by_loop, pieces
+from symad.numeric.passes.loop import LoopValue, by_loop, pieces
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.cancel_pads import drop_pads
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
@@ -53,7 +53,7 @@ def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
     order = topological(outputs)
     if any(isinstance(node.op, Scan) for node in order):
         raise NotByRows("a scan that stays one")
-    groups = by_loop(node for node in order if isinstance(node.op, Loop))
+    groups = by_loop(node for node in order if isinstance(node.op, LoopValue))
     if not groups:
         return None
     fewer = spread(groups[0])
@@ -68,22 +68,25 @@ def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
 
 def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> dict[Node, Node]:
     """The replacements of the values of a loop, and of views of them."""
-    op = op_of(group[0], Loop)
+    op = op_of(group[0], LoopValue)
     args = group[0].args
     initial, xs, constants = pieces(op, args)
     _check(op, xs, [*xs, *constants, *initial], integers)
-    numbers = [*range(op.states), *sorted({op_of(n, Loop).k for n in group if op_of(n, Loop).k >= op.states})]
+    numbers = [
+        *range(op.states),
+        *sorted({op_of(n, LoopValue).k for n in group if op_of(n, LoopValue).k >= op.states}),
+    ]
     peeled = [_peeled(op.body.output_nodes[k]) for k in numbers]
     body = Graph(op.body.input_nodes, tuple(inner for inner, _ in peeled))
     step_of(body, op.states)
     zeros = tuple(filled(a) == 0 for a in initial)
-    states = [Node.of(Loop(op.body, op.slices, k, op.states), args) for k in range(op.states)]
+    states = [Node.of(LoopValue(op.body, op.slices, k, op.states), args) for k in range(op.states)]
     before = [before_steps(state) if state.shape[0] != 0 else state for state in states]
     kept = tuple(node in known and node is not state for node, state in zip(before, states, strict=True))
     given = (*(a for a, zero in zip(initial, zeros, strict=True) if not zero), *xs, *constants)
     made: dict[Node, Node] = {}
     for place, (k, (_, pad)) in enumerate(zip(numbers, peeled, strict=True)):
-        old = Node.of(Loop(op.body, op.slices, k, op.states), args)
+        old = Node.of(LoopValue(op.body, op.slices, k, op.states), args)
         new = Node.of(Recurrence(body, op.slices, place, zeros, kept), given)
         made[old] = _padded(new, pad)
         if pad is not None:
@@ -93,7 +96,7 @@ def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> d
     return made
 
 
-def _check(op: Loop, xs: Sequence[Node], args: Sequence[Node], integers: set[Node]) -> None:
+def _check(op: LoopValue, xs: Sequence[Node], args: Sequence[Node], integers: set[Node]) -> None:
     read = set(topological(op.body.output_nodes))
     local = pieces(op, op.body.input_nodes)[1]
     if any(isinstance(x.op, Iota) and here in read for x, here in zip(xs, local, strict=True)):

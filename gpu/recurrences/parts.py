@@ -13,7 +13,7 @@ from symad.gpu.known_numbers import filled
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.recurrence import before_steps
 from symad.higher_order.scan import Local
-from symad.numeric.passes.loop import Loop, pieces
+from symad.numeric.passes.loop import LoopValue, pieces
 from symad.ops.arrays.stacking import Stack, stack, take
 from symad.ops.basic.shaping import Reshape, Slice, broadcast_to, reshape, slice_axes
 from symad.ops.basic.sources import constant
@@ -31,7 +31,7 @@ def apart(group: Sequence[Node]) -> dict[Node, Node]:
     Raises:
         NotByRows: a state is not a stack of a few arrays.
     """
-    op = op_of(group[0], Loop)
+    op = op_of(group[0], LoopValue)
     outputs, args = op.body.output_nodes, group[0].args
     counts = _counts(op)
     initial, xs, constants = pieces(op, args)
@@ -49,15 +49,15 @@ def apart(group: Sequence[Node]) -> dict[Node, Node]:
     first = [sum(count or 1 for count in counts[:k]) for k in range(len(counts))]
     made: dict[Node, Node] = {}
     for k, count in enumerate(counts):
-        values = [Node.of(Loop(body, op.slices, first[k] + j, states), given) for j in range(count or 1)]
-        old = Node.of(Loop(op.body, op.slices, k, op.states), args)
+        values = [Node.of(LoopValue(body, op.slices, first[k] + j, states), given) for j in range(count or 1)]
+        old = Node.of(LoopValue(op.body, op.slices, k, op.states), args)
         made[old] = stack(values, 1) if count else values[0]
         if k < op.states and old.shape[0] != 0:
             made[before_steps(old)] = stack([before_steps(value) for value in values], 1)
     return made
 
 
-def _counts(op: Loop) -> list[int]:
+def _counts(op: LoopValue) -> list[int]:
     """The number of arrays in the stack of each value of a loop; 0 for a value that is not split."""
     outputs = op.body.output_nodes
     counts = [_count(o) if len(o.shape) == len(outputs[0].shape) else 0 for o in outputs]
@@ -72,7 +72,7 @@ def _count(output: Node) -> int:
     return size if isinstance(size, int) and 1 <= size <= MAX_PARTS else 0
 
 
-def _locals(op: Loop, starts: Sequence[Node], counts: Sequence[int]) -> tuple[Nodes, dict[Node, Node]]:
+def _locals(op: LoopValue, starts: Sequence[Node], counts: Sequence[int]) -> tuple[Nodes, dict[Node, Node]]:
     """The inputs of the new body, and the replacements of the old body's inputs."""
     old = pieces(op, op.body.input_nodes)
     shapes = [s.shape for s in starts] + [here.shape for here in (*old[1], *old[2])]
@@ -89,7 +89,7 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
 
     An array whose elements are one known number is replaced by the number.
     """
-    op = op_of(group[0], Loop)
+    op = op_of(group[0], LoopValue)
     initial, xs, constants = pieces(op, group[0].args)
     old = pieces(op, op.body.input_nodes)
     moving: list[Node] = []
@@ -119,8 +119,8 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
         replaced[here] = stack(parts_, op_of(x, Stack).axis - 1) if stacked else parts_[0]
     body = Graph(local, rebuild(op.body.output_nodes, replaced))
     numbers = range(len(op.body.output_nodes))
-    loops = [Node.of(Loop(op.body, op.slices, k, op.states), group[0].args) for k in numbers]
-    made = {o: Node.of(Loop(body, len(moving), k, op.states), given) for k, o in enumerate(loops)}
+    loops = [Node.of(LoopValue(op.body, op.slices, k, op.states), group[0].args) for k in numbers]
+    made = {o: Node.of(LoopValue(body, len(moving), k, op.states), given) for k, o in enumerate(loops)}
     return made | {before_steps(o): before_steps(made[o]) for o in loops[: op.states] if o.shape[0] != 0}
 
 

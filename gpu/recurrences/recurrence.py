@@ -15,7 +15,7 @@ import numpy as np
 from symad.core.dims import Shape, is_concrete, plus
 from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.numeric.passes.loop import Loop, loop_evaluate, pieces
+from symad.numeric.passes.loop import LoopValue, loop_evaluate, pieces
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.basic.sources import constant
@@ -26,7 +26,7 @@ class Recurrence(Op):
     """Value number ``k`` of a loop; with ``before``, state k before each step (without its last value).
 
     Arguments: the initial states that are not 0, the inputs of the steps, the constants. The body and the
-    values are those of `Loop`. ``zeros`` says which states begin with 0, and ``kept`` which states are also
+    values are those of `LoopValue`. ``zeros`` says which states begin with 0, and ``kept`` which states are also
     needed before each step.
     """
 
@@ -74,7 +74,7 @@ def recurrence_evaluate(op: Recurrence, values: Values) -> Array:
     given = iter(values)
     initial = [None if zero else next(given) for zero in op.zeros]
     starts = _starts(op, initial)
-    made = loop_evaluate(Loop(op.body, op.slices, op.k, op.states), (*starts, *given))
+    made = loop_evaluate(LoopValue(op.body, op.slices, op.k, op.states), (*starts, *given))
     return np.concatenate([np.asarray(starts[op.k])[None], made[:-1]]) if op.before else made
 
 
@@ -86,13 +86,13 @@ def recurrence_definition(op: Recurrence, y: Node) -> Node:
     starts = [
         broadcast_to(constant(0), s) if a is None else a for a, s in zip(initial, shapes, strict=False)
     ]
-    loop = Node.of(Loop(op.body, op.slices, op.k, op.states), (*starts, *xs, *constants))
+    loop = Node.of(LoopValue(op.body, op.slices, op.k, op.states), (*starts, *xs, *constants))
     return before_steps(loop) if op.before else loop
 
 
 def before_steps(loop: Node) -> Node:
     """The value of a state before every step of its loop."""
-    op = op_of(loop, Loop)
+    op = op_of(loop, LoopValue)
     start = pieces(op, loop.args)[0][op.k]
     rest = slice_axis(loop, 0, 0, plus(loop.shape[0], -1))
     return concatenate([reshape(start, (1, *start.shape)), rest])

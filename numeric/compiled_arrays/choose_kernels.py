@@ -13,7 +13,7 @@ from symad.numeric.fusion.chains import fuse_chains, fuse_sums
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
 from symad.numeric.passes.block_loop import RowBlocks
-from symad.numeric.passes.loop import Loop, with_body
+from symad.numeric.passes.loop import LoopValue, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.box_sums import boxes
 
@@ -43,7 +43,7 @@ class _Fusion:
     def opened(self, node: Node, args: Nodes) -> Node:
         """The node over new arguments; the body of a loop is fused on its own."""
         op = node.op
-        if isinstance(op, (Scan, Loop)):
+        if isinstance(op, (Scan, LoopValue)):
             return Node.of(with_body(op, self.body(op.body), op.slices), args)
         if isinstance(op, RowBlocks):
             cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends

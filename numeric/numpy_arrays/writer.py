@@ -18,7 +18,7 @@ from symad.higher_order.scan import Scan
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.names import Names
-from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.loop import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.loops import Blocks
@@ -265,7 +265,7 @@ class ArrayWriter(Writer):
     def stem(self, value: Value) -> str:
         """The name stem of a value; one that is overwritten has the stem of the last value in its memory."""
         end, node = value, self.plans.nodes.get(value)
-        if node is None or not isinstance(node.op, (Scan, Loop)):
+        if node is None or not isinstance(node.op, (Scan, LoopValue)):
             while self.reads[end] == 1 and (heir := self.later.get(end)) is not None:
                 end = heir
         if end is not value and (node := self.plans.nodes.get(end)) is not None:

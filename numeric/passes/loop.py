@@ -20,7 +20,7 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
-class Loop(Op):
+class LoopValue(Op):
     """Value number ``k`` of a loop at all its steps: first the states, then the values kept at each step.
 
     The arguments, and the inputs of the body, are those of `Scan`, but with ``states`` states instead of
@@ -34,25 +34,25 @@ class Loop(Op):
     several = ("k",)
 
 
-def has_loops(graph: Graph, kinds: tuple[type[Scan | Loop], ...] = (Scan, Loop)) -> bool:
+def has_loops(graph: Graph, kinds: tuple[type[Scan | LoopValue], ...] = (Scan, LoopValue)) -> bool:
     """Whether a graph has loops of some kinds; passes on loops leave all others as they are."""
     return holds(graph, *kinds)
 
 
-def with_body(op: Scan | Loop, body: Graph, slices: int) -> Op:
+def with_body(op: Scan | LoopValue, body: Graph, slices: int) -> Op:
     """The op of the same loop value with another body."""
-    return Scan(body, slices) if isinstance(op, Scan) else Loop(body, slices, op.k, op.states)
+    return Scan(body, slices) if isinstance(op, Scan) else LoopValue(body, slices, op.k, op.states)
 
 
-def loop_of(node: Node) -> Scan | Loop:
+def loop_of(node: Node) -> Scan | LoopValue:
     """The loop op of a node that is a value of a loop."""
-    assert isinstance(node.op, (Scan, Loop)), node
+    assert isinstance(node.op, (Scan, LoopValue)), node
     return node.op
 
 
-def pieces(op: Scan | Loop, args: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
+def pieces(op: Scan | LoopValue, args: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
     """The initial states, the inputs of the steps, and the constants among arguments or body inputs."""
-    first = op.states if isinstance(op, Loop) else 1
+    first = op.states if isinstance(op, LoopValue) else 1
     return args[:first], args[first : first + op.slices], args[first + op.slices :]
 
 
@@ -62,11 +62,11 @@ def values(node: Node) -> list[Node]:
     if isinstance(op, Scan):
         return [node]
     every = range(len(op.body.output_nodes))
-    return [Node.of(Loop(op.body, op.slices, k, op.states), node.args) for k in every]
+    return [Node.of(LoopValue(op.body, op.slices, k, op.states), node.args) for k in every]
 
 
-@shape(Loop)
-def loop_shape(op: Loop, args: Nodes) -> Shape:
+@shape(LoopValue)
+def loop_shape(op: LoopValue, args: Nodes) -> Shape:
     """The steps, then the axes of the value."""
     return (args[op.states].shape[0], *op.body.output_nodes[op.k].shape)
 
@@ -75,13 +75,13 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
     """Values of loops, grouped by loop."""
     groups: dict[tuple[Graph, Nodes], list[Node]] = {}
     for node in values:
-        if isinstance(node.op, (Scan, Loop)):
+        if isinstance(node.op, (Scan, LoopValue)):
             groups.setdefault((node.op.body, node.args), []).append(node)
     return [*groups.values()]
 
 
 @evaluate.dispatch
-def loop_evaluate(op: Loop, values: Values) -> Array:
+def loop_evaluate(op: LoopValue, values: Values) -> Array:
     """The value, computed step by step."""
     states = list(values[: op.states])
     xs, constants = values[op.states : op.states + op.slices], values[op.states + op.slices :]
@@ -95,7 +95,7 @@ def loop_evaluate(op: Loop, values: Values) -> Array:
 
 
 @definition.dispatch
-def loop_definition(op: Loop, y: Node) -> Node | None:
+def loop_definition(op: LoopValue, y: Node) -> Node | None:
     """The steps written out, if their number is known."""
     states, xs, constants = pieces(op, y.args)
     if not isinstance(y.shape[0], int):

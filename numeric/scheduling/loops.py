@@ -15,7 +15,7 @@ from typing import Any
 from symad.core.dims import Dim, plus
 from symad.core.graph import Node, op_of
 from symad.higher_order.scan import Scan, backwards
-from symad.numeric.passes.loop import Loop as LoopOp
+from symad.numeric.passes.loop import LoopValue as LoopOp
 from symad.numeric.passes.loop import pieces, values
 from symad.numeric.program.expressions import (
     Expression,

@@ -12,7 +12,7 @@ import sympy
 from symad.core.graph import Graph, Node, Op
 from symad.cost import schedule
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.loop import LoopValue
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.scheduling.blocks import block_of
@@ -116,6 +116,6 @@ class Plans:
     def label(self, node: Node) -> str:
         """The name stem of a node that does not depend on the names of arguments; may be empty."""
         label = self.labels.get(node) or self.roles.variable(node)
-        if label or not isinstance(node.op, (Scan, Loop)):
+        if label or not isinstance(node.op, (Scan, LoopValue)):
             return label
         return self.roles.of_loop(node.op) or stem_of(node, ())

@@ -18,7 +18,7 @@ from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, Origin, topological
 from symad.core.questions import question
 from symad.higher_order.scan import Scan, backwards
-from symad.numeric.passes.loop import Loop, pieces
+from symad.numeric.passes.loop import LoopValue, pieces
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arrays.softmax import LogSoftmax, Softmax
 from symad.ops.basic.arithmetic import Add
@@ -87,10 +87,10 @@ class Roles:
         names = self.bodies.get(self.originals.get(first, first), {})
         return Roles(variables=names, bodies=self.bodies, originals=self.originals)
 
-    def of_loop(self, op: Scan | Loop) -> str:
+    def of_loop(self, op: Scan | LoopValue) -> str:
         """The name of the variable that holds a state or value of a loop inside its step; may be empty."""
         inside, (states, _, _) = self.inside(op.body.output_nodes[0]), pieces(op, op.body.input_nodes)
-        k = op.k if isinstance(op, Loop) else 0
+        k = op.k if isinstance(op, LoopValue) else 0
         before = inside.variable(states[k]) if k < len(states) else ""
         return before or inside.variable(op.body.output_nodes[k])
 
@@ -198,7 +198,7 @@ def stem_sum(op: Add, node: Node, names: Stems) -> str:
 
 
 @stem.dispatch
-def stem_loop(op: Loop, node: Node, names: Stems) -> str:
+def stem_loop(op: LoopValue, node: Node, names: Stems) -> str:
     """h for states, h_bar in backward loops; other values have the name of their function, or a, a_bar."""
     states, xs, _ = pieces(op, node.args)
     turned = any(x.args and backwards(x) is x.args[0] for x in xs)

@@ -22,7 +22,7 @@ from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan
 from symad.numbers.number_domains import as_float
-from symad.numeric.passes.loop import Loop, with_body
+from symad.numeric.passes.loop import LoopValue, with_body
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.sources import constant, constant_value, is_exact
@@ -72,7 +72,7 @@ def _contracted(graph: Graph) -> Nodes:
             return _product(node, args, single)
         if isinstance(node.op, Einsum):
             return _contraction(node, args, alone)
-        if isinstance(node.op, (Scan, Loop)):
+        if isinstance(node.op, (Scan, LoopValue)):
             body = node.op.body
             if body not in bodies:
                 bodies[body] = Graph(body.input_nodes, _contracted(body))

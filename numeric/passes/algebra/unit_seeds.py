@@ -27,7 +27,7 @@ from symad.numeric.passes.algebra.contraction_order import TYPICAL
 from symad.numeric.passes.algebra.merging import Signed, total, written_out
 from symad.numeric.passes.algebra.network_rules import RULES
 from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, identity, product
-from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.loop import LoopValue
 from symad.ops.arrays.softmax import SoftmaxTangent
 from symad.ops.basic.sources import Eye
 
@@ -60,8 +60,8 @@ def factor_seeds(graph: Graph) -> Graph:
 
 def _operations(nodes: set[Node]) -> float:
     """The operations of some nodes, at typical sizes; the values of one loop count once."""
-    loops = {(node.op.body, node.args) for node in nodes if isinstance(node.op, Loop)}
-    terms = [flops(node.op, node) for node in nodes if not isinstance(node.op, Loop)]
+    loops = {(node.op.body, node.args) for node in nodes if isinstance(node.op, LoopValue)}
+    terms = [flops(node.op, node) for node in nodes if not isinstance(node.op, LoopValue)]
     for body, args in loops:
         terms.append(args[1].shape[0] * add_up(flops(inner.op, inner) for inner in body.nodes))
     whole = add_up(terms)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Scan
-from symad.numeric.passes.loop import Loop, loop_of, with_body
+from symad.numeric.passes.loop import LoopValue, loop_of, with_body
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum, contract, matrix_transpose
@@ -37,7 +37,7 @@ A turned LSTM with 64 units takes 1.0 times as long at 1 and 2, 0.96 at 4, 0.9 a
 
 def feature_major(graph: Graph) -> Graph:
     """The graph with the last two axes exchanged in loops that work on pieces of rows."""
-    bodies = {n.op.body for n in graph.nodes if isinstance(n.op, (Scan, Loop))}
+    bodies = {n.op.body for n in graph.nodes if isinstance(n.op, (Scan, LoopValue))}
     chosen = {body for body in bodies if _has_pieces(body)}
     if not chosen:
         return graph
@@ -67,7 +67,7 @@ class _Turning:
         self.made: dict[Node, tuple[Node, bool]] = {}
         users: dict[Node, set[Node | tuple[Graph, Nodes]]] = {}
         for node in topological(outputs):
-            one = (node.op.body, node.args) if isinstance(node.op, Loop) else node  # a key for the loop
+            one = (node.op.body, node.args) if isinstance(node.op, LoopValue) else node  # a key for the loop
             for arg in node.args:
                 users.setdefault(arg, set()).add(one)
         self.alone = {node for node, found in users.items() if len(found) == 1} - set(outputs)
@@ -103,7 +103,7 @@ class _Turning:
     def parted(self, node: Node) -> tuple[Node, bool]:
         """The new form of a node whose arguments have been rewritten."""
         op = node.op
-        if isinstance(op, (Scan, Loop)) and op.body in self.chosen:
+        if isinstance(op, (Scan, LoopValue)) and op.body in self.chosen:
             return self.loop(node)
         if any(self.made[a][1] for a in node.args):
             if isinstance(op, Einsum):

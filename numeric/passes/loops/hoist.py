@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, closed, parts
-from symad.numeric.passes.loop import Loop, has_loops, with_body
+from symad.numeric.passes.loop import LoopValue, has_loops, with_body
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.sources import fresh_input
 from symad.transforms.batches import batch_outputs
@@ -26,7 +26,7 @@ def hoist(graph: Graph) -> Graph:
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | Loop], ...] = (Scan, Loop)) -> Nodes:
+def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | LoopValue], ...] = (Scan, LoopValue)) -> Nodes:
     """The nodes with the bodies of some kinds of loops reduced to what depends on their state."""
     if not any(isinstance(node.op, kinds) for node in topological(outputs)):
         return outputs

@@ -10,7 +10,7 @@ from __future__ import annotations
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, parts, previous_states
-from symad.numeric.passes.loop import Loop, has_loops
+from symad.numeric.passes.loop import LoopValue, has_loops
 from symad.numeric.passes.loops.hoist import hoist_nodes
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.basic.shaping import Reshape, Slice
@@ -31,7 +31,7 @@ def keep(graph: Graph) -> Graph:
         scans = [node for node in order if isinstance(node.op, Scan)]
         if not scans:
             return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
-        outputs = hoist_nodes(rebuild(outputs, _kept(scans[-1], outputs, set(order))), (Loop,))
+        outputs = hoist_nodes(rebuild(outputs, _kept(scans[-1], outputs, set(order))), (LoopValue,))
 
 
 def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
@@ -47,12 +47,12 @@ def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
     body = Graph(op.body.input_nodes, (*op.body.output_nodes, *dict.fromkeys(wanted.values())))
     place = {inner: k + 1 for k, inner in enumerate(dict.fromkeys(wanted.values()))}
     turned = _turned(node)
-    made = {node: Node.of(Loop(body, op.slices, 0), node.args)}
+    made = {node: Node.of(LoopValue(body, op.slices, 0), node.args)}
     for array, k in states.items():
         part = take(made[node], 1 + op_of(new, Stack).axis, k)
         made[array] = backwards(part) if turned else part
     for array, inner in wanted.items():
-        value = Node.of(Loop(body, op.slices, place[inner]), node.args)
+        value = Node.of(LoopValue(body, op.slices, place[inner]), node.args)
         made[array] = backwards(value) if turned else value
     return made
 

@@ -11,7 +11,7 @@ from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Scan, backwards
-from symad.numeric.passes.loop import Loop, has_loops, pieces, with_body
+from symad.numeric.passes.loop import LoopValue, has_loops, pieces, with_body
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, broadcast_to, pad, reshape
 from symad.ops.basic.sources import constant_value, fresh_input
@@ -28,7 +28,7 @@ def start_from_last_step(graph: Graph) -> Graph:
 def _started(node: Node, args: Nodes) -> Node:
     made = node if args == node.args else Node.of(node.op, args)
     op = made.op
-    if not isinstance(op, (Scan, Loop)) or (isinstance(op, Loop) and op.states != 1):
+    if not isinstance(op, (Scan, LoopValue)) or (isinstance(op, LoopValue) and op.states != 1):
         return made
     (initial,), xs, constants = pieces(op, made.args)
     if len(xs) < 2 or not _is_zero(initial):  # one array must remain: it gives the number of steps
@@ -76,7 +76,7 @@ def _last_row(x: Node) -> Node | None:
     return pad(row, op.start[1:], x.shape[1:], op.step[1:])
 
 
-def _without(op: Scan | Loop, k: int) -> Graph | None:
+def _without(op: Scan | LoopValue, k: int) -> Graph | None:
     """The body with state + x_k as its state, if neither is read anywhere else; None otherwise."""
     body = op.body
     state, x = body.input_nodes[0], body.input_nodes[1 + k]

@@ -13,7 +13,7 @@ from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.core.readers import readers
 from symad.higher_order.scan import Local, backwards, previous_states
-from symad.numeric.passes.loop import Loop, by_loop, has_loops, loop_of, pieces
+from symad.numeric.passes.loop import LoopValue, by_loop, has_loops, loop_of, pieces
 from symad.numeric.passes.memory_layout.box_sums import boxes, source
 from symad.ops.arrays.stacking import Concatenate, Stack, stack, take
 from symad.ops.basic.arithmetic import ElementwiseOp
@@ -36,7 +36,7 @@ def _one(outputs: Nodes) -> Nodes | None:
     """The outputs with one loop changed; None if no loop can be changed."""
     order = topological(outputs)
     users = readers(order)
-    loops = [n for n in order if isinstance(n.op, Loop) and n.op.states == 1]
+    loops = [n for n in order if isinstance(n.op, LoopValue) and n.op.states == 1]
     for group in by_loop(loops):
         found = _changed(group, users, set(outputs))
         if found:
@@ -55,11 +55,11 @@ def _changed(group: Sequence[Node], users: Users, kept: set[Node]) -> dict[Node,
     body, xs = _body(op.body, op.slices, parts, pieces(op, args)[1])
     initial = [take(args[0], 0, k) for k in range(n)]
     new = (*initial, *xs, *pieces(op, args)[2])
-    states = [Node.of(Loop(body, op.slices, k, n), new) for k in range(n)]
+    states = [Node.of(LoopValue(body, op.slices, k, n), new) for k in range(n)]
     made: dict[Node, Node] = {}
     for value in group:
-        if op_of(value, Loop).k:
-            made[value] = Node.of(Loop(body, op.slices, op_of(value, Loop).k + n - 1, n), new)
+        if op_of(value, LoopValue).k:
+            made[value] = Node.of(LoopValue(body, op.slices, op_of(value, LoopValue).k + n - 1, n), new)
             continue
         if value in kept:
             return None

@@ -13,7 +13,7 @@ from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.core.readers import readers
 from symad.higher_order.scan import Local, Scan, backwards
-from symad.numeric.passes.loop import Loop, has_loops, with_body
+from symad.numeric.passes.loop import LoopValue, has_loops, with_body
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.shaping import Pad, Slice
 
@@ -26,7 +26,7 @@ def drop_pads(graph: Graph) -> Graph:
 
     def better(node: Node, args: Nodes) -> Node:
         op = node.op
-        if isinstance(op, (Scan, Loop)):
+        if isinstance(op, (Scan, LoopValue)):
             found = [_padded(x) if 0 < k <= op.slices else None for k, x in enumerate(args)]
             pads = [pair[0] if pair else None for pair in found]
             if any(pads):

@@ -12,7 +12,7 @@ from symad.core.graph import Node
 from symad.higher_order.scan import Scan
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.block_loop import RowBlocks
-from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
@@ -40,7 +40,7 @@ Computed: TypeAlias = "Node | Compute"
 
 FRESH = (
     Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, LogSoftmaxTangent,
-    LogSoftmaxCotangent, Scan, Loop, RowBlocks, Cleared, Overlay,
+    LogSoftmaxCotangent, Scan, LoopValue, RowBlocks, Cleared, Overlay,
 )  # fmt: skip
 """Ops whose result is a new array of floats; it may be overwritten."""
 

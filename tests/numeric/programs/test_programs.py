@@ -16,7 +16,7 @@ from symad.gpu.passes.fusion import fuse as fuse_for_device
 from symad.numeric.compiled_arrays.choose_kernels import fuse as fuse_for_processor
 from symad.numeric.expressions.views import compose
 from symad.numeric.passes.bodies import BodyOp
-from symad.numeric.passes.loop import Loop as LoopOp
+from symad.numeric.passes.loop import LoopValue as LoopOp
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
 from symad.numeric.pipelines import (
     C_PROGRAM,
