@@ -49,7 +49,7 @@ ASSUMED_LENGTH = 1000
 """The value assumed for an unknown length when sizes are compared."""
 
 
-class Range(NamedTuple):
+class MemorySpan(NamedTuple):
     """An array of ``shape`` inside of a flat array: element i is at Σ_k strides_k i_k."""
 
     flat: Node
@@ -166,7 +166,7 @@ class _Spans:
 
     def __init__(self, order: Sequence[Node], outputs: Sequence[Node]) -> None:
         self.made: dict[Node, Node] = {}
-        self.spans: dict[Node, Range] = {}
+        self.spans: dict[Node, MemorySpan] = {}
         padded = {n.args[0]: n for n in order if isinstance(n.op, Pad) and _is_known(n.shape)}
         for node in order:
             span = self._span(node) if node.shape and _is_known(node.shape) else None
@@ -185,7 +185,7 @@ class _Spans:
         op = op_of(pad, Pad)
         if len(node.shape) < 2 or any(step != 1 for step in op.step) or not is_concrete(op.start):
             return
-        whole = Range(flatten(Node.of(op, (self.made[node],))), pad.shape, _strides(pad.shape))
+        whole = MemorySpan(flatten(Node.of(op, (self.made[node],))), pad.shape, _strides(pad.shape))
         span = _cut(whole, op.start, node.shape)
         if span is not None:
             self.spans[node] = span
@@ -215,17 +215,17 @@ class _Spans:
                 self.made[node] = Node.of(Spread(span.shape, span.strides), (span.flat,))
         return self.made[node]
 
-    def _span(self, node: Node) -> Range | None:
+    def _span(self, node: Node) -> MemorySpan | None:
         if isinstance(node.op, Slice):
             return self._slice(node)
         if isinstance(node.op, Pad):
             return self._pad(node)
         return self._elementwise(node) if isinstance(node.op, ElementwiseOp) else None
 
-    def _whole(self, node: Node) -> Range:
-        return self.spans.get(node) or Range(flatten(self.dense(node)), node.shape, _strides(node.shape))
+    def _whole(self, node: Node) -> MemorySpan:
+        return self.spans.get(node) or MemorySpan(flatten(self.dense(node)), node.shape, _strides(node.shape))
 
-    def _slice(self, node: Node) -> Range | None:
+    def _slice(self, node: Node) -> MemorySpan | None:
         op = op_of(node, Slice)
         (arg,) = node.args
         starts = all(isinstance(k, int) for k in op.start)
@@ -233,7 +233,7 @@ class _Spans:
             return None
         return _cut(self._whole(arg), op.start, node.shape)
 
-    def _elementwise(self, node: Node) -> Range | None:
+    def _elementwise(self, node: Node) -> MemorySpan | None:
         arrays = [a for a in node.args if a.shape and not _is_one_value(a)]
         if not any(a in self.spans for a in arrays):
             return None
@@ -248,9 +248,9 @@ class _Spans:
             for a in node.args
         ]
         made = Node.of(node.op, tuple(args))
-        return Range(made, node.shape, found[0].strides)
+        return MemorySpan(made, node.shape, found[0].strides)
 
-    def _pad(self, node: Node) -> Range | None:
+    def _pad(self, node: Node) -> MemorySpan | None:
         op = op_of(node, Pad)
         span = self.spans.get(node.args[0])
         strides = _strides(node.shape)
@@ -266,16 +266,16 @@ class _Spans:
         )
         first = sum(k * s for k, s in zip(op.start, strides, strict=True))
         cleared = Node.of(Cleared(gaps), (span.flat,))
-        return Range(Node.of(Pad((first,), (1,), (prod(node.shape),)), (cleared,)), node.shape, strides)
+        return MemorySpan(Node.of(Pad((first,), (1,), (prod(node.shape),)), (cleared,)), node.shape, strides)
 
 
-def _cut(whole: Range, start: Sequence[int], dims: Shape) -> Range | None:
+def _cut(whole: MemorySpan, start: Sequence[int], dims: Shape) -> MemorySpan | None:
     """The span of a slice; None if its gaps are too large a part of it."""
     length = _length(dims, whole.strides)
     if _number(length) > MAX_STRETCH * _number(prod(dims)):
         return None
     first = sum(k * s for k, s in zip(start, whole.strides, strict=True))
-    return Range(slice_axes(whole.flat, (first,), (length,), (1,)), dims, whole.strides)
+    return MemorySpan(slice_axes(whole.flat, (first,), (length,), (1,)), dims, whole.strides)
 
 
 def _is_computed(flat: Node) -> bool:
