@@ -52,13 +52,13 @@ def run_program(program: Program, values: Sequence[ArrayLike]) -> Any:
     """The results of a program for some inputs, packed by its structure."""
     arrays = [np.asarray(v, float)[()] for v in values]
     declared = [(v.stem, v.shape, np.shape(a)) for v, a in zip(program.inputs, arrays, strict=True)]
-    state = State(solve_dims(declared), dict(zip(program.inputs, arrays, strict=True)))
+    state = ProgramState(solve_dims(declared), dict(zip(program.inputs, arrays, strict=True)))
     with np.errstate(all="ignore"):
         state.run(program.statements)
         return pack(program.structure, [state.value(result) for result in program.results])
 
 
-class State:
+class ProgramState:
     """The values and dimensions that are known so far."""
 
     def __init__(self, dims: dict[sympy.Symbol, int], known: dict[Value, Any]) -> None:
@@ -118,7 +118,7 @@ class State:
 
         def call(*values: Array) -> list[Array]:
             given = dict(zip(statement.parameters, values, strict=True))
-            inner = State(dict(self.dims), fixed | given)
+            inner = ProgramState(dict(self.dims), fixed | given)
             if statement.steps is not None:
                 lengths = (len(v) for p, v in given.items() if p.shape[:1] == (statement.steps,))
                 inner.dims[statement.steps] = next(lengths)
@@ -179,40 +179,40 @@ def as_floats(value: Any) -> Any:
 
 
 @question
-def execute(statement: Statement, state: State) -> None:
+def execute(statement: Statement, state: ProgramState) -> None:
     """Execute one statement."""
 
 
 @execute.dispatch
-def execute_nothing(statement: Statement, state: State) -> None:
+def execute_nothing(statement: Statement, state: ProgramState) -> None:
     """Comments do nothing."""
 
 
 @execute.dispatch
-def execute_assign(statement: Assign, state: State) -> None:
+def execute_assign(statement: Assign, state: ProgramState) -> None:
     state.assign(statement, state.value(statement.expression))
 
 
 @execute.dispatch
-def execute_free(statement: Free, state: State) -> None:
+def execute_free(statement: Free, state: ProgramState) -> None:
     for value in statement.values:
         del state.known[value]
 
 
 @execute.dispatch
-def execute_together(statement: Together, state: State) -> None:
+def execute_together(statement: Together, state: ProgramState) -> None:
     made = [state.value(each.expression) for each in statement.assignments]
     for each, value in zip(statement.assignments, made, strict=True):
         state.assign(each, value)
 
 
 @execute.dispatch
-def execute_part(statement: Section, state: State) -> None:
+def execute_part(statement: Section, state: ProgramState) -> None:
     state.run(statement.body)
 
 
 @execute.dispatch
-def execute_allocate(statement: Allocate, state: State) -> None:
+def execute_allocate(statement: Allocate, state: ProgramState) -> None:
     """An array without zeros is filled with NaN, so that tests find reads of rows that are not stored."""
     shape = [state.size(d) for d in statement.value.shape]
     shape[:2] = shape[:2][::-1] if statement.swapped else shape[:2]
@@ -221,12 +221,12 @@ def execute_allocate(statement: Allocate, state: State) -> None:
 
 
 @execute.dispatch
-def execute_store(statement: Store, state: State) -> None:
+def execute_store(statement: Store, state: ProgramState) -> None:
     state.known[statement.array][state.place(statement.position)] = state.value(statement.expression)
 
 
 @execute.dispatch
-def execute_scatter(statement: Scatter, state: State) -> None:
+def execute_scatter(statement: Scatter, state: ProgramState) -> None:
     places, made = state.value(statement.places).astype(int), state.value(statement.expression)
     made = np.ravel(made) if np.ndim(made) else made
     array = state.known[statement.array]
@@ -234,7 +234,7 @@ def execute_scatter(statement: Scatter, state: State) -> None:
 
 
 @execute.dispatch
-def execute_loop(statement: Loop, state: State) -> None:
+def execute_loop(statement: Loop, state: ProgramState) -> None:
     for carried in statement.carried:
         state.known[carried.value] = state.value(carried.initial)
     state.known.update((fixed.value, state.value(fixed.expression)) for fixed in statement.fixed)
@@ -251,7 +251,7 @@ def execute_loop(statement: Loop, state: State) -> None:
 
 
 @execute.dispatch
-def execute_blocks(statement: Blocks, state: State) -> None:
+def execute_blocks(statement: Blocks, state: ProgramState) -> None:
     """For each block, make the views, run the body, and add to the sums."""
     state.known.update((fixed.value, state.value(fixed.expression)) for fixed in statement.fixed)
     arrays = [np.asarray(state.value(part.array)) for part in statement.parts]
@@ -274,12 +274,12 @@ def execute_blocks(statement: Blocks, state: State) -> None:
 
 
 @execute.dispatch
-def execute_function(statement: DefineFunction, state: State) -> None:
+def execute_function(statement: DefineFunction, state: ProgramState) -> None:
     state.known[statement.value] = state.function(statement)
 
 
 @execute.dispatch
-def execute_root(statement: FindRoot, state: State) -> None:
+def execute_root(statement: FindRoot, state: ProgramState) -> None:
     def at(x: Any) -> tuple[Any, Any]:
         state.known[statement.unknown] = x
         state.run(statement.body)
