@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedPosition:
     """A position of an axis."""
 
     position: Dim
@@ -55,7 +55,7 @@ class General:
     positions: Labeled
 
 
-Place = Fixed | Strided | General
+Place = FixedPosition | Strided | General
 
 
 def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sympy.Expr]) -> Labeled:
@@ -73,8 +73,8 @@ def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sy
         place(scope, expression, axis, as_sympy(index), array.shape[axis])
         for axis, index in enumerate(indices)
     ]
-    if all(isinstance(p, Fixed) for p in places):
-        return Labeled(element(array, *(p.position for p in places if isinstance(p, Fixed))))
+    if all(isinstance(p, FixedPosition) for p in places):
+        return Labeled(element(array, *(p.position for p in places if isinstance(p, FixedPosition))))
     gathered = {x for p in places if isinstance(p, General) for x in p.positions.labels}
     for axis, p in enumerate(places):
         if isinstance(p, Strided) and p.label in gathered:  # A[i, k[i]]: pairs, not a square
@@ -97,7 +97,7 @@ def place(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, le
         if not used and inside:
             if not (index.is_Integer or index.free_symbols):
                 raise TraceError(f"{expression}: the position {index} is not an integer")
-            return Fixed(as_dim(index))
+            return FixedPosition(as_dim(index))
         parts = affine(index, used[0]) if len(used) == 1 and inside else None
         if parts is not None and parts[0].is_Integer and parts[0] != 0 and _box_inside(scope, index, length):
             step, offset = int(parts[0]), parts[1]
@@ -168,7 +168,7 @@ def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, l
     steps: list[int] = []
     labels: list[sympy.Symbol | General] = []
     for axis, p in enumerate(places):
-        if isinstance(p, Fixed):
+        if isinstance(p, FixedPosition):
             starts.append(p.position)
             counts.append(1)
             steps.append(1)
@@ -184,7 +184,7 @@ def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, l
             steps.append(1)
             labels.append(p)
     node = slice_axes(array, starts, counts, steps)
-    kept = [count for p, count in zip(places, counts, strict=True) if not isinstance(p, Fixed)]
+    kept = [count for p, count in zip(places, counts, strict=True) if not isinstance(p, FixedPosition)]
     return reshape(node, kept), labels
 
 
