@@ -53,7 +53,7 @@ def use_conditions(
         flat = flat_nodes(order)
         rough = upwards(order, lambda node: may_overflow(node, flat))
     curved = upwards(order, lambda node: not node.op.linear)
-    uses: dict[Node, Uses] = {node: Uses() for node in order}
+    uses: dict[Node, ConditionalUses] = {node: ConditionalUses() for node in order}
     for output in outputs:
         uses[output].add(None)
     found: dict[Node, Node] = {}
@@ -130,7 +130,7 @@ class Branches(dict[Node, Branch]):
 
 
 @dataclass
-class Uses:
+class ConditionalUses:
     """The conditions under which a value is used; None among them is an unconditional use."""
 
     conditions: dict[Node | None, None] = field(default_factory=dict)
