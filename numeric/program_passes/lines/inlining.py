@@ -40,7 +40,7 @@ def inline(program: Program) -> Program:
     """The program with values inlined."""
     uses = uses_of(program)
     shown = {v for result in program.results for v in values_read(result)}
-    made = change_blocks(program.statements, lambda block: _Block(block, uses, shown).done())
+    made = change_blocks(program.statements, lambda block: _InlinedBlock(block, uses, shown).done())
     return program.with_statements(made)
 
 
@@ -60,7 +60,7 @@ def fits(expression: Expression) -> bool:
     return operations(expression) <= MAX_OPERATIONS_A_LINE and reads(expression) <= MAX_READS_A_LINE
 
 
-class _Block:
+class _InlinedBlock:
     """Inlines in one block, statement by statement. Values that may be inlined wait in ``waiting``."""
 
     def __init__(self, block: Block, uses: Uses, shown: set[Value]) -> None:
