@@ -31,7 +31,7 @@ from symad.numeric.program.statements import Allocate, Assign, Scatter, Statemen
 from symad.numeric.program_passes.memory.allocation import is_fresh, shown
 from symad.numeric.program_passes.memory.operands import operands
 from symad.numeric.program_passes.memory.result_places import IN_PLACE
-from symad.numeric.program_passes.memory.sparse_plan import Planner, SideBySide, Sum
+from symad.numeric.program_passes.memory.sparse_plan import EntrySum, Planner, SideBySide
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.softmax import LogSoftmaxCotangent, LogSoftmaxTangent, Softmax, SoftmaxTangent
 from symad.ops.basic.shaping import Reshape
@@ -263,7 +263,7 @@ def _view(array: Value, where: slice, part: Expression) -> Expression:
     return flat if len(part.shape) == 1 else Compute(Reshape(part.shape), (flat,), part.shape)
 
 
-def _added(each: Sum, found: SideBySide, values: Value) -> list[Statement]:
+def _added(each: EntrySum, found: SideBySide, values: Value) -> list[Statement]:
     """The statements that add up the parts of a sum; the first part may be computed there already."""
     made: list[Statement] = []
     filled = np.zeros(each.size, bool)

@@ -31,7 +31,7 @@ In C a Jacobian of 4 parts takes 0.92 of the time, of 8 0.79, of 48 0.65, of 96 
 
 
 @dataclass(frozen=True, eq=False)
-class Sum:
+class EntrySum:
     """Entries to which several parts contribute, added up at ``start`` + 0, 1, ..., ``size`` − 1.
 
     Part ``terms[k]`` is added at the positions ``where[k]`` among these. Number i of the sum is the entry
@@ -57,7 +57,7 @@ class SideBySide:
     """
 
     starts: dict[Expression, int]
-    sums: tuple[Sum, ...]
+    sums: tuple[EntrySum, ...]
     total: int
     index: IntArray | None
     single: tuple[int, ...]
@@ -125,7 +125,7 @@ class Planner:
         return SideBySide(starts, tuple(sums), total, index, tuple(single), {})
 
     def _index(
-        self, matrix: Compute, single: Sequence[int], sums: Sequence[Sum], starts: dict[Expression, int]
+        self, matrix: Compute, single: Sequence[int], sums: Sequence[EntrySum], starts: dict[Expression, int]
     ) -> IntArray:
         """For each entry of the matrix its place among the arrays side by side."""
         op = matrix.op
@@ -151,7 +151,7 @@ class Planner:
         places: IntArray,
         start: int,
         starts: dict[Expression, int],
-    ) -> Sum:
+    ) -> EntrySum:
         """The sum of the parts of a group; the first part gets a place if it can be computed there."""
         op, args = matrix.op, matrix.args
         assert isinstance(op, CompressedRows)
@@ -159,7 +159,7 @@ class Planner:
         first = args[group[0]]
         if self.fits(first) and self.count(first) == 1 and _is_range(where[0]):
             starts[first] = start + int(where[0][0])
-        return Sum(start, tuple(args[k] for k in group), where, places)
+        return EntrySum(start, tuple(args[k] for k in group), where, places)
 
     def views_only(self, args: Sequence[Expression], found: SideBySide) -> Iterator[Value]:
         """The views between the arguments of a matrix and the arrays side by side, with repetitions."""
