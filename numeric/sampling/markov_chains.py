@@ -95,7 +95,7 @@ def _run(
     if step is None and warmup < 50:
         raise EvaluationError(f"tuning the step takes a warmup of at least 50, not {warmup}; or give step")
     problem, start = Unknowns.make(log_density, x0, data)
-    target = Target(problem, _sizes(problem, scale), gradient=leaps > 0)
+    target = LogDensity(problem, _sizes(problem, scale), gradient=leaps > 0)
     keys = functions.split(seed, 2)
     points = start / target.scale + spread * functions.randn(keys[0], (chains, len(start)))
     return Chains(target, points, leaps, jitter).run(keys[1], count, warmup, step)
@@ -118,7 +118,7 @@ def _sizes(problem: Unknowns, scale: Tree) -> Array:
     return np.asarray(sizes, dtype=np.float64)
 
 
-class Target:
+class LogDensity:
     """log π of many points at once, in units of the scale."""
 
     def __init__(self, problem: Unknowns, scale: Array, gradient: bool) -> None:
@@ -154,7 +154,7 @@ class Target:
 class Chains:
     """All chains, which move together."""
 
-    def __init__(self, target: Target, points: Array, leaps: int, jitter: float) -> None:
+    def __init__(self, target: LogDensity, points: Array, leaps: int, jitter: float) -> None:
         """Start at some points (chains, unknowns)."""
         self.target, self.points, self.leaps, self.jitter = target, points, leaps, jitter
         self.value, self.slope = target(points)

@@ -16,7 +16,7 @@ from symad.numeric.sampling.diagnostics import (
     split_r_hat,
     standard_error,
 )
-from symad.numeric.sampling.markov_chains import Chains, Target, hmc, langevin, metropolis
+from symad.numeric.sampling.markov_chains import Chains, LogDensity, hmc, langevin, metropolis
 from symad.numeric.solvers.inversion import invert
 from symad.numeric.solvers.solver_variables import Unknowns
 
@@ -60,7 +60,7 @@ def advanced(leaps, step, accept=True):
     skew = symad.trace(x - sp.exp(x), [x])  # the law of log of an exponential number
     problem, _ = Unknowns.make(skew, 0.0, None)
     start = np.log(-np.log(rand(5, (4000, 1))))
-    chains = Chains(Target(problem, np.ones(1), leaps > 0), start, leaps, 0.0)
+    chains = Chains(LogDensity(problem, np.ones(1), leaps > 0), start, leaps, 0.0)
     for k in range(8):
         key = functions.fold_in(6, k)
         levels = rand(functions.fold_in(key, 1), 4000) if accept else np.zeros(4000)
@@ -86,7 +86,7 @@ def test_energy_error_falls_with_the_square_of_the_step():
     noise, start = randn(1, (200, 2)), randn(2, (200, 2))
     errors = []
     for leaps in (8, 16, 32):
-        chains = Chains(Target(problem, np.ones(2), True), start, leaps, 0.0)
+        chains = Chains(LogDensity(problem, np.ones(2), True), start, leaps, 0.0)
         errors.append(np.abs(chains.propose(noise, 0.8 / leaps)[3]).mean())
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
     assert errors[1] / errors[2] == pytest.approx(4, rel=0.05)
