@@ -27,7 +27,7 @@ CHUNK_BYTES = 2**23
 
 
 @dataclass(frozen=True)
-class Shaped:
+class ShapeOnly:
     """An array whose shape alone is known."""
 
     shape: tuple[int, ...]
@@ -168,7 +168,7 @@ def _checked(name: str, value: Any, axis: int | None) -> Any:
         raise EvaluationError(f"{name} is a {type(value).__name__} of Dask: use to_dask_array(lengths=True)")
     elif isinstance(value, np.ma.MaskedArray):
         refuse_masked(name, value)
-    elif not isinstance(value, Shaped):
+    elif not isinstance(value, ShapeOnly):
         value = np.asarray(value)
     if value.dtype.kind not in "biuf":
         raise EvaluationError(f"{name} has the dtype {value.dtype}; real numbers are needed")

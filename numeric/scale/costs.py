@@ -15,7 +15,7 @@ from symad.core.dims import bind
 from symad.core.graph import Node
 from symad.core.signatures import Tree
 from symad.errors import ShapeError
-from symad.numeric.scale.chunks import Shaped, chunks_of, is_count
+from symad.numeric.scale.chunks import ShapeOnly, chunks_of, is_count
 from symad.numeric.scale.distribute import Distributed
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def plan(kernel: Distributed, **values: Tree) -> Forecast:
         if isinstance(value, tuple) and not all(is_count(length) or length == 0 for length in value):
             raise ShapeError(f"{argument.name}: the shape {value} has an entry that is no length")
     arrays = [
-        Shaped(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
+        ShapeOnly(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
     ]
     cut = kernel.plan.cut
     chunks = chunks_of(graph, cut, arrays, kernel.rows)
