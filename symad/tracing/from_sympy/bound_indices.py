@@ -20,7 +20,7 @@ from symad.tracing.index_ranges import IndexRange, reach
 from symad.tracing.walk import Tracer, lift, operands
 
 
-class Scope:
+class IndexScope:
     """Bound indices and the values of expressions under them."""
 
     def __init__(self, tracer: Tracer, ranges: Sequence[IndexRange] = (), guarded: bool = False) -> None:
@@ -64,13 +64,13 @@ class Scope:
             )
         return count
 
-    def inside(self, ranges: Sequence[IndexRange]) -> Scope:
+    def inside(self, ranges: Sequence[IndexRange]) -> IndexScope:
         """This scope with more indices bound."""
-        return Scope(self.tracer, (*self.ranges, *ranges), self.guarded)
+        return IndexScope(self.tracer, (*self.ranges, *ranges), self.guarded)
 
-    def behind_conditions(self) -> Scope:
+    def behind_conditions(self) -> IndexScope:
         """This scope inside a branch of a Piecewise."""
-        return self if self.guarded else Scope(self.tracer, self.ranges, True)
+        return self if self.guarded else IndexScope(self.tracer, self.ranges, True)
 
     # ---- values
 
@@ -132,13 +132,13 @@ class Scope:
 
 
 @singledispatch
-def parts(expression: sympy.Basic, scope: Scope) -> tuple[sympy.Basic, ...]:
+def parts(expression: sympy.Basic, scope: IndexScope) -> tuple[sympy.Basic, ...]:
     """The subexpressions whose values `read` needs."""
     return operands(expression, scope.tracer)
 
 
 @singledispatch
-def read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """The array of an expression, from those of its parts: scalar functions act elementwise.
 
     Raises:

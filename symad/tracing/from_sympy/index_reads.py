@@ -29,7 +29,7 @@ from symad.tracing.cheapest_contraction import Labeled
 from symad.tracing.index_ranges import affine, at_least, reach
 
 if TYPE_CHECKING:
-    from symad.tracing.from_sympy.bound_indices import Scope
+    from symad.tracing.from_sympy.bound_indices import IndexScope
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class General:
 Place = FixedPosition | Strided | General
 
 
-def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sympy.Expr]) -> Labeled:
+def load(scope: IndexScope, array: Node, expression: sympy.Expr, indices: Sequence[sympy.Expr]) -> Labeled:
     """The elements of ``array`` at the indices, with one axis for each bound index in them.
 
     Raises:
@@ -86,7 +86,7 @@ def load(scope: Scope, array: Node, expression: sympy.Expr, indices: Sequence[sy
 # ---- what kind of index ---------------------------------------------------------------------------
 
 
-def place(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> Place:
+def place(scope: IndexScope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> Place:
     """The positions of one axis that an index selects."""
     used = [r.index for r in scope.ranges if index.has(r.index)]
     data = index.has(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement, sympy.Function)
@@ -115,7 +115,7 @@ def _clamped(length: Dim, positions: Node) -> Node:
     return apply(sympy.Max, constant(0), apply(sympy.Min, positions, last))
 
 
-def _check_free(scope: Scope, expression: sympy.Expr, index: sympy.Expr) -> None:
+def _check_free(scope: IndexScope, expression: sympy.Expr, index: sympy.Expr) -> None:
     bound = {r.index for r in scope.ranges}
     free = [s for s in index.free_symbols if s not in bound and s not in scope.tracer.dims]
     free = [s for s in free if not any(s in b.free_symbols for b in bound)]
@@ -127,7 +127,9 @@ def _check_free(scope: Scope, expression: sympy.Expr, index: sympy.Expr) -> None
         )
 
 
-def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim) -> bool:
+def _check_range(
+    scope: IndexScope, expression: sympy.Expr, axis: int, index: sympy.Expr, length: Dim
+) -> bool:
     """True if no value of an index is known to leave its axis; else an error, or False in a Piecewise."""
     lowest, highest = (reach(index, scope.ranges, largest) for largest in (False, True))
     low_wrong = lowest is not None and at_least(-1, lowest)
@@ -144,7 +146,7 @@ def _check_range(scope: Scope, expression: sympy.Expr, axis: int, index: sympy.E
     )
 
 
-def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
+def _box_inside(scope: IndexScope, index: sympy.Expr, length: Dim) -> bool:
     """True if an index stays in its axis for every value its bound indices have in this scope.
 
     If bounds depend on outer indices, values beyond them are computed too, and masked later.
@@ -161,7 +163,9 @@ def _box_inside(scope: Scope, index: sympy.Expr, length: Dim) -> bool:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, list[sympy.Symbol | General]]:
+def _sliced(
+    scope: IndexScope, array: Node, places: Sequence[Place]
+) -> tuple[Node, list[sympy.Symbol | General]]:
     """Slice fixed and strided axes; each remaining axis has its label, or its `General`."""
     starts: list[Dim] = []
     counts: list[Dim] = []
@@ -189,7 +193,7 @@ def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, l
 
 
 def _gathered(
-    scope: Scope, node: Node, labels: list[sympy.Symbol], axes: tuple[int, ...], what: str
+    scope: IndexScope, node: Node, labels: list[sympy.Symbol], axes: tuple[int, ...], what: str
 ) -> Labeled:
     """Gather general axes together; repeated labels become diagonals."""
     general = [axis for axis, label in enumerate(labels) if isinstance(label, General)]

@@ -24,7 +24,7 @@ from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import equal, indicator, logic, select
 from symad.tracing.cheapest_contraction import Labeled, contract_all
 from symad.tracing.error_names import is_array
-from symad.tracing.from_sympy.bound_indices import Scope, parts, read
+from symad.tracing.from_sympy.bound_indices import IndexScope, parts, read
 from symad.tracing.from_sympy.index_reads import load
 from symad.tracing.from_sympy.range_sums import ELEMENTS, nested_ranges, parts_of_arrays, unknown_symbols
 from symad.tracing.index_ranges import IndexRange, ranges_of
@@ -34,7 +34,7 @@ from symad.tracing.walk import Tracer, lift, operands
 # ---- expressions under indices ------------------------------------------------------------------
 
 
-def _nothing(expression: sympy.Basic, scope: Scope) -> tuple[sympy.Basic, ...]:
+def _nothing(expression: sympy.Basic, scope: IndexScope) -> tuple[sympy.Basic, ...]:
     return ()
 
 
@@ -44,7 +44,7 @@ for _class in (sympy.Indexed, MatrixElement, ArrayElement, sympy.Sum, sympy.Prod
 
 @read.register(sympy.Symbol)
 @read.register(sympy.Idx)
-def symbol_read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def symbol_read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """For a bound index its values; for any other symbol its node."""
     if expression in scope.sizes:
         return scope.index_value(expression)
@@ -52,25 +52,25 @@ def symbol_read(expression: sympy.Basic, args: tuple[Labeled, ...], scope: Scope
 
 
 @read.register(sympy.Indexed)
-def indexed_read(expression: sympy.Indexed, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def indexed_read(expression: sympy.Indexed, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """Elements of a base."""
     return load(scope, scope.tracer.trace(expression.base), expression, expression.indices)
 
 
 @read.register(MatrixElement)
-def matrix_element_read(expression: MatrixElement, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def matrix_element_read(expression: MatrixElement, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """Elements of a matrix expression."""
     return load(scope, scope.tracer.trace(expression.parent), expression, (expression.i, expression.j))
 
 
 @read.register(ArrayElement)
-def array_element_read(expression: ArrayElement, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def array_element_read(expression: ArrayElement, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """Elements of an array expression."""
     return load(scope, scope.tracer.trace(expression.name), expression, expression.indices)
 
 
 @parts.register(sympy.Piecewise)
-def piecewise_parts(expression: sympy.Piecewise, scope: Scope) -> tuple[sympy.Basic, ...]:
+def piecewise_parts(expression: sympy.Piecewise, scope: IndexScope) -> tuple[sympy.Basic, ...]:
     """Under indices only the conditions: a branch may read out of range where it is not taken."""
     if not scope.ranges:
         return operands(expression, scope.tracer)
@@ -78,7 +78,7 @@ def piecewise_parts(expression: sympy.Piecewise, scope: Scope) -> tuple[sympy.Ba
 
 
 @read.register(sympy.Piecewise)
-def piecewise_read(expression: sympy.Piecewise, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def piecewise_read(expression: sympy.Piecewise, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """The value of the first pair whose condition holds."""
     if scope.ranges:
         inner = scope.behind_conditions()
@@ -91,7 +91,7 @@ def piecewise_read(expression: sympy.Piecewise, args: tuple[Labeled, ...], scope
 
 
 @read.register(sympy.Sum)
-def sum_read(expression: sympy.Sum, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def sum_read(expression: sympy.Sum, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """Σ over the indices of the sum."""
     ranges = ranges_of(expression, scope.ranges)
     if is_array(expression.function):
@@ -111,7 +111,7 @@ def sum_read(expression: sympy.Sum, args: tuple[Labeled, ...], scope: Scope) -> 
     return inner.elementwise(add, *made)
 
 
-def _factors(scope: Scope, term: sympy.Basic) -> list[Labeled]:
+def _factors(scope: IndexScope, term: sympy.Basic) -> list[Labeled]:
     """The arrays whose product is a term; a square counts as two factors."""
     found: list[Labeled] = []
     for factor in sympy.Mul.make_args(term):
@@ -124,7 +124,7 @@ def _factors(scope: Scope, term: sympy.Basic) -> list[Labeled]:
 
 
 def _contracted(
-    scope: Scope, factors: Sequence[Labeled], over: Sequence[sympy.Basic], term: sympy.Expr | None = None
+    scope: IndexScope, factors: Sequence[Labeled], over: Sequence[sympy.Basic], term: sympy.Expr | None = None
 ) -> Labeled:
     """Σ over some indices of a product; for an index that no factor has, times the number of its values."""
     renamed, rest = _joined(scope, term, over)
@@ -140,7 +140,7 @@ def _contracted(
 
 
 def _joined(
-    scope: Scope, term: sympy.Expr | None, over: Sequence[sympy.Basic]
+    scope: IndexScope, term: sympy.Expr | None, over: Sequence[sympy.Basic]
 ) -> tuple[dict[sympy.Basic, sympy.Basic], sympy.Basic]:
     """Summed indices that a KroneckerDelta identifies with others of the same range; the other factors."""
     renamed: dict[sympy.Basic, sympy.Basic] = {}
@@ -158,7 +158,7 @@ def _joined(
 
 
 def _masked_sum(
-    scope: Scope, terms: Sequence[sympy.Basic], over: Sequence[sympy.Basic], masks: Sequence[Labeled]
+    scope: IndexScope, terms: Sequence[sympy.Basic], over: Sequence[sympy.Basic], masks: Sequence[Labeled]
 ) -> Labeled:
     """The sum in which indices without mask are summed first, the others under their masks."""
     mask = scope.elementwise(partial(logic, "and"), *masks)
@@ -169,7 +169,7 @@ def _masked_sum(
     return _contracted(scope, [kept], [x for x in over if x not in first])
 
 
-def _sum_of_arrays(expression: sympy.Sum, ranges: Sequence[IndexRange], scope: Scope) -> Labeled:
+def _sum_of_arrays(expression: sympy.Sum, ranges: Sequence[IndexRange], scope: IndexScope) -> Labeled:
     """A sum of matrices over one index with known bounds, unrolled.
 
     Raises:
@@ -190,7 +190,7 @@ def _sum_of_arrays(expression: sympy.Sum, ranges: Sequence[IndexRange], scope: S
 
 
 @read.register(sympy.Product)
-def product_read(expression: sympy.Product, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def product_read(expression: sympy.Product, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """Π over the indices of the product."""
     ranges = ranges_of(expression, scope.ranges)
     inner = scope.inside(ranges)
@@ -211,7 +211,7 @@ def product_read(expression: sympy.Product, args: tuple[Labeled, ...], scope: Sc
 
 
 @read.register(sympy.KroneckerDelta)
-def delta_read(expression: sympy.KroneckerDelta, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+def delta_read(expression: sympy.KroneckerDelta, args: tuple[Labeled, ...], scope: IndexScope) -> Labeled:
     """1 where both indices agree; the identity matrix for two indices of one range."""
     i, j = expression.args[:2]
     if i in scope.sizes and j in scope.sizes and scope.boxes_agree(i, j):
@@ -228,7 +228,7 @@ def _no_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, 
 
 def closed_lift(expression: sympy.Basic, args: Nodes, tracer: Tracer) -> Node:
     """An expression with indices in which every index is bound."""
-    return read(expression, (), Scope(tracer)).node
+    return read(expression, (), IndexScope(tracer)).node
 
 
 @lift.register(sympy.Sum)

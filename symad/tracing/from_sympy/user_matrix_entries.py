@@ -15,7 +15,7 @@ from symad.errors import TraceError
 from symad.ops.basic.shaping import broadcast_to
 from symad.tracing.cheapest_contraction import aligned
 from symad.tracing.error_names import describe
-from symad.tracing.from_sympy.bound_indices import Scope
+from symad.tracing.from_sympy.bound_indices import IndexScope
 from symad.tracing.index_ranges import IndexRange
 from symad.tracing.walk import Tracer, lift, operands
 
@@ -42,5 +42,5 @@ def entries_lift(expression: MatrixExpr, args: Nodes, tracer: Tracer) -> Node:
     zero = sympy.S.Zero
     last = [sympy.sympify(d, strict=True) - 1 for d in shape]
     ranges = [IndexRange(i, zero, end) for i, end in zip(indices, last, strict=True)]
-    scope = Scope(tracer, ranges)
+    scope = IndexScope(tracer, ranges)
     return broadcast_to(aligned(scope.value(entry), indices, scope.sizes), shape)
