@@ -19,7 +19,7 @@ from symad.models.layers.parameters import Parameters, check_shapes
 from symad.models.transformers.transformer import Transformer
 
 
-class Named:
+class NamedArrays:
     """The arrays of a state dict by name; records which were read."""
 
     def __init__(self, asked: str, state: Mapping[str, Array], ends: str) -> None:
@@ -73,7 +73,7 @@ def gpt2(state: Mapping[str, Array], heads: int) -> tuple[Transformer, Parameter
     Raises:
         ShapeError: names or shapes that do not fit, or heads that do not divide the width.
     """
-    at = Named("gpt2", state, "wte.weight")
+    at = NamedArrays("gpt2", state, "wte.weight")
     E = at("wte.weight")
     d = E.shape[1]
     if d % heads:
@@ -128,7 +128,7 @@ def llama(
     Raises:
         ShapeError: names or shapes that do not fit.
     """
-    at = Named("llama", state, "embed_tokens.weight")
+    at = NamedArrays("llama", state, "embed_tokens.weight")
     E = at("embed_tokens.weight")
     d, first = E.shape[1], "layers.0."
     queries, keys = (len(at(f"{first}self_attn.{k}_proj.weight")) for k in "qk")
