@@ -109,7 +109,7 @@ class Restrictions:
             worst = max(worst, float(np.max(np.maximum(c.low - value, value - c.high), initial=0.0)))
         return worst
 
-    def conditions(self, x: Vector, gradient: Vector) -> Conditions:
+    def conditions(self, x: Vector, gradient: Vector) -> Optimality:
         """The multipliers that come closest to the conditions of optimality."""
         from scipy.optimize import lsq_linear
 
@@ -142,11 +142,11 @@ class Restrictions:
             whole[used] = multipliers[first : first + len(used)]
             parts.append(whole)
             first += len(used)
-        return Conditions(rest, free, active, tuple(parts))
+        return Optimality(rest, free, active, tuple(parts))
 
 
 @dataclass(frozen=True)
-class Conditions:
+class Optimality:
     """How well a point meets the conditions of optimality.
 
     Attributes:
@@ -171,7 +171,7 @@ class Conditions:
         return whole
 
 
-def curvature_of(problem: Unknowns, restrictions: Restrictions, x: Vector, found: Conditions) -> Vector:
+def curvature_of(problem: Unknowns, restrictions: Restrictions, x: Vector, found: Optimality) -> Vector:
     """The Hessian of the Lagrangian, ∇²f − Σ λ ∇²c, (n, n)."""
     total = problem.hessian(x)
     for c, weights in zip(restrictions.constraints, found.multipliers, strict=True):
