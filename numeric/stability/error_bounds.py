@@ -24,7 +24,7 @@ from symad.numeric.plain import plain_program
 from symad.numeric.program.program import Program
 from symad.numeric.scheduling.roles import roles_of
 from symad.numeric.stability.bound import Analysis, Bounded, Box, search
-from symad.numeric.stability.roundings import PRECISIONS, Rounded, Rounding, rounded_results
+from symad.numeric.stability.roundings import PRECISIONS, RoundedProgram, Rounding, rounded_results
 from symad.numeric.targets.point_and_batch import BINDINGS, BodyWriter
 from symad.numeric.targets.statements import lines_of
 from symad.numeric.targets.target import NUMPY
@@ -157,7 +157,7 @@ def error_bound(
     graph = as_graph(f, None, inputs)
     sides = _sides(graph, box)
     program, arrays = _program(write_definitions(graph), dtype)
-    made = Rounded(PRECISIONS[dtype], arrays or batch or dtype != "float64", frozenset(graph.nodes))
+    made = RoundedProgram(PRECISIONS[dtype], arrays or batch or dtype != "float64", frozenset(graph.nodes))
     made.statement = len(program.statements) + 1
     nodes = graph.input_nodes
     given = [made.round(n) if round_inputs else n for n in nodes]

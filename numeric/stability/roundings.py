@@ -110,7 +110,7 @@ class Rounding:
 
 
 @dataclass
-class Rounded:
+class RoundedProgram:
     """The graph of a program, made statement by statement."""
 
     precision: Precision
@@ -163,7 +163,7 @@ class Rounded:
         return reshape(part, index.shape)
 
 
-def rounded_results(program: Program, inputs: Sequence[Node], made: Rounded) -> list[Node]:
+def rounded_results(program: Program, inputs: Sequence[Node], made: RoundedProgram) -> list[Node]:
     """The results of a program of statements without loops, for some inputs.
 
     Raises:
@@ -190,12 +190,12 @@ def _check(statement: Statement) -> None:
 
 
 @question
-def rounded(op: Op, args: tuple[Node, ...], made: Rounded) -> Any:
+def rounded(op: Op, args: tuple[Node, ...], made: RoundedProgram) -> Any:
     """The node of ``op(*args)`` as it is computed, with its roundings."""
 
 
 @rounded.dispatch
-def rounded_op(op: Op, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_op(op: Op, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """An op without a rule is refused.
 
     Raises:
@@ -209,20 +209,22 @@ def rounded_op(op: Op, args: tuple[Node, ...], made: Rounded) -> Node:
 
 @rounded.dispatch
 def rounded_moves(
-    op: ShapingOp | Condition | Extreme | Stack | Concatenate | Pack, args: tuple[Node, ...], made: Rounded
+    op: ShapingOp | Condition | Extreme | Stack | Concatenate | Pack,
+    args: tuple[Node, ...],
+    made: RoundedProgram,
 ) -> Node:
     """What moves, compares or chooses values rounds none."""
     return Node.of(op, args)
 
 
 @rounded.dispatch
-def rounded_source(op: Source, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_source(op: Source, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """Whole numbers, such as the places of an axis."""
     return Node.of(op)
 
 
 @rounded.dispatch
-def rounded_constant(op: Constant, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_constant(op: Constant, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """A number that is none of the type is rounded; a float of printed code alone stands for log(2), say."""
     node, value = Node.of(op), op.value
     if isinstance(value, float) and node not in made.given:
@@ -232,7 +234,7 @@ def rounded_constant(op: Constant, args: tuple[Node, ...], made: Rounded) -> Nod
 
 
 @rounded.dispatch
-def rounded_array(op: ArrayConstant, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_array(op: ArrayConstant, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """The same for an array of numbers."""
     node = Node.of(op)
     kept = op.array.dtype != object and np.all(op.array == op.array.astype(made.precision.kind))
@@ -242,7 +244,7 @@ def rounded_array(op: ArrayConstant, args: tuple[Node, ...], made: Rounded) -> N
 
 
 @rounded.dispatch
-def rounded_add(op: Add, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_add(op: Add, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """From left to right."""
     total = args[0] if op.signs[0] == 1 else Node.of(Add((-1,)), args[:1])
     for sign, arg in zip(op.signs[1:], args[1:], strict=True):
@@ -251,7 +253,7 @@ def rounded_add(op: Add, args: tuple[Node, ...], made: Rounded) -> Node:
 
 
 @rounded.dispatch
-def rounded_mul(op: Mul, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_mul(op: Mul, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """The factors from left to right, over the product of the divisors; powers of two move the exponent."""
     pairs = list(zip(op.powers, args, strict=True))
     over, under = ([a for p, a in pairs if p == power] for power in (1, -1))
@@ -259,14 +261,14 @@ def rounded_mul(op: Mul, args: tuple[Node, ...], made: Rounded) -> Node:
     return _times(top, _product(under, made), -1, made) if under else top
 
 
-def _product(factors: Sequence[Node], made: Rounded) -> Node:
+def _product(factors: Sequence[Node], made: RoundedProgram) -> Node:
     total = factors[0]
     for factor in factors[1:]:
         total = _times(total, factor, 1, made)
     return total
 
 
-def _times(a: Node, b: Node, power: int, made: Rounded) -> Node:
+def _times(a: Node, b: Node, power: int, made: RoundedProgram) -> Node:
     exact = Node.of(Mul((1, power)), (a, b))
     scales = _is_power_of_two(b) or (power == 1 and _is_power_of_two(a))
     return made.round(exact, ulps=0.0 if scales else 0.5)
@@ -280,7 +282,7 @@ def _is_power_of_two(node: Node) -> bool:
 
 
 @rounded.dispatch
-def rounded_power(op: Pow, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_power(op: Pow, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """A square root is rounded once, and so is NumPy's square of an array."""
     exact, exponent = Node.of(op, args), args[1].op.value if isinstance(args[1].op, Constant) else None
     if exponent == Fraction(1, 2) or (exponent == 2 and made.numpy):
@@ -289,7 +291,7 @@ def rounded_power(op: Pow, args: tuple[Node, ...], made: Rounded) -> Node:
 
 
 @rounded.dispatch
-def rounded_apply(op: Apply, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_apply(op: Apply, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """By the table; NumPy's sigmoid is printed as 1/(1 + exp(−x)), where exp may overflow."""
     exact = Node.of(op, args)
     if op.head in (sympy.Max, sympy.Min):
@@ -309,7 +311,7 @@ def rounded_apply(op: Apply, args: tuple[Node, ...], made: Rounded) -> Node:
     return made.function(exact, ULPS[op.head])
 
 
-def _log_of_sum(a: Node, b: Node, made: Rounded) -> Node:
+def _log_of_sum(a: Node, b: Node, made: RoundedProgram) -> Node:
     """max(a, b) + log1p(exp(−|a − b|))."""
     distance = made.round(Node.of(Add((1, -1)), (a, b)))
     power = made.function(
@@ -329,14 +331,14 @@ def _chosen(args: Sequence[Node], largest: bool) -> Node:
 
 
 @rounded.dispatch
-def rounded_select(op: Select, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_select(op: Select, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """A condition of rounded numbers may turn: then the branches' difference is an error."""
     exact = Node.of(op, args)
     return made.round(exact, ulps=0.0, turns=args) if args[0] in made.inexact else exact
 
 
 @rounded.dispatch
-def rounded_contraction(op: Einsum, args: tuple[Node, ...], made: Rounded) -> Node:
+def rounded_contraction(op: Einsum, args: tuple[Node, ...], made: RoundedProgram) -> Node:
     """Sums of products in any order: |error| <= γ Σ|products|, γ = n u/(1 − n u) for n roundings each."""
     exact = Node.of(op, args)
     lengths: dict[int, Dim] = {}
