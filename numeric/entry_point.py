@@ -22,7 +22,7 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.modules import argument_helpers as helpers
 from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
-from symad.numeric.targets.dimensions import Called, dimension
+from symad.numeric.targets.dimensions import NamedDimensions, dimension
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.target import Level, Text
 from symad.ops.basic.sources import symbol_of
@@ -281,7 +281,7 @@ class EntryPoint:
 
     def dim(self, dim: Dim) -> Text:
         """A dimension."""
-        return dimension(dim, Called(self.dims))
+        return dimension(dim, NamedDimensions(self.dims))
 
     def cut(self, p: EntryParameter, name: str) -> str:
         """The inputs, as parts of a flat vector."""

@@ -21,7 +21,7 @@ class NamesOfDims(Protocol):
 
 
 @dataclass(frozen=True)
-class Called:
+class NamedDimensions:
     """Names of dimensions from a table."""
 
     names: Mapping[sympy.Symbol, str]
