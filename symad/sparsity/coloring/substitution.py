@@ -31,7 +31,7 @@ from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class HeightLevel:
     """Nodes of one height: the step x(nodes) = B(nodes), then B(parents) −= x(nodes)."""
 
     nodes: IntArray
@@ -68,7 +68,7 @@ class Forest:
     """
 
     reads: IntArray
-    levels: tuple[Level, ...]
+    levels: tuple[HeightLevel, ...]
     batches: tuple[Batch, ...]
     entries: IntArray
     batched_entries: IntArray
@@ -156,11 +156,11 @@ def _rooted(count: int, ends: IntArray, others: IntArray) -> tuple[IntArray, lis
     return np.array(parent, np.int64), order, np.array(height, np.int64)
 
 
-def _levels(parent: IntArray, height: IntArray) -> tuple[Level, ...]:
+def _levels(parent: IntArray, height: IntArray) -> tuple[HeightLevel, ...]:
     below = np.flatnonzero(parent >= 0)
     below = below[np.argsort(height[below], kind="stable")]
     cuts = np.flatnonzero(np.diff(height[below])) + 1
-    return tuple(Level(nodes, parent[nodes]) for nodes in np.split(below, cuts) if len(nodes))
+    return tuple(HeightLevel(nodes, parent[nodes]) for nodes in np.split(below, cuts) if len(nodes))
 
 
 def _batches(reads: IntArray, parent: IntArray, order: list[int]) -> tuple[tuple[Batch, ...], IntArray]:
