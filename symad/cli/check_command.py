@@ -41,7 +41,7 @@ STYLES = {
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckedModel:
     """A model's name and its certificate."""
 
     name: str
@@ -54,10 +54,10 @@ class Result:
         return str(self.certificate.status)
 
 
-def _timed(name: str, certify: Callable[[], Certificate]) -> Result:
+def _timed(name: str, certify: Callable[[], Certificate]) -> CheckedModel:
     print(f"checking {name}", file=sys.stderr)
     start = time.perf_counter()
-    return Result(name, certify(), time.perf_counter() - start)
+    return CheckedModel(name, certify(), time.perf_counter() - start)
 
 
 def check(options: Namespace) -> int:
@@ -79,7 +79,7 @@ def check(options: Namespace) -> int:
     return worst([OF_STATUS[r.status] for r in results])
 
 
-def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: list[Result]) -> None:
+def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: list[CheckedModel]) -> None:
     """The certificate of one model as a Coq file, with the model in its original form.
 
     Raises:
@@ -141,7 +141,7 @@ def _read(path: Path) -> dict[str, Certificate]:
         ) from None
 
 
-def _show(results: list[Result], title: str) -> None:
+def _show(results: list[CheckedModel], title: str) -> None:
     """Print a table, then the details of the certificates that are not proved or tested."""
     from symad.verification.certificate.report import trusted_text
 
@@ -172,7 +172,7 @@ def _show(results: list[Result], title: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=whole)
 
 
-def _chance(result: Result) -> str:
+def _chance(result: CheckedModel) -> str:
     """The bound on the probability of a false answer, of levels that claim one."""
     if result.status not in {"proved", "tested"}:
         return "–"
