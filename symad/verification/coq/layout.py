@@ -46,7 +46,7 @@ def coq_name(name: str, taken: Collection[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Argument:
+class CoqArgument:
     """An argument of the function in Coq: a number, or a function of indices.
 
     ``first`` is the number of its first element; ``varies`` is true if the function is differentiated by it.
@@ -102,7 +102,7 @@ class Theory:
 
     stem: str
     name: str
-    arguments: Sequence[Argument]
+    arguments: Sequence[CoqArgument]
     origin: str
     parts: list[FileFunction]
 

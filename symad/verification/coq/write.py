@@ -21,7 +21,7 @@ from symad.ops.arrays.stacking import element
 from symad.ops.basic.sources import Input, constant, symbol_of
 from symad.tracing.wrt import select_wrt
 from symad.verification.certificate.model import CertifiedModel
-from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
+from symad.verification.coq.layout import CoqArgument, Theory, coq_name, theory_text
 from symad.verification.coq.programs import CoqProgram
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
 from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms
@@ -96,14 +96,14 @@ def _hessian(graph: Graph, wrt: Sequence[sympy.Symbol]) -> tuple[Node, ...]:
     return hessian(graph, list(wrt)).output_nodes
 
 
-def _arguments(graph: Graph, wrt: Sequence[Node]) -> tuple[list[Argument], dict[Node, int]]:
+def _arguments(graph: Graph, wrt: Sequence[Node]) -> tuple[list[CoqArgument], dict[Node, int]]:
     """The arguments of the function in Coq, and the number of each element; those of ``wrt`` come first.
 
     Raises:
         CoqError: an input has more than three axes.
     """
     taken: set[str] = set()
-    arguments: list[Argument] = []
+    arguments: list[CoqArgument] = []
     numbers: dict[Node, int] = {}
     order = [*wrt, *(n for n in graph.input_nodes if n not in set(wrt))]
     for node in order:
@@ -116,12 +116,12 @@ def _arguments(graph: Graph, wrt: Sequence[Node]) -> tuple[list[Argument], dict[
         for index in np.ndindex(*shape):
             numbers[element(node, *index) if index else node] = len(numbers) + 1
         positive = bool(getattr(symbol_of(node), "is_positive", False)) and not shape
-        arguments.append(Argument(name, symbol_of(node), shape, first, node in set(wrt), positive))
+        arguments.append(CoqArgument(name, symbol_of(node), shape, first, node in set(wrt), positive))
     return arguments, numbers
 
 
 def _model_program(
-    model: CertifiedModel, leaves: dict[Node, int], arguments: Sequence[Argument]
+    model: CertifiedModel, leaves: dict[Node, int], arguments: Sequence[CoqArgument]
 ) -> tuple[CoqProgram, str]:
     """The model, from the user's SymPy expression if there is one, else from its graph."""
     written = _expressions(model.given, len(model.graph.output_nodes))
@@ -141,7 +141,7 @@ def _model_program(
     ), "the traced graph, element by element"
 
 
-def _program(terms: CoqTerms, outputs: list[CoqTerm], arguments: Sequence[Argument]) -> CoqProgram:
+def _program(terms: CoqTerms, outputs: list[CoqTerm], arguments: Sequence[CoqArgument]) -> CoqProgram:
     return CoqProgram(terms, outputs, positive=tuple(a.first for a in arguments if a.positive))
 
 
@@ -154,7 +154,7 @@ def _expressions(given: Traceable, outputs: int) -> list[sympy.Expr] | None:
     return [given] if isinstance(given, sympy.Expr) and not isinstance(given, sympy.MatrixExpr) else None
 
 
-def _sympy_leaves(arguments: Sequence[Argument]) -> dict[sympy.Symbol, int]:
+def _sympy_leaves(arguments: Sequence[CoqArgument]) -> dict[sympy.Symbol, int]:
     """The number of each element as SymPy writes it: x, x[3], X[1, 2]."""
     found: dict[sympy.Basic, int] = {}
     for a in arguments:
@@ -174,7 +174,7 @@ def _sympy_leaves(arguments: Sequence[Argument]) -> dict[sympy.Symbol, int]:
 def _by_nodes(
     outputs: Sequence[Node],
     leaves: dict[Node, int],
-    arguments: Sequence[Argument],
+    arguments: Sequence[CoqArgument],
     whole: int = 0,
     model: Sequence[Node] = (),
 ) -> CoqProgram:
