@@ -44,7 +44,7 @@ class FormulaPart:
 EMPTY = FormulaPart("row")
 
 
-class Reader:
+class TokenReader:
     """The tokens of a formula, read from left to right."""
 
     def __init__(self, latex: str) -> None:
@@ -157,7 +157,7 @@ def plain(latex: str) -> str:
     >>> plain(r"s_{2} \odot \left(\bar{s}_{2} - B^{\mathsf{T}}\right)")
     's_2 ⊙ (s̄_2 - Bᵀ)'
     """
-    text = _text(Reader(latex).row())
+    text = _text(TokenReader(latex).row())
     text = unicodedata.normalize("NFC", text)
     return re.sub(r"(?<=[(\[]) | (?=[)\],;_^])|(?<= ) ", "", text).strip()
 
@@ -227,7 +227,7 @@ def _bound(text: str) -> str:
 
 def mathml(latex: str) -> str:
     """A formula as MathML, which browsers typeset without a library."""
-    made = _ml(Reader(latex).row()).replace("<mo>-</mo>", "<mo>−</mo>")
+    made = _ml(TokenReader(latex).row()).replace("<mo>-</mo>", "<mo>−</mo>")
     signs = re.sub("(^|<mrow>|<mo>[=(,+⊙]</mo>)<mo>−</mo>", r"\1<mo form='prefix'>−</mo>", made)
     return f"<math>{signs}</math>"
 
