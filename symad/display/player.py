@@ -15,7 +15,7 @@ from symad.display.films import Film, film_of
 from symad.display.modes import Sweep
 from symad.display.picture import Picture, picture
 from symad.display.reading import mathml
-from symad.display.scene import MARGIN, Scene, Words, scene
+from symad.display.scene import MARGIN, Scene, TextLine, scene
 from symad.display.svg import to_svg
 from symad.display.tables import Math
 from symad.display.typesetting.graphs import graph_latex
@@ -82,7 +82,7 @@ def _pages(writer: TableWriter, film: Film) -> list[Scene]:
     for number, frame in enumerate(film.frames):
         words = [Math(f"{film.title}: {frame.caption}", ""), *frame.formulas]
         below = [
-            Words(MARGIN, whole.height + 4 + 22 * k, w.text, 13, "start", latex=w.latex)
+            TextLine(MARGIN, whole.height + 4 + 22 * k, w.text, 13, "start", latex=w.latex)
             for k, w in enumerate(words)
         ]
         part = whole.frame(number, shown.places[frame.node] if frame.node is not None else -1, frame.up)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, Words
+from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, TextLine
 from symad.errors import EvaluationError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def figure_of(shown: Scene) -> Figure:
 def _add(axes: Axes, shape: Shape, order: int) -> None:
     from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-    if isinstance(shape, Words):
+    if isinstance(shape, TextLine):
         anchor = {"middle": "center", "start": "left", "end": "right"}[shape.anchor]
         axes.text(
             shape.x, shape.y, _mathtext(shape), fontsize=0.66 * shape.size, ha=anchor, color=shape.color,
@@ -87,7 +87,7 @@ def _path(curve: Curve) -> Path:
     return Outline(points, [Outline.MOVETO, *[Outline.CURVE4] * (len(points) - 1)])
 
 
-def _mathtext(words: Words) -> str:
+def _mathtext(words: TextLine) -> str:
     """Text with what follows an underscore as a subscript."""
     if not words.latex:
         return words.text

@@ -36,7 +36,7 @@ class Rectangle:
 
 
 @dataclass(frozen=True)
-class Words:
+class TextLine:
     """One line of text; ``anchor`` is "middle" or "start" at x, the base line at y."""
 
     x: float
@@ -69,7 +69,7 @@ class Curve:
         ]
 
 
-Shape: TypeAlias = "Rectangle | Words | Curve"
+Shape: TypeAlias = "Rectangle | TextLine | Curve"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Scene:
         """Without the words of later frames; a box is marked with the edges into it, if ``up`` out of it."""
         kept: list[Shape] = []
         for s in self.shapes:
-            if isinstance(s, Words):
+            if isinstance(s, TextLine):
                 kept += [s] if s.since <= number else []
             else:
                 at = s.number if isinstance(s, Rectangle) else s.start if up else s.end
@@ -134,18 +134,20 @@ def _box(box: Box, center: Point, tall: float, number: int, since: Sequence[int]
     first = top + HEIGHT / 2 + (-1 if box.inside else 5)
     made: list[Shape] = [
         Rectangle(x - box.width / 2, top, box.width, tall, radius, box.family, stroke, box.tip, number),
-        Words(x, first, box.label),
+        TextLine(x, first, box.label),
     ]
     if box.inside:
-        made.append(Words(x, first + 12, box.inside, 10, color=GRAY))
+        made.append(TextLine(x, first + 12, box.inside, 10, color=GRAY))
     for k, line in enumerate(box.lines):
         at = since[k] if k < len(since) else 0
-        made.append(Words(x, top + HEIGHT + LINE * k + 8, line.text, 12, latex=line.latex, since=at))
+        made.append(TextLine(x, top + HEIGHT + LINE * k + 8, line.text, 12, latex=line.latex, since=at))
     if box.result:
-        made.append(Words(x + box.width / 2 + 6, y + 5, box.result, anchor="start", italic=True))
+        made.append(TextLine(x + box.width / 2 + 6, y + 5, box.result, anchor="start", italic=True))
     if box.tag:
         made.append(
-            Words(x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=f"s_{{{box.tag[2:]}}}")
+            TextLine(
+                x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=f"s_{{{box.tag[2:]}}}"
+            )
         )
     return made
 
@@ -159,7 +161,7 @@ def _legend(families: Sequence[Family], y: float) -> list[Shape]:
     for kind in families:
         made += [
             Rectangle(x, y - 11, 14, 14, 3, kind, 1),
-            Words(x + 20, y, kind.name, 12, "start", color=GRAY),
+            TextLine(x + 20, y, kind.name, 12, "start", color=GRAY),
         ]
         x += _legend_width(kind)
     return made

@@ -6,7 +6,7 @@ import re
 from xml.sax.saxutils import escape
 
 from symad.core.escaping import visible
-from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, Words
+from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, TextLine
 
 
 def to_svg(shown: Scene, frames: bool = False) -> str:
@@ -31,9 +31,9 @@ def _grouped(shown: Scene, frames: bool) -> list[str]:
     """The shapes; a box and its words are a group with a tooltip."""
     made, inside = [], False
     for shape in shown.shapes:
-        if inside and not isinstance(shape, Words):
+        if inside and not isinstance(shape, TextLine):
             made.append("</g>")
-        inside = inside and isinstance(shape, Words)
+        inside = inside and isinstance(shape, TextLine)
         if isinstance(shape, Rectangle) and shape.number >= 0:
             made.append(f"<g><title>{escape(shape.tip)}</title>")
             inside = True
@@ -51,7 +51,7 @@ def _marker(name: str, color: str) -> str:
 def _shape(shape: Shape, frames: bool) -> str:
     if isinstance(shape, Rectangle):
         return _rectangle(shape, frames)
-    return _words(shape, frames) if isinstance(shape, Words) else _curve(shape, frames)
+    return _words(shape, frames) if isinstance(shape, TextLine) else _curve(shape, frames)
 
 
 def _rectangle(box: Rectangle, frames: bool) -> str:
@@ -65,7 +65,7 @@ def _rectangle(box: Rectangle, frames: bool) -> str:
     )
 
 
-def _words(words: Words, frames: bool) -> str:
+def _words(words: TextLine, frames: bool) -> str:
     data = f' data-since="{words.since}"' if frames and words.since else ""
     outside = ' class="outside"' if frames and words.anchor != "middle" else ""
     style = ' font-style="italic"' if words.italic else ""
@@ -76,7 +76,7 @@ def _words(words: Words, frames: bool) -> str:
     )
 
 
-def _subscripts(words: Words) -> str:
+def _subscripts(words: TextLine) -> str:
     """Text with what follows an underscore set lower and smaller."""
     made, *rest = re.split(r"_(\(\w[^()]*\)|\w+)", words.text)
     made = escape(made)

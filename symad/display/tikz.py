@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symad.core.escaping import visible
 from symad.display.latex import escaped
-from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, Words
+from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, TextLine
 
 ANCHORS = {"middle": "base", "start": "base west", "end": "base east"}
 
@@ -25,7 +25,7 @@ def _color(value: str) -> str:
 def _shape(shape: Shape) -> str:
     if isinstance(shape, Rectangle):
         return _rectangle(shape)
-    return _words(shape) if isinstance(shape, Words) else _curve(shape)
+    return _words(shape) if isinstance(shape, TextLine) else _curve(shape)
 
 
 def _rectangle(box: Rectangle) -> str:
@@ -38,7 +38,7 @@ def _rectangle(box: Rectangle) -> str:
     )
 
 
-def _words(words: Words) -> str:
+def _words(words: TextLine) -> str:
     text = f"${words.latex}$" if words.latex else escaped(words.text)
     size = r"\scriptsize " if words.size < 12 else r"\footnotesize " if words.size < 14 else ""
     return (
