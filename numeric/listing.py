@@ -13,7 +13,16 @@ from symad.core.graph import Graph
 from symad.display.latex import escaped, latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.graphs import Latex
-from symad.display.typesetting.pieces import Atom, Entries, Piece, Summand, as_term, name_of, total, write
+from symad.display.typesetting.pieces import (
+    Entries,
+    LatexAtom,
+    Piece,
+    Summand,
+    as_term,
+    name_of,
+    total,
+    write,
+)
 from symad.display.typesetting.rules import Shaped, Shown, interval, subscript, typeset
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.algebra.definitions import write_definitions
@@ -59,16 +68,16 @@ class Formulas:
         """``writer`` must have given every value a name."""
         self.writer = writer
 
-    def name(self, value: Value) -> Atom:
+    def name(self, value: Value) -> LatexAtom:
         """The symbol of a value."""
-        return Atom(name_of(self.writer.name(value)))
+        return LatexAtom(name_of(self.writer.name(value)))
 
     def piece(self, expression: Expression) -> Piece:
         """The piece of an expression."""
         if isinstance(expression, Read):
             return self.name(expression.value)
         if isinstance(expression, StepNumber):
-            return Atom(self.position(expression.position), loose=True)
+            return LatexAtom(self.position(expression.position), loose=True)
         if isinstance(expression, Index):
             return self.part(expression)
         assert isinstance(expression, Compute)
@@ -106,7 +115,7 @@ class Formulas:
         if offset == 0:
             return write(signed)
         constant: Piece = (
-            Summand(offset.p) if offset.is_Integer else Atom(latex(offset), loose=not offset.is_Atom)
+            Summand(offset.p) if offset.is_Integer else LatexAtom(latex(offset), loose=not offset.is_Atom)
         )
         parts = (constant, signed) if position.sign < 0 else (signed, constant)
         return write(total((1, 1), parts, (False, False)))

@@ -9,7 +9,7 @@ from functools import singledispatch
 from symad.core.graph import Node, Op
 from symad.display.reading import plain
 from symad.display.typesetting.contractions import flips_of_product
-from symad.display.typesetting.pieces import Atom, Piece, write
+from symad.display.typesetting.pieces import LatexAtom, Piece, write
 from symad.display.typesetting.rules import typeset
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Add, Mul
@@ -223,7 +223,7 @@ def details(node: Node) -> str:
     """The formula of a node in terms of arguments a, b, c, ...; for tooltips."""
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     names: list[Piece] = [
-        typeset(a.op, a, ()) if is_literal(a) else Atom(next(letters, f"a_{{{k}}}"))
+        typeset(a.op, a, ()) if is_literal(a) else LatexAtom(next(letters, f"a_{{{k}}}"))
         for k, a in enumerate(node.args)
     ]
     return plain(write(typeset(node.op, node, names)))

@@ -16,7 +16,7 @@ from symad.display.notation import MAX_FORMULA, Notation, read
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
 from symad.display.typesetting.derivation import written
-from symad.display.typesetting.pieces import Atom, accented, write
+from symad.display.typesetting.pieces import LatexAtom, accented, write
 from symad.display.typesetting.recurrences import formal_names
 from symad.higher_order.scan import Scan
 from symad.numbers.values import unchecked
@@ -71,7 +71,7 @@ def _formulas(graph: Graph, node: Node, op: Scan, seed: Node, bars: Sequence[Tan
     state = formal[0].removesuffix("_{0}")
     slots = dict(zip(op.body.input_nodes, pieces, strict=True))
     yield read(f"{state}_{{t}} = {write(written(output, slots))}")
-    known = slots | {output: Atom(f"{state}_{{t}}"), seed: Atom(accented(r"\bar", state) + "_{t}")}
+    known = slots | {output: LatexAtom(f"{state}_{{t}}"), seed: LatexAtom(accented(r"\bar", state) + "_{t}")}
     for k, (name, bar) in enumerate(zip((state, *formal[1:]), bars, strict=True)):
         if not isinstance(bar, Node):
             continue

@@ -18,7 +18,7 @@ from symad.display.reading import plain
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math
 from symad.display.typesetting.derivation import rule_name, written
-from symad.display.typesetting.pieces import Atom, Piece, accented, name_of, name_of_input, total, write
+from symad.display.typesetting.pieces import LatexAtom, Piece, accented, name_of, name_of_input, total, write
 from symad.display.typesetting.rules import typeset
 from symad.higher_order.scan import Scan
 
@@ -79,7 +79,7 @@ class Notation:
 
     def piece(self, letter: str, node: Node) -> Piece:
         """The name as a piece of a formula; a number is itself."""
-        return typeset(node.op, node, ()) if is_literal(node) else Atom(self.latex(letter, node))
+        return typeset(node.op, node, ()) if is_literal(node) else LatexAtom(self.latex(letter, node))
 
     def state(self, node: Node) -> str:
         """A step in terms of its arguments; an input as its name."""
@@ -123,12 +123,12 @@ class Notation:
 
     def _bounded(self, output: object, node: Node, pieces: Mapping[Node, Piece]) -> Piece:
         if not isinstance(output, Node):
-            return Atom("0")
+            return LatexAtom("0")
         if isinstance(node.op, Scan):
-            return Atom(r"\text{by the steps of the loop}")
+            return LatexAtom(r"\text{by the steps of the loop}")
         made = written(output, pieces)
         if len(write(made)) > MAX_FORMULA:
-            return Atom(rf"\text{{by the rule of {type(node.op).__name__}}}")
+            return LatexAtom(rf"\text{{by the rule of {type(node.op).__name__}}}")
         return made
 
     def over_uses(self, node: Node, kind: str, groups: Groups, half: int = 0) -> Piece:
@@ -139,9 +139,9 @@ class Notation:
             if node not in free or not any(user in groups[k][1] for k in OF_VALUE[kind]):
                 continue
             bars = self.outputs(kind, user, groups)[half * len(free) :]
-            terms += [bar for a, bar in zip(free, bars, strict=False) if a is node and bar != Atom("0")]
+            terms += [bar for a, bar in zip(free, bars, strict=False) if a is node and bar != LatexAtom("0")]
         if not terms:
-            return Atom("0")
+            return LatexAtom("0")
         made = total([1] * len(terms), terms, [bool(node.shape)] * len(terms))
         long = len(write(made)) > MAX_FORMULA
-        return Atom(rf"\text{{a sum over {len(terms)} uses}}") if long and len(terms) > 1 else made
+        return LatexAtom(rf"\text{{a sum over {len(terms)} uses}}") if long and len(terms) > 1 else made

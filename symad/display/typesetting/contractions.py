@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from symad.display.typesetting.pieces import Atom, Piece, Summand, as_term, beside, product, tight, write
+from symad.display.typesetting.pieces import LatexAtom, Piece, Summand, as_term, beside, product, tight, write
 from symad.display.typesetting.rules import Pieces, Shaped, Shown, typeset
 from symad.ops.basic.contraction import Einsum, Labels
 
@@ -39,7 +39,7 @@ def norm(term: Summand, rank: int) -> Piece | None:
     if len(term.arrays) != 1 or term.arrays[0][1] != 2:
         return None
     below = "" if rank == 1 else r"_{\mathsf{F}}"
-    square = Atom(rf"\left\lVert {write(term.arrays[0][0])} \right\rVert{below}^{{2}}")
+    square = LatexAtom(rf"\left\lVert {write(term.arrays[0][0])} \right\rVert{below}^{{2}}")
     return product(
         [(Summand(term.coefficient, term.numbers), Fraction(1), False), (square, Fraction(1), False)]
     )
@@ -58,17 +58,17 @@ def contraction(op: Einsum, args: Sequence[Piece]) -> Piece:
 
 def transposed(piece: Piece) -> Piece:
     """A matrix transposed."""
-    return Atom(rf"{tight(piece)}^{{\mathsf{{T}}}}")
+    return LatexAtom(rf"{tight(piece)}^{{\mathsf{{T}}}}")
 
 
 def matrix_product(*pieces: Piece) -> Piece:
     """A product of matrices."""
-    return Atom(beside([factor(p) for p in pieces]), loose=True)
+    return LatexAtom(beside([factor(p) for p in pieces]), loose=True)
 
 
 def factor(piece: Piece) -> str:
     """A matrix in a product of matrices: products of matrices need no parentheses there."""
-    plain = isinstance(piece, Atom) and not piece.latex.startswith(r"\begin{cases}")
+    plain = isinstance(piece, LatexAtom) and not piece.latex.startswith(r"\begin{cases}")
     return write(piece) if plain else tight(piece)
 
 
@@ -81,10 +81,10 @@ def one(op: Einsum, x: Piece) -> Piece:
         return transposed(x)
     if labels == (0, 0):
         name = r"\operatorname{diag}" if op.output else r"\operatorname{tr}"
-        return Atom(rf"{name} {tight(x)}", loose=True)
+        return LatexAtom(rf"{name} {tight(x)}", loose=True)
     if len(labels) == 2 and len(op.output) == 1 and labels[0] != labels[1]:
         rows = op.output == labels[:1]
-        return Atom(rf"{factor(x) if rows else write(transposed(x))} \mathbf{{1}}", loose=True)
+        return LatexAtom(rf"{factor(x) if rows else write(transposed(x))} \mathbf{{1}}", loose=True)
     return by_indices(op, [x])
 
 
@@ -104,7 +104,7 @@ def two(op: Einsum, x: Piece, y: Piece) -> Piece | None:
         return (
             inner(x, y)
             if len(a) == 1
-            else Atom(rf"\operatorname{{tr}}\left({write(matrix_product(transposed(x), y))}\right)")
+            else LatexAtom(rf"\operatorname{{tr}}\left({write(matrix_product(transposed(x), y))}\right)")
         )
     if not summed:
         return scaled(a, b, out, x, y)
@@ -116,7 +116,7 @@ def two(op: Einsum, x: Piece, y: Piece) -> Piece | None:
 
 def inner(x: Piece, y: Piece) -> Piece:
     """x · y of two vectors."""
-    return Atom(rf"{write(transposed(x))} {factor(y)}", loose=True)
+    return LatexAtom(rf"{write(transposed(x))} {factor(y)}", loose=True)
 
 
 def scaled(a: Labels, b: Labels, out: Labels, x: Piece, y: Piece) -> Piece | None:
@@ -134,12 +134,12 @@ def scaled(a: Labels, b: Labels, out: Labels, x: Piece, y: Piece) -> Piece | Non
 
 def row_scaled(v: Piece, m: Piece) -> Piece:
     """diag(v) M."""
-    return Atom(rf"\operatorname{{diag}}\left({write(v)}\right) {factor(m)}", loose=True)
+    return LatexAtom(rf"\operatorname{{diag}}\left({write(v)}\right) {factor(m)}", loose=True)
 
 
 def column_scaled(m: Piece, v: Piece) -> Piece:
     """M diag(v)."""
-    return Atom(rf"{factor(m)} \operatorname{{diag}}\left({write(v)}\right)", loose=True)
+    return LatexAtom(rf"{factor(m)} \operatorname{{diag}}\left({write(v)}\right)", loose=True)
 
 
 def matrices(a: Labels, b: Labels, out: Labels, k: int, x: Piece, y: Piece) -> Piece | None:
@@ -190,8 +190,8 @@ def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:
     gone = [letters[label] for label in sorted(used) if label not in op.output]
     total = (rf"\sum_{{{', '.join(gone)}}} " if gone else "") + " ".join(texts)
     if not op.output:
-        return Atom(total, loose=True)
-    return Atom(rf"\left[{total}\right]_{{{' '.join(letters[label] for label in op.output)}}}")
+        return LatexAtom(total, loose=True)
+    return LatexAtom(rf"\left[{total}\right]_{{{' '.join(letters[label] for label in op.output)}}}")
 
 
 def flips_of_product(op: Einsum) -> tuple[bool, bool] | None:

@@ -16,7 +16,7 @@ from symad.core.questions import jvp, question
 from symad.display.latex import escaped
 from symad.display.typesetting.contractions import flips_of_product
 from symad.display.typesetting.graphs import Latex, called
-from symad.display.typesetting.pieces import Atom, Piece, accented, write
+from symad.display.typesetting.pieces import LatexAtom, Piece, accented, write
 from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
 from symad.ops.basic.arithmetic import Add, Mul
@@ -120,7 +120,7 @@ def _names(graph: Graph) -> dict[Node, Piece]:
     """Inputs and numbers by their names, steps as s_1, s_2, ..."""
     names: dict[Node, Piece] = {n: typeset(n.op, n, ()) for n in graph.nodes if isinstance(n.op, Source)}
     steps = [n for n in graph.nodes if n not in names]
-    return names | {n: Atom(f"s_{{{k}}}") for k, n in enumerate(steps, 1)}
+    return names | {n: LatexAtom(f"s_{{{k}}}") for k, n in enumerate(steps, 1)}
 
 
 def _tangent(node: Node, names: Mapping[Node, sympy.Expr]) -> Piece:
@@ -132,11 +132,11 @@ def _tangent(node: Node, names: Mapping[Node, sympy.Expr]) -> Piece:
     again = Node.of(node.op, tuple(local))
     made = jvp(node.op, again, given)
     if not isinstance(made, Node):
-        return Atom("0")
+        return LatexAtom("0")
     pieces: dict[Node, Piece] = {again: names[node]}
     pieces.update({x: names[a] for x, a in zip(local, node.args, strict=True)})
     for dot, a in zip(dots, node.args, strict=True):
-        pieces[dot] = Atom(accented(DOT, write(names[a])))
+        pieces[dot] = LatexAtom(accented(DOT, write(names[a])))
     return written(made, pieces)
 
 

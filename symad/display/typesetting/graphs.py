@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from symad.core.escaping import visible
 from symad.core.graph import Graph, Node
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
-from symad.display.typesetting.pieces import Atom, Entries, Piece, name_of, name_of_input, write
+from symad.display.typesetting.pieces import Entries, LatexAtom, Piece, name_of, name_of_input, write
 from symad.display.typesetting.recurrences import Loops, definitions, loops_of, scan_piece
 from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
@@ -71,7 +71,7 @@ SHOWN = 60
 
 
 def _pieces(
-    order: Sequence[Node], names: Mapping[Node, Atom], loops: Loops, given: Mapping[Node, Piece] = NONE
+    order: Sequence[Node], names: Mapping[Node, LatexAtom], loops: Loops, given: Mapping[Node, Piece] = NONE
 ) -> dict[Node, Piece]:
     """The piece of every node; a named node is represented by its name."""
     made = dict(given)
@@ -83,7 +83,9 @@ def _pieces(
     return made
 
 
-def _shared(order: Sequence[Node], names: Mapping[Node, Atom], pieces: Mapping[Node, Piece]) -> list[str]:
+def _shared(
+    order: Sequence[Node], names: Mapping[Node, LatexAtom], pieces: Mapping[Node, Piece]
+) -> list[str]:
     return [f"{names[node].latex} &= {write(pieces[node])}" for node in order if node in names]
 
 
@@ -102,11 +104,11 @@ def _letters(graph: Graph) -> list[str]:
     return [c for c in ("v", "w", "u", "z", "q", *"abdegmnpry", r"\nu", r"\mu", r"\xi") if c not in taken]
 
 
-def _names(graph: Graph, pieces: Mapping[Node, Piece], letter: str) -> dict[Node, Atom]:
+def _names(graph: Graph, pieces: Mapping[Node, Piece], letter: str) -> dict[Node, LatexAtom]:
     """Names v₁, v₂, ... for long subexpressions that are used several times."""
     uses = Counter(a for node in graph.nodes for a in node.args)
     worth = [n for n in graph.nodes if uses[n] > 1 and n.args and len(write(pieces[n])) >= WORTH]
-    return {node: Atom(f"{letter}_{{{k}}}") for k, node in enumerate(worth, 1)}
+    return {node: LatexAtom(f"{letter}_{{{k}}}") for k, node in enumerate(worth, 1)}
 
 
 def _outputs(graph: Graph, pieces: dict[Node, Piece]) -> list[str]:

@@ -1,7 +1,7 @@
 """Pieces of formulas, which are simplified before they are written.
 
 A `Summand` is a product: a rational coefficient, scalar factors with their exponents, array factors that are
-multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `Atom` or a `FunctionPiece` of a function.
+multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `LatexAtom` or a `FunctionPiece` of a function.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import sympy
 from symad.core.dims import Shape
 from symad.display.latex import latex, latex_name
 
-Piece: TypeAlias = "Atom | FunctionPiece | Summand | Sum | Entries"
+Piece: TypeAlias = "LatexAtom | FunctionPiece | Summand | Sum | Entries"
 Factor: TypeAlias = "tuple[Piece, Fraction]"
 
 
 @dataclass(frozen=True)
-class Atom:
+class LatexAtom:
     """LaTeX that binds tightly; if ``loose``, it needs parentheses as a base or beside a subscript.
 
     For a part of an array, ``latex``, ``base`` is the array and ``places`` are its subscripts.
@@ -147,7 +147,7 @@ def like_terms(pieces: Sequence[Piece], are_arrays: bool) -> list[Piece]:
 
 def write(piece: Piece) -> str:
     """The LaTeX of a piece."""
-    if isinstance(piece, Atom):
+    if isinstance(piece, LatexAtom):
         return piece.latex
     if isinstance(piece, FunctionPiece):
         return _call(piece, Fraction(1))
@@ -180,7 +180,7 @@ def tight(piece: Piece) -> str:
     if single is not None:
         return tight(single)
     loose = isinstance(piece, (Sum, Summand))
-    loose = loose or (isinstance(piece, Atom) and (piece.loose or _has_exponent(piece.latex)))
+    loose = loose or (isinstance(piece, LatexAtom) and (piece.loose or _has_exponent(piece.latex)))
     loose = loose or (isinstance(piece, FunctionPiece) and piece.head is sympy.exp)
     return parenthesised(write(piece)) if loose else write(piece)
 
@@ -205,7 +205,7 @@ def single_factor(piece: Piece) -> Piece | None:
 
 def is_cases(piece: Piece) -> bool:
     """True if a piece is a definition by cases."""
-    return isinstance(piece, Atom) and piece.latex.startswith(r"\begin{cases}")
+    return isinstance(piece, LatexAtom) and piece.latex.startswith(r"\begin{cases}")
 
 
 def parenthesised(latex: str) -> str:
@@ -243,9 +243,9 @@ WORD = r"\mathrm{"
 def _order(factor: Factor) -> tuple[int, str]:
     """The order of factors: symbols by name, then other tightly binding pieces, sums, and functions last."""
     base, _ = factor
-    if isinstance(base, Atom) and not base.loose:
+    if isinstance(base, LatexAtom) and not base.loose:
         return 0, base.latex
-    return (1 if isinstance(base, Atom) else 2 if isinstance(base, Sum) else 3), ""
+    return (1 if isinstance(base, LatexAtom) else 2 if isinstance(base, Sum) else 3), ""
 
 
 def _lone(term: Summand, above: list[str], below: list[str]) -> list[str]:

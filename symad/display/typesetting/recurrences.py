@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from symad.core.graph import Graph, Node
-from symad.display.typesetting.pieces import Atom, Piece, name_of_input, write
+from symad.display.typesetting.pieces import LatexAtom, Piece, name_of_input, write
 from symad.display.typesetting.rules import WHOLE, operator, typeset
 from symad.higher_order.scan import Scan
 from symad.ops.basic.sources import Constant, Input
@@ -48,7 +48,9 @@ def formal_names(graph: Graph, node: Any) -> tuple[list[str], list[Piece]]:
         at = "t - 1" if k == 0 else "t"
         places = (at, *[WHOLE] * len(local.shape))
         inner = f"{{{name}}}" if "_" in name else name
-        pieces.append(Atom(f"{inner}_{{{at}}}", base=name, places=places) if k < count else Atom(name))
+        pieces.append(
+            LatexAtom(f"{inner}_{{{at}}}", base=name, places=places) if k < count else LatexAtom(name)
+        )
     return names, pieces
 
 
@@ -66,5 +68,5 @@ def definitions(graph: Graph) -> Iterator[tuple[str, Graph, list[Piece]]]:
             found.add(node.op.body)
             names, pieces = formal_names(graph, node)
             state = names[0].removesuffix("_{0}")
-            called = operator("scan", [Atom(n) for n in names], loops[node.op.body])
+            called = operator("scan", [LatexAtom(n) for n in names], loops[node.op.body])
             yield rf"{write(called)} \colon \quad {state}_{{t}}", node.op.body, pieces

@@ -17,9 +17,9 @@ from symad.core.graph import Op
 from symad.core.questions import question
 from symad.display.latex import latex
 from symad.display.typesetting.pieces import (
-    Atom,
     Entries,
     FunctionPiece,
+    LatexAtom,
     Piece,
     Summand,
     as_term,
@@ -83,7 +83,7 @@ def typeset(op: Op, node: Shaped, args: Pieces) -> Shown:
 def operator(name: str, args: Sequence[Piece], below: str = "") -> Piece:
     """A function by name."""
     inner = ", ".join(map(write, args))
-    return Atom(rf"\operatorname{{{name}}}{below}\left({inner}\right)")
+    return LatexAtom(rf"\operatorname{{{name}}}{below}\left({inner}\right)")
 
 
 @typeset.dispatch
@@ -99,7 +99,7 @@ def typeset_by_name(op: Op, node: Shaped, args: Pieces) -> Shown:
 @typeset.dispatch
 def typeset_input(op: Input, node: Shaped, args: Pieces) -> Shown:
     name = name_of_input(op.symbol)
-    return Atom(name, loose="^" in name)
+    return LatexAtom(name, loose="^" in name)
 
 
 @typeset.dispatch
@@ -110,7 +110,7 @@ def typeset_constant(op: Constant, node: Shaped, args: Pieces) -> Shown:
 def constant(value: Number) -> Piece:
     """A number: exact ones unchanged, floats by their shortest digits."""
     if isinstance(value, bool):
-        return Atom(rf"\text{{{str(value).lower()}}}")
+        return LatexAtom(rf"\text{{{str(value).lower()}}}")
     if isinstance(value, (int, Fraction)):
         return number(value)
     if isinstance(value, float):
@@ -129,25 +129,25 @@ def constant(value: Number) -> Piece:
 def _signed(text: str) -> Piece:
     """A number whose sign comes in front of the term."""
     if text.startswith("-"):
-        return Summand(Fraction(-1), ((Atom(text[1:]), Fraction(1)),))
-    return Atom(text)
+        return Summand(Fraction(-1), ((LatexAtom(text[1:]), Fraction(1)),))
+    return LatexAtom(text)
 
 
 @typeset.dispatch
 def typeset_dimension(op: Dimension, node: Shaped, args: Pieces) -> Shown:
     coefficient, rest = op.expression.as_coeff_Mul()
-    factors = [(Atom(latex(f), not f.is_Atom), Fraction(1)) for f in sympy.Mul.make_args(rest)]
+    factors = [(LatexAtom(latex(f), not f.is_Atom), Fraction(1)) for f in sympy.Mul.make_args(rest)]
     return Summand(Fraction(int(coefficient.p), int(coefficient.q)), tuple(factors if rest != 1 else ()))
 
 
 @typeset.dispatch
 def typeset_eye(op: Eye, node: Shaped, args: Pieces) -> Shown:
-    return Atom("I")
+    return LatexAtom("I")
 
 
 @typeset.dispatch
 def typeset_iota(op: Iota, node: Shaped, args: Pieces) -> Shown:
-    return Atom(rf"\left(0, \dots, {latex(op.size - 1)}\right)")
+    return LatexAtom(rf"\left(0, \dots, {latex(op.size - 1)}\right)")
 
 
 MAX_SHOWN_ENTRIES = 12
@@ -161,18 +161,18 @@ def typeset_array_constant(op: ArrayConstant, node: Shaped, args: Pieces) -> Sho
         return ones(float(array.flat[0]))
     if array.size > MAX_SHOWN_ENTRIES or array.ndim > 2 or not array.size:
         shape = r" \times ".join(map(str, op.shape))
-        return Atom(f"C_{{{shape}}}")
+        return LatexAtom(f"C_{{{shape}}}")
     return Entries(tuple(constant(v) for v in array.ravel().tolist()), op.shape)
 
 
 def ones(value: Any) -> Piece:
     """An array of one number."""
     if value == 0:
-        return Atom(r"\mathbf{0}")
+        return LatexAtom(r"\mathbf{0}")
     whole = Fraction(value) if value == int(value) else None
     if whole is not None:
-        return Summand(whole, (), ((Atom(r"\mathbf{1}"), Fraction(1)),))
-    return product([(constant(value), Fraction(1), False), (Atom(r"\mathbf{1}"), Fraction(1), True)])
+        return Summand(whole, (), ((LatexAtom(r"\mathbf{1}"), Fraction(1)),))
+    return product([(constant(value), Fraction(1), False), (LatexAtom(r"\mathbf{1}"), Fraction(1), True)])
 
 
 # ---- elementwise ----------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def typeset_pow(op: Pow, node: Shaped, args: Pieces) -> Shown:
     if isinstance(exponent, Summand) and exponent == Summand(exponent.coefficient):
         return product([(base, exponent.coefficient, bool(node.args[0].shape))])
     circle = r"\circ " if node.shape else ""
-    return Atom(rf"{tight(base)}^{{{circle}{write(exponent)}}}", loose=True)
+    return LatexAtom(rf"{tight(base)}^{{{circle}{write(exponent)}}}", loose=True)
 
 
 @typeset.dispatch
@@ -214,20 +214,20 @@ WORDS = {"and": r" \wedge ", "or": r" \vee ", "xor": r" \oplus "}
 
 @typeset.dispatch
 def typeset_compare(op: Compare, node: Shaped, args: Pieces) -> Shown:
-    return Atom(f"{write(args[0])} {SIGNS[op.relation]} {write(args[1])}", loose=True)
+    return LatexAtom(f"{write(args[0])} {SIGNS[op.relation]} {write(args[1])}", loose=True)
 
 
 @typeset.dispatch
 def typeset_logic(op: Logic, node: Shaped, args: Pieces) -> Shown:
     if op.kind == "not":
-        return Atom(rf"\neg {tight(args[0])}", loose=True)
-    return Atom(WORDS[op.kind].join(map(tight, args)), loose=True)
+        return LatexAtom(rf"\neg {tight(args[0])}", loose=True)
+    return LatexAtom(WORDS[op.kind].join(map(tight, args)), loose=True)
 
 
 @typeset.dispatch
 def typeset_select(op: Select, node: Shaped, args: Pieces) -> Shown:
     condition, yes, no = map(write, args)
-    return Atom(
+    return LatexAtom(
         rf"\begin{{cases}} {yes} & \text{{if }} {condition} \\ {no} & \text{{otherwise}} \end{{cases}}",
         loose=True,
     )
@@ -235,7 +235,7 @@ def typeset_select(op: Select, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_undefined(op: Undefined, node: Shaped, args: Pieces) -> Shown:
-    return Atom(r"\text{undefined}")
+    return LatexAtom(r"\text{undefined}")
 
 
 # ---- shaping --------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def typeset_broadcast(op: Broadcast, node: Shaped, args: Pieces) -> Shown:
         return arg
     if isinstance(arg, Summand) and arg == Summand(arg.coefficient):
         return ones(arg.coefficient)
-    return product([(arg, Fraction(1), False), (Atom(r"\mathbf{1}"), Fraction(1), True)])
+    return product([(arg, Fraction(1), False), (LatexAtom(r"\mathbf{1}"), Fraction(1), True)])
 
 
 @typeset.dispatch
@@ -301,12 +301,12 @@ def subscript(piece: Piece, places: Sequence[str]) -> Piece:
     if all(p == WHOLE for p in places):
         return piece
     base = tight(piece)
-    if isinstance(piece, Atom) and piece.places.count(WHOLE) == len(places):
+    if isinstance(piece, LatexAtom) and piece.places.count(WHOLE) == len(places):
         rest = iter(places)  # a part of a part, if the first one fixed single positions
         if all(p == WHOLE or ":" not in p for p in piece.places):
             base, places = piece.base, [next(rest) if p == WHOLE else p for p in piece.places]
     braced = f"{{{base}}}" if "_" in base or "^" in base else base
-    return Atom(rf"{braced}_{{{','.join(places)}}}", base=base, places=tuple(places))
+    return LatexAtom(rf"{braced}_{{{','.join(places)}}}", base=base, places=tuple(places))
 
 
 @typeset.dispatch
@@ -329,12 +329,12 @@ def typeset_gather(op: Gather, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_extreme(op: Extreme, node: Shaped, args: Pieces) -> Shown:
-    return Atom(rf"\{op.kind} {tight(args[0])}", loose=True)
+    return LatexAtom(rf"\{op.kind} {tight(args[0])}", loose=True)
 
 
 @typeset.dispatch
 def typeset_product(op: Product, node: Shaped, args: Pieces) -> Shown:
-    return Atom(rf"\prod_{{k}} {{{tight(args[0])}}}_{{k}}", loose=True)
+    return LatexAtom(rf"\prod_{{k}} {{{tight(args[0])}}}_{{k}}", loose=True)
 
 
 @typeset.dispatch
@@ -344,12 +344,12 @@ def typeset_softmax(op: Softmax, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_log_softmax(op: LogSoftmax, node: Shaped, args: Pieces) -> Shown:
-    return Atom(rf"\log \operatorname{{softmax}}\left({write(args[0])}\right)", loose=True)
+    return LatexAtom(rf"\log \operatorname{{softmax}}\left({write(args[0])}\right)", loose=True)
 
 
 @typeset.dispatch
 def typeset_log_sum_exp(op: LogSumExp, node: Shaped, args: Pieces) -> Shown:
-    return Atom(rf"\log \sum_{{k}} e^{{{{{tight(args[0])}}}_{{k}}}}", loose=True)
+    return LatexAtom(rf"\log \sum_{{k}} e^{{{{{tight(args[0])}}}_{{k}}}}", loose=True)
 
 
 @typeset.dispatch
@@ -367,7 +367,7 @@ def typeset_log_softmax_tangent(op: LogSoftmaxTangent, node: Shaped, args: Piece
 
 def _centered(op: TangentOp, node: Shaped, args: Pieces) -> Shown:
     p, t = args
-    mean = Atom(rf"\textstyle\sum {tight(p)} \odot {tight(t)}{_each_row(op, node)}", loose=True)
+    mean = LatexAtom(rf"\textstyle\sum {tight(p)} \odot {tight(t)}{_each_row(op, node)}", loose=True)
     return total((1, -1), (t, mean), (True, True))
 
 
@@ -379,15 +379,15 @@ def _each_row(op: TangentOp, node: Shaped) -> str:
 def typeset_log_softmax_cotangent(op: LogSoftmaxCotangent, node: Shaped, args: Pieces) -> Shown:
     """T − P ∘ Σ t, the sum over each row."""
     p, t = args
-    whole = Atom(rf"\textstyle\sum {tight(t)}{_each_row(op, node)}", loose=True)
+    whole = LatexAtom(rf"\textstyle\sum {tight(t)}{_each_row(op, node)}", loose=True)
     return total((1, -1), (t, product([(p, Fraction(1), True), (whole, Fraction(1), True)])), (True, True))
 
 
 @typeset.dispatch
 def typeset_solve(op: Solve, node: Shaped, args: Pieces) -> Shown:
     inverse = f"{tight(args[0])}^{{-1}}"
-    if args[1] == Atom("I"):
-        return Atom(inverse, loose=True)
+    if args[1] == LatexAtom("I"):
+        return LatexAtom(inverse, loose=True)
     return chain([inverse], args[1])
 
 
@@ -395,19 +395,19 @@ def chain(factors: list[str], last: Piece) -> Piece:
     """A product of matrices whose last factor keeps its number in front."""
     term = as_term(last, True)
     if len(term.arrays) == 1 and term.arrays[0][1] == 1:
-        matrices = Atom(" ".join([*factors, inside(term.arrays[0][0])]), loose=True)
+        matrices = LatexAtom(" ".join([*factors, inside(term.arrays[0][0])]), loose=True)
         return Summand(term.coefficient, term.numbers, ((matrices, Fraction(1)),))
-    return Atom(" ".join([*factors, parenthesised(write(last))]), loose=True)
+    return LatexAtom(" ".join([*factors, parenthesised(write(last))]), loose=True)
 
 
 @typeset.dispatch
 def typeset_determinant(op: Determinant, node: Shaped, args: Pieces) -> Shown:
-    return Atom(rf"\det {tight(args[0])}", loose=True)
+    return LatexAtom(rf"\det {tight(args[0])}", loose=True)
 
 
 @typeset.dispatch
 def typeset_log_determinant(op: LogDeterminant, node: Shaped, args: Pieces) -> Shown:
-    return Atom(rf"\log \det {tight(args[0])}", loose=True)
+    return LatexAtom(rf"\log \det {tight(args[0])}", loose=True)
 
 
 @typeset.dispatch

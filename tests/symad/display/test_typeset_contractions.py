@@ -8,7 +8,7 @@ import pytest
 
 from symad.core.graph import Node
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
-from symad.display.typesetting.pieces import Atom, write
+from symad.display.typesetting.pieces import LatexAtom, write
 from symad.display.typesetting.rules import typeset
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import Input
@@ -72,7 +72,7 @@ def test_products_have_the_values_of_the_contraction(inputs, output):
     nodes = tuple(Node.of(Input(name, array.shape)) for name, array in arrays.items())
     op = Einsum(inputs, output)
     node = Node.of(op, nodes)
-    text = write(typeset(op, node, tuple(Atom(name) for name in arrays)))
+    text = write(typeset(op, node, tuple(LatexAtom(name) for name in arrays)))
     shown = product_of(text, arrays)
     expected = np.einsum(
         *(part for pair in zip(arrays.values(), inputs, strict=True) for part in pair), output
@@ -89,6 +89,6 @@ def test_most_contractions_of_two_matrices_are_products():
             name: np.ones([SIZES[k] for k in labels]) for name, labels in zip("ABC", inputs, strict=False)
         }
         node = Node.of(Einsum(inputs, output), tuple(Node.of(Input(n, a.shape)) for n, a in arrays.items()))
-        text = write(typeset(node.op, node, tuple(Atom(name) for name in arrays)))
+        text = write(typeset(node.op, node, tuple(LatexAtom(name) for name in arrays)))
         plain += product_of(text, arrays) is not None
     assert plain > 60
