@@ -25,19 +25,19 @@ from symad.errors import ShapeError, SymadError
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 
 
-class SequenceModel(Protocol):
+class TaskModel(Protocol):
     """The interface of models for these tasks."""
 
     def apply(self, p: Mapping[str, Array], x: Array) -> Array:
         """y_1, ..., y_T."""
 
 
-def denoising_loss(model: SequenceModel, p: Mapping[str, Array], noisy: Array, clean: Array) -> Array:
+def denoising_loss(model: TaskModel, p: Mapping[str, Array], noisy: Array, clean: Array) -> Array:
     """The mean squared error of the outputs against the clean sequence, in the shape of the outputs."""
     return mean_squared_error(model.apply(p, noisy), clean)
 
 
-def forecasting_loss(model: SequenceModel, p: Mapping[str, Array], x: Array) -> Array:
+def forecasting_loss(model: TaskModel, p: Mapping[str, Array], x: Array) -> Array:
     """The mean squared error of y_t against x_{t+1}, each predicted from the inputs before it.
 
     Raises:
@@ -48,7 +48,7 @@ def forecasting_loss(model: SequenceModel, p: Mapping[str, Array], x: Array) -> 
     return mean_squared_error(model.apply(p, x[:-1]), x[1:])
 
 
-def summary(model: SequenceModel, p: Mapping[str, Array], x: Array, readout: str = "last") -> Array:
+def summary(model: TaskModel, p: Mapping[str, Array], x: Array, readout: str = "last") -> Array:
     """s, one output for a sequence: (d_out,) or (N, d_out).
 
     Raises:
@@ -61,20 +61,20 @@ def summary(model: SequenceModel, p: Mapping[str, Array], x: Array, readout: str
 
 
 def classification_loss(
-    model: SequenceModel, p: Mapping[str, Array], x: Array, labels: Array, readout: str = "last"
+    model: TaskModel, p: Mapping[str, Array], x: Array, labels: Array, readout: str = "last"
 ) -> Array | float:
     """The cross-entropy of one class for each sequence of a batch: x (T, N, d), labels (N,)."""
     return cross_entropy(summary(model, p, x, readout), labels)
 
 
 def regression_loss(
-    model: SequenceModel, p: Mapping[str, Array], x: Array, targets: Array, readout: str = "last"
+    model: TaskModel, p: Mapping[str, Array], x: Array, targets: Array, readout: str = "last"
 ) -> Array:
     """The mean squared error of one output for each sequence: x (T, N, d), targets (N, d_out)."""
     return mean_squared_error(summary(model, p, x, readout), targets)
 
 
-def forecast(model: SequenceModel, p: Mapping[str, Array], x: Array, steps: int) -> Array:
+def forecast(model: TaskModel, p: Mapping[str, Array], x: Array, steps: int) -> Array:
     """The next ``steps`` values, each used as the next input: (T, d) or (T, N, d), on arrays."""
     history = np.asarray(x)
     for _ in range(steps):
