@@ -23,7 +23,7 @@ from symad.derivatives.hessian import MODES, hessian_node
 from symad.display.grades import Grade, grade
 from symad.errors import SymadError
 from symad.numbers.dual import Dual
-from symad.numbers.number_domains import Undefined
+from symad.numbers.number_domains import UndefinedValue
 from symad.numbers.values import unchecked
 from symad.op_examples import EXAMPLES
 from symad.ops.basic.arithmetic import add, mul
@@ -285,7 +285,7 @@ def _is_exact(value: object) -> bool:
 def _assert_same_tangents(expected: Array, found: Array, values: Mapping[Node, Number]) -> None:
     for index in np.ndindex(expected.shape):
         a, dual = expected[index], found[index]
-        if isinstance(dual, Undefined):
+        if isinstance(dual, UndefinedValue):
             continue
         b = dual.tangent if isinstance(dual, Dual) else 0
         if _is_exact(a) and _is_exact(b) and a != b:

@@ -21,7 +21,7 @@ from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.rational_results import as_result, evaluate_exactly
 from symad.numbers.dual import Dual, as_input
-from symad.numbers.number_domains import FLOATS, AnyDomain, Undefined, domain_of
+from symad.numbers.number_domains import FLOATS, AnyDomain, UndefinedValue, domain_of
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import symbol_of
 from symad.stable import stabilize
@@ -251,11 +251,11 @@ def run(outputs: Sequence[Node], point: Mapping[Node, Number]) -> list[Any]:
 
 def _finished(value: Number, output: Node) -> Number:
     """An output value; constants become floats, and undefined exact values are errors here."""
-    if isinstance(value, Undefined):
+    if isinstance(value, UndefinedValue):
         raise EvaluationError(f"the value is undefined: {value.reason}")
     if isinstance(value, np.ndarray) and value.dtype == object:
         for entry in value.flat:
-            if isinstance(entry, Undefined):
+            if isinstance(entry, UndefinedValue):
                 raise EvaluationError(f"an entry of the value is undefined: {entry.reason}")
     if isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool):
         return value

@@ -18,7 +18,7 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.errors import EvaluationError
-from symad.numbers.number_domains import DOMAINS, Domain, Truth, Undefined
+from symad.numbers.number_domains import DOMAINS, Domain, Truth, UndefinedValue
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
@@ -112,8 +112,8 @@ class NodeNumbers(Domain["NodeNumber | Fraction | int"]):
 
     def apply(self, head: sympy.FunctionClass, *values: Any) -> Any:
         """A function node."""
-        if any(isinstance(v, Undefined) for v in values):
-            return next(v for v in values if isinstance(v, Undefined))
+        if any(isinstance(v, UndefinedValue) for v in values):
+            return next(v for v in values if isinstance(v, UndefinedValue))
         return NodeNumber(apply(head, *[_as_node(v) for v in values]))
 
     def power(self, base: Number, exponent: Number) -> NodeNumber:

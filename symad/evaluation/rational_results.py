@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node, topological
-from symad.numbers.number_domains import Undefined, as_float
+from symad.numbers.number_domains import UndefinedValue, as_float
 from symad.numbers.values import unchecked
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, constant_value
@@ -60,7 +60,7 @@ def evaluate_exactly(outputs: Sequence[Node], point: Mapping[Node, Number]) -> E
         return None
     fractions: dict[Node, Number] = {node: Fraction(value) for node, value in whole.items()}
     results = unchecked(outputs, fractions)
-    return None if any(isinstance(r, Undefined) for r in results) else Exact(fractions, results)
+    return None if any(isinstance(r, UndefinedValue) for r in results) else Exact(fractions, results)
 
 
 def _are_rational(outputs: Sequence[Node], point: Mapping[Node, int]) -> bool:

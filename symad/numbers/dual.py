@@ -41,7 +41,7 @@ from symad.numbers.number_domains import (
     FLOATS,
     AnyDomain,
     Domain,
-    Undefined,
+    UndefinedValue,
     apply,
     box,
     compare,
@@ -279,7 +279,7 @@ def _innermost(number: Dual) -> AnyDomain:
     return domain
 
 
-class NestedDomain(Domain["Dual | float | Undefined"]):
+class NestedDomain(Domain["Dual | float | UndefinedValue"]):
     """A domain of numbers whose components are numbers of another domain, ``inner``."""
 
     inner: AnyDomain
@@ -341,9 +341,9 @@ def total(terms: list[Number]) -> Number:
     return reduce(operator.add, present) if present else 0
 
 
-def dual(value: Number, tangent: Number) -> Undefined | Dual:
+def dual(value: Number, tangent: Number) -> UndefinedValue | Dual:
     """Dual(value, tangent), or the value itself if it is undefined."""
-    return value if isinstance(value, Undefined) else Dual(value, tangent)
+    return value if isinstance(value, UndefinedValue) else Dual(value, tangent)
 
 
 def check_levels(*numbers: Number) -> None:
@@ -367,4 +367,4 @@ def half(number: Number) -> Number:
         number = number.value
     if isinstance(number, sympy.Basic):
         return sympy.Rational(1, 2)
-    return Fraction(1, 2) if isinstance(number, (Fraction, Undefined)) else 0.5
+    return Fraction(1, 2) if isinstance(number, (Fraction, UndefinedValue)) else 0.5

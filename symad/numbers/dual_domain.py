@@ -26,7 +26,7 @@ from symad.numbers.number_domains import (
     DOMAINS,
     FLOATS,
     AnyDomain,
-    Undefined,
+    UndefinedValue,
     apply,
     compare,
     divide,
@@ -97,7 +97,7 @@ class Duals(NestedDomain):
 
     def select(self, condition: Truth, a: Any, b: Any) -> Any:
         """Value and tangent of the branch taken; the other one may be undefined."""
-        if isinstance(condition, Undefined):
+        if isinstance(condition, UndefinedValue):
             return condition
         if isinstance(condition, (bool, np.bool_)):
             return a if condition else b

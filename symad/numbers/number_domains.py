@@ -23,14 +23,14 @@ from symad.numbers.arb_functions import by_arb
 from symad.numbers.function_values import mpmath_function, numpy_function
 
 
-class Undefined:
+class UndefinedValue:
     """An exact value that does not exist, such as 1/0; it is an error only if it is used."""
 
     def __init__(self, reason: str) -> None:
         """``reason`` is the message if the value reaches an output."""
         self.reason = reason
 
-    def _absorb(self, *others: Number) -> Undefined:
+    def _absorb(self, *others: Number) -> UndefinedValue:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _absorb
@@ -158,21 +158,21 @@ class Floats(Domain["Array | float"]):
         return np.where(condition, a, b)[()]
 
 
-Rational: TypeAlias = "Fraction | int | Undefined"
+Rational: TypeAlias = "Fraction | int | UndefinedValue"
 """An exact number."""
 
 
 class Fractions(Domain["Rational"]):
-    """Exact rational numbers; a value that is not rational is `Undefined`."""
+    """Exact rational numbers; a value that is not rational is `UndefinedValue`."""
 
     rank = 1
 
-    def number(self, value: Any) -> Fraction | Undefined:
+    def number(self, value: Any) -> Fraction | UndefinedValue:
         """Floats are their exact binary values."""
         if isinstance(value, sympy.NumberSymbol):
-            return Undefined(f"{value} is not rational")
+            return UndefinedValue(f"{value} is not rational")
         if isinstance(value, float) and not np.isfinite(value):
-            return Undefined("no branch of a Piecewise holds")
+            return UndefinedValue("no branch of a Piecewise holds")
         return (
             Fraction(sympy.Rational(value).p, sympy.Rational(value).q)
             if isinstance(value, sympy.Basic)
@@ -181,36 +181,36 @@ class Fractions(Domain["Rational"]):
 
     def apply(self, head: sympy.FunctionClass, *values: Any) -> Rational:
         """Exact where SymPy finds a rational value."""
-        if any(isinstance(v, Undefined) for v in values):
-            return next(v for v in values if isinstance(v, Undefined))
+        if any(isinstance(v, UndefinedValue) for v in values):
+            return next(v for v in values if isinstance(v, UndefinedValue))
         result = of_expressions(head, [sympy.Rational(Fraction(v)) for v in values])
         if isinstance(result, sympy.Rational):
             return Fraction(int(result.p), int(result.q))
-        return Undefined(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
+        return UndefinedValue(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
 
     def power(self, base: Any, exponent: Any) -> Rational:
         """Integer powers, and roots that are rational."""
         for value in (base, exponent):
-            if isinstance(value, Undefined):
+            if isinstance(value, UndefinedValue):
                 return value
         if base == 0 and exponent < 0:
-            return Undefined(f"0 ** {exponent}")
+            return UndefinedValue(f"0 ** {exponent}")
         if Fraction(exponent).denominator == 1:
             return Fraction(base) ** int(exponent)
         result = sympy.Rational(Fraction(base)) ** sympy.Rational(Fraction(exponent))
         if isinstance(result, sympy.Rational):
             return Fraction(int(result.p), int(result.q))
-        return Undefined(f"({base}) ** ({exponent}) is not rational")
+        return UndefinedValue(f"({base}) ** ({exponent}) is not rational")
 
     def divide(self, a: Rational, b: Rational) -> Rational:
         """Exact division."""
-        if isinstance(a, Undefined) or isinstance(b, Undefined):
-            return a if isinstance(a, Undefined) else b
-        return Undefined(f"({a}) / 0") if b == 0 else Fraction(a) / b
+        if isinstance(a, UndefinedValue) or isinstance(b, UndefinedValue):
+            return a if isinstance(a, UndefinedValue) else b
+        return UndefinedValue(f"({a}) / 0") if b == 0 else Fraction(a) / b
 
-    def select(self, condition: Truth | Undefined, a: Rational, b: Rational) -> Rational:
+    def select(self, condition: Truth | UndefinedValue, a: Rational, b: Rational) -> Rational:
         """The taken branch; the other may be undefined."""
-        return condition if isinstance(condition, Undefined) else (a if condition else b)
+        return condition if isinstance(condition, UndefinedValue) else (a if condition else b)
 
 
 class HighPrecision(Domain[mpmath.mpf]):
@@ -304,7 +304,7 @@ def _sympy(value: Number) -> Number:
 
 
 DOMAINS: list[tuple[tuple[type, ...], AnyDomain]] = [
-    ((Fraction, Undefined), Fractions()),
+    ((Fraction, UndefinedValue), Fractions()),
     ((mpmath.mpf, mpmath.mpc, type(mpmath.mp.pi)), HighPrecision()),
     ((sympy.Basic,), Symbolic()),
 ]

@@ -23,7 +23,7 @@ from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
 from symad.higher_order.adjugate import Adjugate
 from symad.numbers.dual import Dual
-from symad.numbers.number_domains import Undefined
+from symad.numbers.number_domains import UndefinedValue
 from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant, input_node, symbol_of
@@ -124,7 +124,9 @@ class SympyReference:
         if not all(isinstance(e, sympy.Expr) for e in self.expressions):
             raise NoReference("a truth value, which has no derivative in SymPy")
         self.wrt = [s for node in wrt for s in self.symbols[node]]
-        if any(isinstance(e, Undefined) or _tree_size(e) > MAX_SYMPY_OPERATIONS for e in self.expressions):
+        if any(
+            isinstance(e, UndefinedValue) or _tree_size(e) > MAX_SYMPY_OPERATIONS for e in self.expressions
+        ):
             raise NoReference(f"an explicit expression of more than {MAX_SYMPY_OPERATIONS} operations")
 
     def _symbol(self, node: Node, part: Node) -> sympy.Symbol:

@@ -24,7 +24,7 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
-from symad.numbers.number_domains import Undefined
+from symad.numbers.number_domains import UndefinedValue
 from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.shaping import ShapingOp
@@ -156,7 +156,7 @@ def _is_float(value: Number, limits: Precision) -> bool:
 def _size(pair: tuple[mpmath.mpf, ...], eta: mpmath.mpf) -> float:
     """|a − b|/η as a float; infinite where a value is lost on the way."""
     a, b = pair
-    if isinstance(a, Undefined) or isinstance(b, Undefined):
+    if isinstance(a, UndefinedValue) or isinstance(b, UndefinedValue):
         return float("inf")
     if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)):
         return 0.0 if bool(a) == bool(b) else float("inf")

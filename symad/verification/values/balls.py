@@ -28,7 +28,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.numbers.arb_functions import FUNCTIONS as MORE
-from symad.numbers.number_domains import DOMAINS, Domain, Truth, Undefined, box
+from symad.numbers.number_domains import DOMAINS, Domain, Truth, UndefinedValue, box
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Constant
 from symad.sympy_functions.scalar_functions import ScalarFunction
@@ -143,7 +143,7 @@ def strict(value: Any) -> Ball:
     """A number of any kind as a strict value; NaN has none."""
     if isinstance(value, Ball):
         return value
-    if isinstance(value, Undefined):
+    if isinstance(value, UndefinedValue):
         return NOTHING
     if isinstance(value, np.generic):
         value = value.item()

@@ -20,7 +20,7 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.numbers.number_domains import AnyDomain, Undefined, domain_of
+from symad.numbers.number_domains import AnyDomain, UndefinedValue, domain_of
 from symad.numbers.values import value_of
 from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.cholesky import Cholesky
@@ -103,7 +103,7 @@ def in_digits(point: Mapping[Node, Any], digits: int) -> Way:
 
 
 def _number(value: Any) -> Any:
-    return mpmath.nan if isinstance(value, Undefined) else value
+    return mpmath.nan if isinstance(value, UndefinedValue) else value
 
 
 def values_of(outputs: Sequence[Node], way: Way) -> list[Any]:

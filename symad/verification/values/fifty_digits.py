@@ -16,7 +16,7 @@ import sympy
 from symad.core.arrays import ArrayLike, Number
 from symad.core.graph import Node, Op, op_of, topological
 from symad.errors import SymadError
-from symad.numbers.number_domains import Undefined
+from symad.numbers.number_domains import UndefinedValue
 from symad.numbers.values import unchecked
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.reduction import Extreme
@@ -78,7 +78,7 @@ def _clean(value: ArrayLike) -> Array:
     array = np.asarray(value)
     if array.dtype != object:
         return array
-    return np.frompyfunc(lambda v: mpmath.nan if isinstance(v, Undefined) else v, 1, 1)(array)
+    return np.frompyfunc(lambda v: mpmath.nan if isinstance(v, UndefinedValue) else v, 1, 1)(array)
 
 
 @dataclass(frozen=True)
