@@ -17,7 +17,7 @@ from symad.splitting.states import (
     SAME,
     WHOLE,
     Mixed,
-    Positions,
+    RowPositions,
     Rows,
     Same,
     State,
@@ -70,7 +70,7 @@ def state_of(node: Node, states: tuple[State, ...], n: Dim) -> State:
 def _fits(node: Node, state: State, n: Dim) -> bool:
     """True if the shape matches the state: one split axis for rows, none for others."""
     axes = split_axes(node.shape, n)
-    if isinstance(state, (Rows, Positions)):
+    if isinstance(state, (Rows, RowPositions)):
         return axes == [state.axis] and is_multiple(node.shape[state.axis], n)
     return not axes
 

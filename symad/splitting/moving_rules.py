@@ -29,7 +29,7 @@ from symad.splitting.states import (
     SAME,
     WEIGHTED,
     Length,
-    Positions,
+    RowPositions,
     Rows,
     Same,
     Split,
@@ -51,7 +51,7 @@ def moved(state: State, to: Mapping[int, int]) -> State | None:
         if kept is None:
             return None
         state = replace(state, weight=kept)
-    if isinstance(state, (Rows, Positions)):
+    if isinstance(state, (Rows, RowPositions)):
         return replace(state, axis=to[state.axis]) if state.axis in to else None
     return state
 
@@ -78,7 +78,7 @@ def reshape_splitting(op: Reshape, y: Node, states: States, n: Length) -> Split:
         found = axis_after_reshape(before, op.shape, axis)
         if found is not None:
             to[axis] = found
-    if isinstance(state, (Rows, Positions)):
+    if isinstance(state, (Rows, RowPositions)):
         lead = axis_after_reshape(before, op.shape, state.axis, exactly=False)
         if lead is None:
             return None
@@ -107,7 +107,7 @@ def slice_splitting(op: Slice, y: Node, states: States, n: Length) -> Split:
 def pad_splitting(op: Pad, y: Node, states: States, n: Length) -> Split:
     """Padding of every row keeps the state, except log Σ exp: its value for zeros is not zero."""
     before = y.args[0].shape
-    if isinstance(states[0], Positions) or getattr(states[0], "kind", "") == "logsumexp":
+    if isinstance(states[0], RowPositions) or getattr(states[0], "kind", "") == "logsumexp":
         return None
     if any(has(start, n) for start in op.start):
         return None
@@ -128,7 +128,7 @@ def concatenate_splitting(op: Concatenate, y: Node, states: States, n: Length) -
 
 def _together(y: Node, states: tuple[State, ...]) -> State | None:
     """The state of several values joined in one array."""
-    if len(set(states)) == 1 and not isinstance(states[0], Positions):
+    if len(set(states)) == 1 and not isinstance(states[0], RowPositions):
         return states[0]
     return added(y.args, states)
 
@@ -154,7 +154,7 @@ def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
     (table, indices), lead = states, len(y.args[1].shape)
     if table == SAME:
         return indices if isinstance(indices, Rows) and indices.weight is None else None
-    if isinstance(indices, Positions):  # the concatenated tables of all rows
+    if isinstance(indices, RowPositions):  # the concatenated tables of all rows
         rows = isinstance(table, Rows) and table.axis == 0 and _reads(indices, y.args[0].shape[0], n)
         to = {k: lead + k - 1 for k in range(1, len(y.args[0].shape))}
         return moved(table, {0: indices.axis, **to}) if rows else None
@@ -163,7 +163,7 @@ def gather_splitting(op: Gather, y: Node, states: States, n: Length) -> Split:
     return moved(table, {k: lead + k - 1 for k in range(1, len(y.args[0].shape))})
 
 
-def _reads(positions: Positions, length: Dim, n: Dim) -> bool:
+def _reads(positions: RowPositions, length: Dim, n: Dim) -> bool:
     """True if the positions advance with the rows through an axis: length = n stride."""
     return same_dim(length, times(n, positions.stride))
 
@@ -175,7 +175,7 @@ def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Length) ->
     to = {k: 1 + k - lead for k in range(lead, len(y.args[1].shape))}
     if indices == SAME:
         return moved(updates, to)
-    if isinstance(indices, Positions):
+    if isinstance(indices, RowPositions):
         rows = isinstance(updates, Rows) and updates.axis == 0 and indices.axis == 0
         return moved(updates, {0: 0, **to}) if rows and _reads(indices, op.size, n) else None
     if not isinstance(indices, Rows) or indices.weight is not None:
@@ -193,20 +193,20 @@ def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> 
     axes: set[int] = set()
     stride: Dim = 0
     for k, (arg, state) in enumerate(zip(y.args, states, strict=True)):
-        counts = isinstance(state, Positions)
+        counts = isinstance(state, RowPositions)
         if has(op.shape[k], n) != counts or (k > 0 and counts):
             return None
-        if isinstance(state, (Rows, Positions)):
+        if isinstance(state, (Rows, RowPositions)):
             if getattr(state, "weight", None) is not None:
                 return None
             axes.add(state.axis + len(y.shape) - len(arg.shape))
         elif state != SAME:
             return None
-        if isinstance(state, Positions):
+        if isinstance(state, RowPositions):
             stride = times(state.stride, size(op.shape[k + 1 :]))
     if len(axes) != 1:
         return None
-    return Positions(axes.pop(), stride) if stride != 0 else Rows(axes.pop())
+    return RowPositions(axes.pop(), stride) if stride != 0 else Rows(axes.pop())
 
 
 @splitting.dispatch
@@ -330,7 +330,7 @@ def _first_states(y: Node, inner: Sequence[State | None]) -> list[Rows]:
 
 def _in_step(state: State) -> State | None:
     """The state of one step's input, from that of all steps; None if the axis of steps is split."""
-    if isinstance(state, (Rows, Positions)) and state.axis == 0:
+    if isinstance(state, (Rows, RowPositions)) and state.axis == 0:
         return None
     weight = getattr(state, "weight", None)
     last = max([getattr(state, "axis", 0), *(weight.place if weight is not None else ())])

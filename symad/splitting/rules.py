@@ -24,7 +24,7 @@ from symad.splitting.states import (
     SUM,
     WEIGHTED,
     Length,
-    Positions,
+    RowPositions,
     Rows,
     Same,
     Split,
@@ -68,7 +68,7 @@ def added(args: Sequence[Node], states: Sequence[State]) -> State | None:
     be added to a mean of parts, since its weights add up to 1.
     """
     present = [s for a, s in zip(args, states, strict=True) if not is_zero(a)]
-    if any(isinstance(s, Positions) for s in present):
+    if any(isinstance(s, RowPositions) for s in present):
         return None
     distinct = list(dict.fromkeys(s for s in present if s != SAME))
     if len(distinct) > 1:
@@ -123,7 +123,7 @@ def dimension_splitting(op: Dimension, y: Node, states: States, n: Length) -> Sp
 @splitting.dispatch
 def iota_splitting(op: Iota, y: Node, states: States, n: Length) -> Split:
     """The position of a row among all rows is its position in its part plus the rows before the part."""
-    return Positions(0) if is_multiple(op.size, n) else None
+    return RowPositions(0) if is_multiple(op.size, n) else None
 
 
 @splitting.dispatch
@@ -155,7 +155,7 @@ def add_splitting(op: Add, y: Node, states: States, n: Length) -> Split:
         state = states[moving[0]]
         if isinstance(state, Total) and state.kind in ("maximum", "minimum", "logsumexp"):
             return _with_sign(op.signs[moving[0]], state.kind)
-    if any(isinstance(s, Positions) for s in states):
+    if any(isinstance(s, RowPositions) for s in states):
         return _positions_added(op, states)
     return added(y.args, states)
 
@@ -163,11 +163,11 @@ def add_splitting(op: Add, y: Node, states: States, n: Length) -> Split:
 def _positions_added(op: Add, states: Sequence[State]) -> State | None:
     """The sum of positions: strides are added; rows without a weight and constants do not change them."""
     moving = [(sign, s) for sign, s in zip(op.signs, states, strict=True) if s != SAME]
-    if not all(isinstance(s, Positions) or (isinstance(s, Rows) and s.weight is None) for _, s in moving):
+    if not all(isinstance(s, RowPositions) or (isinstance(s, Rows) and s.weight is None) for _, s in moving):
         return None
-    axes = {s.axis for _, s in moving if isinstance(s, (Rows, Positions))}
-    stride = sum(sign * s.stride for sign, s in moving if isinstance(s, Positions))
-    return Positions(axes.pop(), as_dim(stride)) if len(axes) == 1 else None
+    axes = {s.axis for _, s in moving if isinstance(s, (Rows, RowPositions))}
+    stride = sum(sign * s.stride for sign, s in moving if isinstance(s, RowPositions))
+    return RowPositions(axes.pop(), as_dim(stride)) if len(axes) == 1 else None
 
 
 def _with_sign(sign: int, kind: str) -> State | None:
@@ -187,7 +187,7 @@ def mul_splitting(op: Mul, y: Node, states: States, n: Length) -> Split:
             factors.append(Same(Weight(dimension(n))))
         else:
             return None
-    if any(isinstance(s, Positions) for s in factors):
+    if any(isinstance(s, RowPositions) for s in factors):
         return _positions_multiplied(op, y, factors)
     kinds = {getattr(s, "kind", None) for s in factors}
     if kinds == {"product"}:
@@ -202,14 +202,14 @@ def _positions_multiplied(op: Mul, y: Node, states: Sequence[State]) -> State | 
     stride: Dim = 1
     axis = None
     for arg, state in zip(y.args, states, strict=True):
-        if isinstance(state, Positions) and axis is None:
+        if isinstance(state, RowPositions) and axis is None:
             stride, axis = stride * state.stride, state.axis
         elif state == SAME and isinstance(arg.op, (Constant, Dimension)):
             stride = stride * (arg.op.value if isinstance(arg.op, Constant) else arg.op.expression)
         else:
             return None
     whole = axis is not None and (isinstance(stride, int) or getattr(stride, "is_integer", False))
-    return Positions(axis, as_dim(stride)) if axis is not None and whole else None
+    return RowPositions(axis, as_dim(stride)) if axis is not None and whole else None
 
 
 @splitting.dispatch

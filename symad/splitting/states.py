@@ -82,7 +82,7 @@ class Rows(State):
 
 
 @dataclass(frozen=True)
-class Positions(State):
+class RowPositions(State):
     """V is the concatenation of the v_p + stride · (the number of rows before part p): positions of rows."""
 
     axis: int
