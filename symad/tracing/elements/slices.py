@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from symad.tracing.elements.chosen import Chosen
 
 
-class Slice(Proxy):
+class SliceView(Proxy):
     """A slice of another value, ``array[key]``, as a view: an assignment to one of the two changes both."""
 
     __slots__ = ("_array", "_key", "_seen")
@@ -57,7 +57,7 @@ def read_elements_traced(array: Proxy, key: Index) -> Proxy | Chosen:
     if (elements := chosen_by(array, key)) is not None:
         return elements
     found = getitem(array._node, key)
-    return Slice(found, array, key) if found.shape and _is_basic(key) else Proxy(found)
+    return SliceView(found, array, key) if found.shape and _is_basic(key) else Proxy(found)
 
 
 def _is_basic(key: Index) -> bool:
