@@ -27,7 +27,7 @@ from symad.saving.saved_limits import (
     BUDGET,
     MAX_ERROR,
     MAX_TEXT,
-    Budget,
+    DimensionBudget,
     check_document,
     check_shape,
 )
@@ -157,7 +157,7 @@ def loads(text: str, classes: Classes = ()) -> Graph:
             f"version {VERSION}"
         )
     check_document(document)
-    budget = BUDGET.set(Budget())
+    budget = BUDGET.set(DimensionBudget())
     try:
         return _read_graph(document, classes)
     except SavingError:

@@ -57,13 +57,13 @@ HARD_WEIGHT = 50
 
 
 @dataclass
-class Budget:
+class DimensionBudget:
     """The remaining budget for the dimensions of one file."""
 
     terms: int = ALL_TERMS
 
 
-BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
+BUDGET: ContextVar[DimensionBudget | None] = ContextVar("BUDGET", default=None)
 """The budget of the file that is being read."""
 
 
@@ -126,7 +126,7 @@ def check_dim(dim: sympy.Expr) -> None:
         raise SavingError("a number in a dimension is too large")
     hard = len(dim.atoms(sympy.floor, sympy.ceiling, sympy.Max, sympy.Min, sympy.Mod))
     demanded = terms(dim) + HARD_WEIGHT * hard
-    budget = BUDGET.get() or Budget()
+    budget = BUDGET.get() or DimensionBudget()
     budget.terms -= demanded
     if hard > MAX_HARD_FUNCTIONS or demanded > MAX_DIMENSION_TERMS or budget.terms < 0:
         raise SavingError("the dimensions are too complicated to be read")
