@@ -19,7 +19,7 @@ from symad.errors import SymadError
 from symad.saving.save_load import dumps
 
 
-class Bridge(Protocol):
+class CompiledBridge(Protocol):
     """What the operator uses of `symad.torch.bridge.Bridge`."""
 
     graph: Graph
@@ -33,15 +33,15 @@ class Bridge(Protocol):
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The outputs."""
 
-    def pullback(self, wrt: tuple[int, ...]) -> Bridge:
+    def pullback(self, wrt: tuple[int, ...]) -> CompiledBridge:
         """The pullback by some inputs."""
 
 
-BRIDGES: dict[str, Bridge] = {}
+BRIDGES: dict[str, CompiledBridge] = {}
 """The functions that were made, by key."""
 
 
-def key_of(bridge: Bridge) -> str:
+def key_of(bridge: CompiledBridge) -> str:
     """The key of a function, which the operator finds from now on."""
     try:
         text = dumps(bridge.graph)
