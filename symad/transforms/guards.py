@@ -43,7 +43,7 @@ Conditions = tuple["Node | None", ...]
 
 
 @dataclass(frozen=True)
-class Guard:
+class TangentGuard:
     """For each argument of a node the conditions on its tangent, and on the product with its slope."""
 
     entering: Conditions
@@ -97,7 +97,7 @@ class Guards:
             use_conditions(order, outputs, rough), rough, _steep(order, infinite), infinite, _grown(order)
         )
 
-    def along(self, order: Sequence[Node], roots: Collection[Node]) -> dict[Node, Guard]:
+    def along(self, order: Sequence[Node], roots: Collection[Node]) -> dict[Node, TangentGuard]:
         """The guards of the nodes of an order that depend on some nodes; nodes without masks have none."""
         if not self.uses and not self.rough and not self.steep:
             return {}
@@ -111,7 +111,7 @@ class Guards:
                     found[node] = guard
         return found
 
-    def _guard(self, node: Node, alive: Mapping[Node, Node | None]) -> Guard:
+    def _guard(self, node: Node, alive: Mapping[Node, Node | None]) -> TangentGuard:
         used = self.uses.get(node)
         whole = used if used is not None and masks_entering(used, node) and not self._is_tame(node) else None
         entering, leaving = [], []
@@ -121,7 +121,7 @@ class Guards:
             entering.append(both(whole, both(outer, inner)))
             whole_too = outer is None or not outer.shape or isinstance(node.op, ElementwiseOp)
             leaving.append(outer if whole_too else None)  # a condition on elements of the argument alone
-        return Guard(tuple(entering), tuple(leaving))
+        return TangentGuard(tuple(entering), tuple(leaving))
 
     def _is_tame(self, node: Node) -> bool:
         """Whether a node is a product of two values that do not overflow, with tangents that are finite."""
