@@ -54,7 +54,7 @@ def with_limits(
     )
     if not products:
         return tuple(outputs), order
-    limits = Limits.of(order, outputs, roots, {radius for radius, *_ in products.values()}, push_along)
+    limits = RadiusLimits.of(order, outputs, roots, {radius for radius, *_ in products.values()}, push_along)
 
     def limited(node: Node, args: Nodes) -> Node:
         if isinstance(node.op, Select):
@@ -67,7 +67,7 @@ def with_limits(
 
 
 @dataclass(frozen=True)
-class Limits:
+class RadiusLimits:
     """What is known about a graph with radii."""
 
     moving: Collection[Node]
@@ -86,7 +86,7 @@ class Limits:
         roots: Collection[Node],
         radii: Collection[Node],
         push_along: PushAlong,
-    ) -> Limits:
+    ) -> RadiusLimits:
         """Look at all nodes of an order once."""
         bits = {radius: 1 << k for k, radius in enumerate(radii)}
         inner: dict[Node, int] = {}
@@ -103,7 +103,7 @@ class Limits:
                 found &= alone
             above[node] = found | bits.get(node, 0) | inner.get(node, 0)
         moving = upwards(order, lambda node: node in roots)
-        return Limits(moving, above, bits, Guards.of(order, outputs).uses, push_along)
+        return RadiusLimits(moving, above, bits, Guards.of(order, outputs).uses, push_along)
 
     def selected(self, node: Node, made: Node, radius: Node, k: int, rest: Node) -> Node:
         """A product F'(r) · slope by the k-th value inside of r, with its limit where that is needed."""
