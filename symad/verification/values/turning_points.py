@@ -54,7 +54,7 @@ BESIDE = (2.0**-14, 2.0**-7)
 
 
 @dataclass(frozen=True)
-class Line:
+class SearchLine:
     """A point of which one coordinate, or one array as a whole, runs along a line."""
 
     node: Node
@@ -120,14 +120,16 @@ def watched_quantities(nodes: Sequence[Node]) -> list[Node]:
     return [q for q in found if any(isinstance(n.op, Input) for n in topological([q]))][:MAX_ARGUMENTS]
 
 
-def _lines(inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int) -> Iterator[Line]:
+def _lines(
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int
+) -> Iterator[SearchLine]:
     """Lines through ordinary points: of each scalar, of each array as a whole, and of some elements."""
     rng = np.random.default_rng(seed)
     running = [n for n in inputs if n not in integers and not is_whole(n) and _count(n)]
     (start,) = points(inputs, integers, 1, seed=31 + seed)
     base = {n: _as_floats(v) for n, v in start.items()}
-    lines = [Line(n, base, None if n.shape else ()) for n in running]
-    lines += [Line(n, base, tuple(int(rng.integers(d)) for d in n.shape)) for n in running if n.shape]
+    lines = [SearchLine(n, base, None if n.shape else ()) for n in running]
+    lines += [SearchLine(n, base, tuple(int(rng.integers(d)) for d in n.shape)) for n in running if n.shape]
     yield from lines[:MAX_LINES]
 
 
@@ -148,7 +150,7 @@ def _grid(node: Node, numbers: set[float]) -> Array:
     return np.unique(np.concatenate([-sizes, [0.0], sizes]))
 
 
-def _places(watched: Sequence[Node], line: Line, grid: Array) -> list[float] | None:
+def _places(watched: Sequence[Node], line: SearchLine, grid: Array) -> list[float] | None:
     """Points of a line beside and between the places at which something turns."""
     values = _values(watched, line, grid)
     if values is None:
@@ -188,7 +190,7 @@ def _brackets(values: Array) -> Array:
     return chosen + np.array([0, 1])
 
 
-def _values(watched: Sequence[Node], line: Line, t: Array) -> Array | None:
+def _values(watched: Sequence[Node], line: SearchLine, t: Array) -> Array | None:
     """What is watched, along a line: (places, quantities); None where floats do not reach."""
     count = len(t)
     running = input_node(symbol_of(line.node), (count, *line.node.shape))
