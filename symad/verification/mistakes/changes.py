@@ -21,7 +21,7 @@ from symad.verification.certificate.domain_repair import DEPTH, signature
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change
-from symad.verification.mistakes.network import Network
+from symad.verification.mistakes.network import ChainNetwork
 from symad.verification.mistakes.words import Words, base_of
 
 MAX_PLACES = 400
@@ -57,7 +57,7 @@ class Spot:
     edge: Edge | None = None
 
 
-def places_of(net: Network, words: Words) -> list[Spot]:
+def places_of(net: ChainNetwork, words: Words) -> list[Spot]:
     """The flows of all nodes, and the parts of those that have several."""
     ends = {*net.last} if not net.forward else {*net.first}
     found = []
@@ -81,7 +81,7 @@ def places_of(net: Network, words: Words) -> list[Spot]:
     return found[:MAX_PLACES]
 
 
-def _is_whole(net: Network, node: Node) -> bool:
+def _is_whole(net: ChainNetwork, node: Node) -> bool:
     """Whether all paths through what a node is called lead through the node: others may use its base."""
     base = base_of(node)
     if base is node or base not in net.flow:
@@ -90,7 +90,7 @@ def _is_whole(net: Network, node: Node) -> bool:
     return bool(np.allclose(part, whole, rtol=1e-9, atol=1e-12 * float(np.abs(whole).max(initial=0.0))))
 
 
-def missing_paths(net: Network, places: Sequence[Spot]) -> Iterator[Change]:
+def missing_paths(net: ChainNetwork, places: Sequence[Spot]) -> Iterator[Change]:
     """One path that is left out, or has another factor."""
     for place in places:
         effect = -net.changed(place.node, place.flow)
@@ -99,7 +99,7 @@ def missing_paths(net: Network, places: Sequence[Spot]) -> Iterator[Change]:
         yield Change((SCALED, rank, place.unnamed), "", effect, f"{{}} of {place.words}")
 
 
-def paths_counted_twice(net: Network, places: Sequence[Spot]) -> Iterator[Change]:
+def paths_counted_twice(net: ChainNetwork, places: Sequence[Spot]) -> Iterator[Change]:
     """Of two paths into one node the first counts twice, the second not; of several one alone counts.
 
     These are 2 A x in place of (A + Aᵀ) x, and = in place of +=.
@@ -119,7 +119,7 @@ def paths_counted_twice(net: Network, places: Sequence[Spot]) -> Iterator[Change
             yield Change((EDGE, 3.0, one.unnamed), text, net.changed(node, -np.asarray(rest)))
 
 
-def several_paths(net: Network, words: Words) -> Iterator[Change]:
+def several_paths(net: ChainNetwork, words: Words) -> Iterator[Change]:
     """Several paths that are left out together: those of a loop's steps, or all statistics."""
     ends = {*net.last, *net.first}
     inner = [n for n in net.order if n in net.flow and n not in ends and _is_whole(net, n)]
@@ -132,7 +132,7 @@ Later = Callable[[], Change]
 """A change that takes a run through the network."""
 
 
-def _paths_of_names(net: Network, words: Words, inner: Sequence[Node]) -> Iterator[Later]:
+def _paths_of_names(net: ChainNetwork, words: Words, inner: Sequence[Node]) -> Iterator[Later]:
     """All statistics together, and each two values with names."""
     statistics = [n for n in inner if _is_statistic(n, net)]
     distinct: dict[str, Node] = {}
@@ -147,7 +147,7 @@ def _paths_of_names(net: Network, words: Words, inner: Sequence[Node]) -> Iterat
         yield partial(_left_out, net, nodes, 0.0, rank, f"the paths through {both} are missing")
 
 
-def _paths_of_loops(net: Network, words: Words, inner: Sequence[Node]) -> Iterator[Later]:
+def _paths_of_loops(net: ChainNetwork, words: Words, inner: Sequence[Node]) -> Iterator[Later]:
     """The values that a loop computes in each of its steps."""
     groups: dict[Hashable, list[Node]] = {}
     for node in inner:
@@ -161,13 +161,13 @@ def _paths_of_loops(net: Network, words: Words, inner: Sequence[Node]) -> Iterat
 
 
 def _left_out(
-    net: Network, nodes: Sequence[Node], factor: float, rank: tuple[float, ...], text: str
+    net: ChainNetwork, nodes: Sequence[Node], factor: float, rank: tuple[float, ...], text: str
 ) -> Change:
     """The paths through some nodes count so many times."""
     return Change(rank, text, net.collected(net.run(dict.fromkeys(nodes, factor))) - net.result)
 
 
-def _is_statistic(node: Node, net: Network) -> bool:
+def _is_statistic(node: Node, net: ChainNetwork) -> bool:
     """Whether a node is computed of sums, is smaller than what it is used with, and is repeated."""
     repeated = any(isinstance(e.owner.op, Broadcast) and e.argument is node for e in net.edges_of(node))
     return repeated and not isinstance(node.op, (Source, ShapingOp))
@@ -176,7 +176,7 @@ def _is_statistic(node: Node, net: Network) -> bool:
 # ---- factors and terms --------------------------------------------------------------------------
 
 
-def wrong_factors(net: Network, places: Sequence[Spot], words: Words) -> Iterator[Change]:
+def wrong_factors(net: ChainNetwork, places: Sequence[Spot], words: Words) -> Iterator[Change]:
     """A value that is forgotten, or extra, as a factor of one place."""
     values: dict[tuple[int, ...], list[tuple[Node, Array]]] = {}
     for node, value in net.values[0].items():
@@ -197,7 +197,7 @@ def wrong_factors(net: Network, places: Sequence[Spot], words: Words) -> Iterato
                     yield Change((FACTOR, *unnamed), text, net.changed(place.node, delta))
 
 
-def extra_terms(net: Network, words: Words) -> Iterator[Change]:
+def extra_terms(net: ChainNetwork, words: Words) -> Iterator[Change]:
     """A flow of the shape of the result that is added to it."""
     for end in net.last:
         for node, flow in net.flow.items():

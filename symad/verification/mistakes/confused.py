@@ -16,7 +16,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import CONFUSED, MAX_RUNS
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change, Difference
-from symad.verification.mistakes.network import Network
+from symad.verification.mistakes.network import ChainNetwork
 from symad.verification.mistakes.words import Words
 
 MAX_EVALUATIONS = 6_000
@@ -26,7 +26,7 @@ MAX_OTHERS = 16
 """The maximum number of values with which one is confused."""
 
 
-def confused(net: Network, words: Words, difference: Difference) -> Iterator[Change]:
+def confused(net: ChainNetwork, words: Words, difference: Difference) -> Iterator[Change]:
     """A value that the derivative of one operation uses is another one."""
     for edge, leaf, text, rank, others in islice(_confusions(net, words), MAX_EVALUATIONS):
         used, value = set(topological([edge.made])), edge.value
@@ -41,7 +41,7 @@ def confused(net: Network, words: Words, difference: Difference) -> Iterator[Cha
                 yield Change((CONFUSED, rank), f"{text}, {where}", net.changed(edge.target, delta))
 
 
-def _confusions(net: Network, words: Words) -> Iterator[tuple[Edge, Node, str, float, list[Array]]]:
+def _confusions(net: ChainNetwork, words: Words) -> Iterator[tuple[Edge, Node, str, float, list[Array]]]:
     """Edges, a leaf of each that they use, and the words, rank and values of what may stand there."""
     named: dict[tuple[int, ...], list[Node]] = {}
     for node in net.values[0]:
@@ -56,11 +56,11 @@ def _confusions(net: Network, words: Words) -> Iterator[tuple[Edge, Node, str, f
                     yield edge, leaf, text, rank, others
 
 
-def _is_float(net: Network, node: Node) -> bool:
+def _is_float(net: ChainNetwork, node: Node) -> bool:
     return np.asarray(net.values[0][node]).dtype.kind == "f"
 
 
-def transposed_in_loops(net: Network, words: Words) -> Iterator[Change]:
+def transposed_in_loops(net: ChainNetwork, words: Words) -> Iterator[Change]:
     """A square matrix that is transposed in the derivatives of all operations that are built alike."""
     groups: dict[tuple[Node, Op, int], list[tuple[Edge, Node]]] = {}
     for edge, leaf, node in _read_by_products(net):
@@ -77,7 +77,7 @@ def transposed_in_loops(net: Network, words: Words) -> Iterator[Change]:
         yield Change((CONFUSED, 0.0), text, _run_with(net, group, turned))
 
 
-def next_in_loops(net: Network, words: Words) -> Iterator[Change]:
+def next_in_loops(net: ChainNetwork, words: Words) -> Iterator[Change]:
     """In each step of a loop the new state in place of the old one."""
     groups: dict[Hashable, list[tuple[Edge, Node]]] = {}
     for edge, leaf, node in _read_by_products(net):
@@ -101,7 +101,7 @@ def next_in_loops(net: Network, words: Words) -> Iterator[Change]:
             yield Change((CONFUSED, 0.2), text, _run_with(net, [group[k] for k in order], others))
 
 
-def _read_by_products(net: Network) -> Iterator[tuple[Edge, Node, Node]]:
+def _read_by_products(net: ChainNetwork) -> Iterator[tuple[Edge, Node, Node]]:
     """The values that derivatives of products and solves read: edge, placeholder, node."""
     for source in net.order:
         for edge in net.edges.get(source, ()) if source in net.flow else ():
@@ -109,7 +109,9 @@ def _read_by_products(net: Network) -> Iterator[tuple[Edge, Node, Node]]:
             yield from ((edge, leaf, node) for leaf, node in edge.leaves.items() if leaf in used)
 
 
-def _run_with(net: Network, group: Sequence[tuple[Edge, Node]], others: Sequence[Sequence[Array]]) -> Array:
+def _run_with(
+    net: ChainNetwork, group: Sequence[tuple[Edge, Node]], others: Sequence[Sequence[Array]]
+) -> Array:
     """The change of the derivative where values at all points are others, for each edge of a group."""
     matrices = {}
     for (edge, leaf), values in zip(group, others, strict=True):
@@ -122,7 +124,7 @@ def _run_with(net: Network, group: Sequence[tuple[Edge, Node]], others: Sequence
 
 
 def _others(
-    net: Network, edge: Edge, node: Node, alike: list[Node], words: Words
+    net: ChainNetwork, edge: Edge, node: Node, alike: list[Node], words: Words
 ) -> Iterator[tuple[str, float, list[Array]]]:
     """What may stand in place of the values of a node: text, rank, and the values at each point."""
     shape, told = lengths(node), words.of(node)
@@ -141,7 +143,7 @@ def _others(
             yield text, 0.2 if other in near else 0.3, [np.asarray(v[other], dtype=float) for v in net.values]
 
 
-def _with(net: Network, edge: Edge, leaf: Node, others: list[Array], again: Node | None) -> Array | None:
+def _with(net: ChainNetwork, edge: Edge, leaf: Node, others: list[Array], again: Node | None) -> Array | None:
     """How the cotangents of an edge change with others as the values of a leaf.
 
     ``again`` is a placeholder whose value is computed anew from these; None if it is not there.

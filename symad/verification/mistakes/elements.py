@@ -16,11 +16,11 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import MOVED, Spot
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.matching import Change
-from symad.verification.mistakes.network import Network, along
+from symad.verification.mistakes.network import ChainNetwork, along
 from symad.verification.mistakes.words import Words
 
 
-def moved(net: Network, places: Sequence[Spot], words: Words) -> Iterator[Change]:
+def moved(net: ChainNetwork, places: Sequence[Spot], words: Words) -> Iterator[Change]:
     """Elements of one flow in other places: transposed, reversed, shifted; or only some of them."""
     for place in places:
         shape = lengths(place.node)
@@ -70,7 +70,7 @@ Told = Iterator[tuple[float, str, Array]]
 """The rank and words of a mistake, and what passes along the edge then, points first."""
 
 
-def _of_edge(net: Network, edge: Edge, words: Words) -> Iterator[Change]:
+def _of_edge(net: ChainNetwork, edge: Edge, words: Words) -> Iterator[Change]:
     """What belongs to one op: another axis summed, rows of a table overwritten, a maximum as a sum."""
     source = net.flow[edge.source].reshape(-1, *lengths(edge.source))
     for kind, rule in RULES:
@@ -80,7 +80,7 @@ def _of_edge(net: Network, edge: Edge, words: Words) -> Iterator[Change]:
                 yield Change((MOVED, rank), text, net.changed(edge.target, delta))
 
 
-def _other_axis(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+def _other_axis(net: ChainNetwork, edge: Edge, source: Array, words: Words) -> Told:
     shape, target = source.shape[1:], lengths(edge.target)
     square = target if len(shape) < len(target) else shape
     is_square = len(square) == 2 and square[0] == square[1] > 1
@@ -94,7 +94,7 @@ def _other_axis(net: Network, edge: Edge, source: Array, words: Words) -> Told:
     yield 0.5, f"wrong axis: the sum of {told}", other
 
 
-def _one_of_many(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+def _one_of_many(net: ChainNetwork, edge: Edge, source: Array, words: Words) -> Told:
     if net.forward or source.ndim - 1 <= len(lengths(edge.target)):
         return
     summed = [k for k in range(source.ndim - 1) if k not in op_of(edge.owner, Broadcast).axes]
@@ -109,7 +109,7 @@ def _one_of_many(net: Network, edge: Edge, source: Array, words: Words) -> Told:
         )
 
 
-def _overwritten(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+def _overwritten(net: ChainNetwork, edge: Edge, source: Array, words: Words) -> Told:
     if net.forward or edge.position:
         return
     rows = []
@@ -125,13 +125,13 @@ def _overwritten(net: Network, edge: Edge, source: Array, words: Words) -> Told:
     )
 
 
-def _factor(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+def _factor(net: ChainNetwork, edge: Edge, source: Array, words: Words) -> Told:
     if not net.forward:
         for text, other in _of_cholesky(net.value(edge.owner).reshape(source.shape), source):
             yield -1.0, text, other
 
 
-def _all_of_an_extreme(net: Network, edge: Edge, source: Array, words: Words) -> Told:
+def _all_of_an_extreme(net: ChainNetwork, edge: Edge, source: Array, words: Words) -> Told:
     if net.forward:
         return
     op, target = op_of(edge.owner, Extreme), lengths(edge.target)
@@ -142,7 +142,7 @@ def _all_of_an_extreme(net: Network, edge: Edge, source: Array, words: Words) ->
     yield -0.9, f"{told} is differentiated as a mean", whole / np.prod([target[k] for k in op.axes])
 
 
-RULES: tuple[tuple[type[Op], Callable[[Network, Edge, Array, Words], Told]], ...] = (
+RULES: tuple[tuple[type[Op], Callable[[ChainNetwork, Edge, Array, Words], Told]], ...] = (
     (Einsum, _other_axis), (Broadcast, _other_axis), (Broadcast, _one_of_many), (Gather, _overwritten),
     (Cholesky, _factor), (Extreme, _all_of_an_extreme),
 )  # fmt: skip

@@ -35,7 +35,7 @@ from symad.verification.mistakes.elements import moved
 from symad.verification.mistakes.entries import of_matrix
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change, Difference, name_in
-from symad.verification.mistakes.network import Network, TooManyEdges, network_of
+from symad.verification.mistakes.network import ChainNetwork, TooManyEdges, network_of
 from symad.verification.mistakes.slopes import wrong_slopes, wrong_softmax
 from symad.verification.mistakes.whole import (
     flat_values,
@@ -168,7 +168,7 @@ def names_of_mistakes(
     directions = [n for n in asked.reference.input_nodes if n not in asked.function.input_nodes]
     ones = [np.ones(lengths(o)) for o in outputs]
 
-    def network(points: Sequence[FloatPoint]) -> Network:
+    def network(points: Sequence[FloatPoint]) -> ChainNetwork:
         seeds = [[p[n] for n in directions] if directions else ones for p in points]
         return network_of(outputs, asked.wrt, seeds, points, asked.forward)
 
@@ -230,7 +230,7 @@ def _is_told(difference: Difference, wrong: Sequence[int]) -> bool:
 
 
 def _stages(
-    net: Network,
+    net: ChainNetwork,
     words: Words,
     parts: Sequence[slice],
     directions: Sequence[str],

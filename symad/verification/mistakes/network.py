@@ -40,7 +40,7 @@ class TooManyEdges(Exception):
 
 
 @dataclass(eq=False)
-class Network:
+class ChainNetwork:
     """The chain rule from ``first`` to ``last`` nodes at some points; arrays have an axis for the points."""
 
     forward: bool
@@ -165,7 +165,7 @@ def network_of(
     seeds: Sequence[Sequence[Array]],
     points: Sequence[Mapping[Node, Array]],
     forward: bool,
-) -> Network:
+) -> ChainNetwork:
     """The chain rule of a graph without fused ops.
 
     Args:
@@ -198,4 +198,4 @@ def network_of(
     values = [dict(zip(wanted, unchecked(wanted, point), strict=True)) for point in points]
     ends = (wrt, outputs) if forward else (outputs, wrt)
     along_order = [n for n in order if n in active]
-    return Network(forward, *ends, along_order if forward else along_order[::-1], edges, values, seeds)
+    return ChainNetwork(forward, *ends, along_order if forward else along_order[::-1], edges, values, seeds)

@@ -21,7 +21,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import MAX_RUNS, SLOPE
 from symad.verification.mistakes.local import Edge
 from symad.verification.mistakes.matching import Change
-from symad.verification.mistakes.network import Network
+from symad.verification.mistakes.network import ChainNetwork
 from symad.verification.mistakes.words import Words, argument_of_sigmoid
 
 Slope = Callable[[Array, Array], Array]
@@ -51,7 +51,7 @@ FORMS: Mapping[str, Sequence[tuple[str, Slope]]] = {
 """Wrong forms of derivatives that are told by the value y."""
 
 
-def wrong_slopes(net: Network, words: Words) -> Iterator[Change]:
+def wrong_slopes(net: ChainNetwork, words: Words) -> Iterator[Change]:
     """Wrong derivatives of one function, or of all that are built alike."""
     groups: dict[Hashable, list[Edge]] = {}
     sigmoids = _sigmoids(net)
@@ -74,7 +74,9 @@ def wrong_slopes(net: Network, words: Words) -> Iterator[Change]:
             yield Change((SLOPE, -float(len(edges)), float(len(text))), text, effect)
 
 
-def _slopes_of(net: Network, edges: Sequence[Edge], words: Words) -> Iterator[tuple[str, dict[Edge, Array]]]:
+def _slopes_of(
+    net: ChainNetwork, edges: Sequence[Edge], words: Words
+) -> Iterator[tuple[str, dict[Edge, Array]]]:
     """Other slopes for edges that are built alike, with the mistake."""
     first = edges[0]
     ones = {edge: np.ones_like(net.matrix[edge]) for edge in edges}
@@ -130,7 +132,7 @@ def _of_argument(edge: Edge, values: Mapping[Node, Array]) -> Array:
 # ---- sigmoids -----------------------------------------------------------------------------------
 
 
-def _sigmoids(net: Network) -> dict[Node, tuple[Node, Node]]:
+def _sigmoids(net: ChainNetwork) -> dict[Node, tuple[Node, Node]]:
     """exp(−z) of each 1 + exp(−z), with this sum and z."""
     found: dict[Node, tuple[Node, Node]] = {}
     for node in net.order:
@@ -143,7 +145,7 @@ def _sigmoids(net: Network) -> dict[Node, tuple[Node, Node]]:
 
 
 def _of_sigmoids(
-    net: Network, edges: Sequence[Edge], sigmoids: Mapping[Node, tuple[Node, Node]]
+    net: ChainNetwork, edges: Sequence[Edge], sigmoids: Mapping[Node, tuple[Node, Node]]
 ) -> Iterator[tuple[str, dict[Edge, Array]]]:
     """Wrong slopes k of s = 1/a, a = 1 + exp(−z): the edge by −z has the matrix a² k, since ds = −da/a²."""
     more: Sequence[tuple[str, Slope]] = (
@@ -164,7 +166,7 @@ def _of_sigmoids(
 # ---- softmax ------------------------------------------------------------------------------------
 
 
-def wrong_softmax(net: Network, words: Words) -> Iterator[Change]:
+def wrong_softmax(net: ChainNetwork, words: Words) -> Iterator[Change]:
     """Wrong derivatives of p = e/Σ e, e = exp(s), which are p ∘ (p_bar − Σ p p_bar)."""
     for node in net.order:
         found = _softmax(node) if node in net.flow and not net.forward else None

@@ -16,7 +16,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.elements import movements
 from symad.verification.mistakes.local import lengths
 from symad.verification.mistakes.matching import Change, Difference
-from symad.verification.mistakes.network import Network
+from symad.verification.mistakes.network import ChainNetwork
 from symad.verification.mistakes.words import Words
 
 EPSILONS = (0.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
@@ -27,7 +27,7 @@ MAX_CONSTANTS = 12
 Evaluate = Callable[[Mapping[Node, Array]], Array]
 
 
-def scaled(net: Network, parts: Sequence[slice]) -> Iterator[Change]:
+def scaled(net: ChainNetwork, parts: Sequence[slice]) -> Iterator[Change]:
     """Each part, or all, with another factor; 0 where it should not be, and the reverse."""
     for part in [slice(0, net.result.shape[1]), *parts]:
         effect = np.zeros_like(net.result)
@@ -35,7 +35,7 @@ def scaled(net: Network, parts: Sequence[slice]) -> Iterator[Change]:
         yield Change((0.0,), "it should not be zero", effect, "{}")
 
 
-def of_elements(net: Network, parts: Sequence[slice]) -> Iterator[Change]:
+def of_elements(net: ChainNetwork, parts: Sequence[slice]) -> Iterator[Change]:
     """Elements of the result in other places; the derivative by another input; J v in place of Jᵀ v."""
     result = net.result
     for part, node in zip(parts, net.last, strict=True):
@@ -53,7 +53,7 @@ def of_elements(net: Network, parts: Sequence[slice]) -> Iterator[Change]:
                 yield Change((0.8,), f"it is the derivative by {told}", effect)
 
 
-def of_the_other_product(net: Network) -> Iterator[Change]:
+def of_the_other_product(net: ChainNetwork) -> Iterator[Change]:
     """J v in place of Jᵀ v, or the reverse."""
     if len(net.first) == len(net.last) == 1 and net.first[0].shape == net.last[0].shape:
         (node,) = net.first
@@ -64,7 +64,7 @@ def of_the_other_product(net: Network) -> Iterator[Change]:
             yield Change((9.5,), text, other - net.result)
 
 
-def of_directions(net: Network, names: Sequence[str]) -> Iterator[Change]:
+def of_directions(net: ChainNetwork, names: Sequence[str]) -> Iterator[Change]:
     """A direction that is ignored, replaced by its sum, or has its elements in other places."""
     for k, node in enumerate(net.first):
         if node not in net.effect:
