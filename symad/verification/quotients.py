@@ -34,7 +34,7 @@ Direction = Mapping[Node, Any]
 
 
 @dataclass(frozen=True)
-class Quotient:
+class SteadyQuotient:
     """A steady difference quotient."""
 
     value: arb
@@ -57,7 +57,7 @@ class Quotients:
     pair: Pair
     point: Mapping[Node, Any]
 
-    def of(self, index: tuple[int, ...]) -> Quotient | None:
+    def of(self, index: tuple[int, ...]) -> SteadyQuotient | None:
         """The quotient that an element of the left side is claimed to be; None if it is not steady."""
         derivative = self.pair.comparison.derivative
         if derivative is None:
@@ -73,7 +73,7 @@ class Quotients:
             (one, sides), (other, _) = found[0], found[1]
             size = 1 + abs(other)
             steady = abs(one - other) < TOLERANCE * size and sides < TOLERANCE * size
-            return Quotient(other) if steady else None
+            return SteadyQuotient(other) if steady else None
 
     def _ways(self, d: Derivative, index: tuple[int, ...]) -> tuple[list[Direction], Any] | None:
         """The directions of differentiation, and the weights of the function's elements."""
