@@ -50,7 +50,7 @@ from symad.verification.points import (
     one_by_one,
     rounded,
 )  # fmt: skip
-from symad.verification.quotients import Quotients
+from symad.verification.quotients import DifferenceQuotients
 from symad.verification.random_fields.identity_testing import has_domain
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -390,7 +390,7 @@ class _Watch:
     def _by_quotient(self, k: int, index: tuple[int, ...], point: Point, right: Array) -> None:
         """Look at an element whose formula has no value where the function may have a derivative."""
         seen, pair = self.seen[k], self.pairs[k]
-        quotient = Quotients(pair, point).of(index)
+        quotient = DifferenceQuotients(pair, point).of(index)
         if quotient is None:
             return
         here = np.zeros(right.shape, dtype=bool)

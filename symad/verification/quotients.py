@@ -51,7 +51,7 @@ class SteadyQuotient:
 
 
 @dataclass(frozen=True)
-class Quotients:
+class DifferenceQuotients:
     """The difference quotients of the function that a pair is about, at a rational point."""
 
     pair: Pair
