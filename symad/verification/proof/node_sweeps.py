@@ -66,7 +66,7 @@ def guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
 def _guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
     derivative, outputs = claim
     wrt, along, given = derivative.wrt, {"V": derivative.v, "W": derivative.w}, topological(outputs)
-    values, order = Values(claim), topological(derivative.function)
+    values, order = SweepValues(claim), topological(derivative.function)
     value, sweeps = _scalar(claim), list[tuple[str, dict[Node, Node]]]()
     for letter in letters:
         seeds = dict(zip(wrt, along.get(letter.upper(), ()), strict=False))
@@ -114,7 +114,7 @@ def _cotangents(value: Node, wrt: Sequence[Node]) -> tuple[Pairs, list[Node]]:
     return found, [dense(bar, x) for bar, x in zip(bars, wrt, strict=True)]
 
 
-class Values:
+class SweepValues:
     """The values of nodes at a few points, with numbers for symbolic sizes."""
 
     def __init__(self, claim: Claim) -> None:
