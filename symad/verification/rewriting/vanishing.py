@@ -35,14 +35,14 @@ from symad.verification.terms.signs import ODD
 from symad.verification.values.constant_exponents import is_nonzero_somewhere, may_cancel
 
 
-class Samples(Protocol):
+class PointValues(Protocol):
     """Values of nodes at points that are drawn once (`symad.verification.random_fields.fixed_samples`)."""
 
     def has_zeros(self, node: Node) -> bool:
         """Whether some element of a node is 0 at one of the points."""
 
 
-SAMPLES: list[Callable[[], Samples]] = []
+SAMPLES: list[Callable[[], PointValues]] = []
 """What makes them, registered there: they are values of the rewritten form."""
 
 NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
@@ -67,7 +67,7 @@ class Vanishing:
         """What no point shows not to be 0: it may cancel by a relation that is not known."""
 
     @cached_property
-    def _samples(self) -> Samples:
+    def _samples(self) -> PointValues:
         (made,) = SAMPLES
         return made()
 
