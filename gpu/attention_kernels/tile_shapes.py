@@ -44,7 +44,9 @@ SHAPES: dict[tuple[str, str, int], tuple[TileShape, ...]] = {
     (FORWARD, DOUBLE, 128): (TileShape(4, 1, 32, 16), TileShape(4, 1, 16, 16, 1), TileShape(2, 1, 16, 16, 1)),
     (FORWARD, DOUBLE, 256): (TileShape(4, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
     (BACKWARD_Q, HALF, 64): (TileShape(4, 2, 64, 32, 2, 2), TileShape(8, 1, 64, 64)),
-    (BACKWARD_Q, HALF, 128): (TileShape(4, 2, 32, 32, 2, 2), TileShape(8, 1, 64, 64), TileShape(8, 1, 32, 32)),
+    (BACKWARD_Q, HALF, 128): (
+        TileShape(4, 2, 32, 32, 2, 2), TileShape(8, 1, 64, 64), TileShape(8, 1, 32, 32),
+    ),
     (BACKWARD_Q, HALF, 256): (TileShape(4, 1, 32, 32), TileShape(2, 1, 16, 16)),
     (BACKWARD_Q, TF32, 64): (TileShape(8, 1, 64, 32), TileShape(4, 1, 16, 16)),
     (BACKWARD_Q, TF32, 128): (TileShape(4, 1, 32, 16), TileShape(2, 1, 16, 16, 1)),
@@ -104,7 +106,8 @@ SECOND_SHAPES: dict[tuple[str, int], tuple[TileShape, ...]] = {
     (HALF, 256): (TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
     (TF32, 64): (TileShape(8, 1, 32, 16, 1), TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1)),
     (TF32, 128): (
-        TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1),
+        TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1),
+        TileShape(1, 1, 16, 16, 1),
     ),
     (TF32, 256): (TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),
     (PLAIN, 64): (TileShape(4, 1, 32, 16, 1), TileShape(2, 1, 16, 16, 1), TileShape(1, 1, 16, 16, 1)),

@@ -26,8 +26,8 @@ class Recurrence(Op):
     """Value number ``k`` of a loop; with ``before``, state k before each step (without its last value).
 
     Arguments: the initial states that are not 0, the inputs of the steps, the constants. The body and the
-    values are those of `LoopValue`. ``zeros`` says which states begin with 0, and ``kept`` which states are also
-    needed before each step.
+    values are those of `LoopValue`. ``zeros`` says which states begin with 0, and ``kept`` which states are
+    also needed before each step.
     """
 
     body: Graph

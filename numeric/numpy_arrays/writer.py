@@ -21,8 +21,7 @@ from symad.numeric.modules.names import Names
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.functions import DefineFunction
-from symad.numeric.program.loops import Blocks
-from symad.numeric.program.loops import Loop as LoopStatement
+from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments, every_statement
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_long, is_view
@@ -147,7 +146,7 @@ class ArrayWriter(Writer):
         self.completed |= {e.value: v for v, e in pairs if v in self.plans.nodes and isinstance(e, Read)}
 
     def _given_places(self, statement: Statement) -> set[Value]:
-        rows = statement.rows if isinstance(statement, LoopStatement) else ()
+        rows = statement.rows if isinstance(statement, Loop) else ()
         filled = {row.value for row in rows if row.filled}
         blocks = statement.parts if isinstance(statement, Blocks) else ()
         return filled | {part.value for part in blocks if part.value not in self.plans.nodes}

@@ -29,7 +29,7 @@ from symad.fused.score_functions import (
 from symad.numeric.pairs.stable_sympy import derivative, exact_integers
 
 __all__ = [
-    "LOOPS", "B", "H", "I", "J", "Load", "Parameter", "SummedOver", "S", "Score", "parameters_of",
+    "LOOPS", "B", "H", "I", "J", "Load", "Parameter", "S", "Score", "SummedOver", "parameters_of",
     "score_of", "trace_score",
 ]  # fmt: skip
 

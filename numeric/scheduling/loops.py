@@ -15,8 +15,7 @@ from typing import Any
 from symad.core.dims import Dim, plus
 from symad.core.graph import Node, op_of
 from symad.higher_order.scan import Scan, backwards
-from symad.numeric.passes.loop import LoopValue as LoopOp
-from symad.numeric.passes.loop import pieces, values
+from symad.numeric.passes.loop import LoopValue, pieces, values
 from symad.numeric.program.expressions import (
     Expression,
     Index,
@@ -45,7 +44,7 @@ def plan_scan(op: Scan, node: Node, scope: Scope) -> None:
 
 
 @plan.dispatch
-def plan_loop(op: LoopOp, node: Node, scope: Scope) -> None:
+def plan_loop(op: LoopValue, node: Node, scope: Scope) -> None:
     """One statement computes all values of the loop."""
     plan_loop_values(values(node), scope)
 
@@ -190,7 +189,7 @@ def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) 
 
 def _kept(node: Node, clock: Clock, scope: Scope) -> Value:
     """Allocate the array of a value that is stored in each step."""
-    op = op_of(node, LoopOp)
+    op = op_of(node, LoopValue)
     inner = op.body.output_nodes[op.k].op
     function = inner.head.__name__ if isinstance(inner, Apply) else "a"
     array = scope.value_of(node, "a_bar" if clock.turned else function, scope.roles.of_loop(op))

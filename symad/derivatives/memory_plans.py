@@ -1,7 +1,7 @@
 """Reverse mode through a long chain in little memory: keep some states, recompute the others.
 
-For s_k = f(s_{k−1}), k = 1 … n, reverse mode needs the states in reverse order. A `ChainPlan` says which states
-are kept and which steps are run again. Policies:
+For s_k = f(s_{k−1}), k = 1 … n, reverse mode needs the states in reverse order. A `ChainPlan` says which
+states are kept and which steps are run again. Policies:
 
 - "all": every state is kept; each step runs once.
 - "none": only s_0 is kept; n(n−1)/2 steps run.

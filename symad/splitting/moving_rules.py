@@ -15,7 +15,7 @@ from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent, Kept, a
 from symad.higher_order.scan import Scan
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
-from symad.ops.arrays.positions import Positions as PositionsOp
+from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.random import FoldIn, Uniform
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
@@ -188,7 +188,7 @@ def scatter_add_splitting(op: ScatterAdd, y: Node, states: States, n: Length) ->
 
 
 @splitting.dispatch
-def positions_splitting(op: PositionsOp, y: Node, states: States, n: Length) -> Split:
+def positions_splitting(op: Positions, y: Node, states: States, n: Length) -> Split:
     """The number of a row among all rows combined with further indices, whose sizes multiply the stride."""
     axes: set[int] = set()
     stride: Dim = 0

@@ -2,8 +2,8 @@
 
 A unit seed is a product of identity matrices. Through many ops, a tangent that starts from it remains a
 product, of rows x_bi of the data, an identity δ_jq, and a matrix M_bjk. As an array it has an element for
-each combination of the names, while its factors are small. A `NetworkTerm` keeps the factors. Identities need no
-factor: an axis name that appears twice says that the value is zero off the diagonal.
+each combination of the names, while its factors are small. A `NetworkTerm` keeps the factors. Identities need
+no factor: an axis name that appears twice says that the value is zero off the diagonal.
 
     value[axes] = Π factors[names], where equal names mean equal positions, and 0 elsewhere.
 

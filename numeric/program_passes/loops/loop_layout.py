@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from symad.core.dims import plus, same_dim
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.loop import LoopValue as LoopOp
+from symad.numeric.passes.loop import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments
@@ -40,7 +40,7 @@ class LoopLayout:
         apart: the values whose second axis comes first in memory, if the steps are compiled.
     """
 
-    op: Scan | LoopOp
+    op: Scan | LoopValue
     args: tuple[Expression, ...]
     values: dict[int, Value]
     before: dict[int, list[Value]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Layouts:
         """The layout of a statement that is a loop."""
         made = assignments(statement)
         first = made[0].expression
-        assert isinstance(first, Compute) and isinstance(first.op, (Scan, LoopOp))
+        assert isinstance(first, Compute) and isinstance(first.op, (Scan, LoopValue))
         layout = LoopLayout(first.op, first.args, {number_of(op_in(m.expression)): m.value for m in made})
         for number, value in layout.values.items():
             if number < states_of(layout.op):
@@ -184,12 +184,12 @@ def is_loop(statement: Statement) -> bool:
     """Whether a statement computes the values of a loop."""
     made = assignments(statement)
     first = made[0].expression if made else None
-    return isinstance(first, Compute) and isinstance(first.op, (Scan, LoopOp))
+    return isinstance(first, Compute) and isinstance(first.op, (Scan, LoopValue))
 
 
-def states_of(op: Scan | LoopOp) -> int:
+def states_of(op: Scan | LoopValue) -> int:
     """The number of states of a loop, its first values."""
-    return op.states if isinstance(op, LoopOp) else 1
+    return op.states if isinstance(op, LoopValue) else 1
 
 
 def is_reversed(expression: Expression) -> bool:

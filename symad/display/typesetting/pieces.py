@@ -1,7 +1,7 @@
 """Pieces of formulas, which are simplified before they are written.
 
 A `Summand` is a product: a rational coefficient, scalar factors with their exponents, array factors that are
-multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `LatexAtom` or a `FunctionPiece` of a function.
+multiplied elementwise. A `Sum` is a sum of terms. Everything else is a `LatexAtom` or a `FunctionPiece`.
 """
 
 from __future__ import annotations

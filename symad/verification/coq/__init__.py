@@ -10,4 +10,4 @@ from symad.verification.certificate.model import CertifiedModel
 from symad.verification.coq.terms import CoqError
 from symad.verification.coq.write import as_coq, write_coq
 
-__all__ = ["CoqError", "CertifiedModel", "as_coq", "write_coq"]
+__all__ = ["CertifiedModel", "CoqError", "as_coq", "write_coq"]

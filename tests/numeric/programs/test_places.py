@@ -322,7 +322,7 @@ def test_results_of_one_loop_stand_together():
     statements = block_of(topological(graph.output_nodes), graph.output_nodes).program.statements
     groups = [s.assignments for s in statements if isinstance(s, Together)]
     names = [{type(made.expression.op).__name__ for made in group} for group in groups]
-    assert {"Loop"} in names and all(len(each) == 1 for each in names)
+    assert {"LoopValue"} in names and all(len(each) == 1 for each in names)
 
 
 def broken():

@@ -16,7 +16,7 @@ from symad.gpu.passes.fusion import fuse as fuse_for_device
 from symad.numeric.compiled_arrays.choose_kernels import fuse as fuse_for_processor
 from symad.numeric.expressions.views import compose
 from symad.numeric.passes.bodies import BodyOp
-from symad.numeric.passes.loop import LoopValue as LoopOp
+from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
 from symad.numeric.pipelines import (
     C_PROGRAM,
@@ -213,7 +213,7 @@ def test_a_loop_equals_its_definition():
     graph = cases.LISTINGS["rnn"]().at(cases.SIZES)
     for step in PLAIN_GRAPH[: [step.name for step in PLAIN_GRAPH].index("keep") + 1]:
         graph = step.run(graph)
-    kept = [node for node in graph.nodes if isinstance(node.op, LoopOp)]
+    kept = [node for node in graph.nodes if isinstance(node.op, LoopValue)]
     assert kept
     values = cases.point(graph)
     written = [definition(node.op, node) for node in kept]
