@@ -20,7 +20,7 @@ from symad.numbers.number_domains import as_float
 from symad.numeric.expressions.numbers import is_number, literal
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets.dimensions import dimension
-from symad.numeric.targets.target import C, Level, NumPy, Python, Target, Text, Texts
+from symad.numeric.targets.target import C, Level, LibraryFunction, NumPy, Python, Target, Text, Texts
 from symad.numeric.targets.writer import Writer
 from symad.numeric.targets.writer import Written as Written
 from symad.numeric.targets.writer import write as write
