@@ -15,6 +15,7 @@ import numpy as np
 from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import Array
 from symad.core.dims import is_concrete, solve_dims
+from symad.core.escaping import listed
 from symad.core.graph import Graph
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.core.structures import Structure, field_names
@@ -340,7 +341,7 @@ def check_names(graph: str, inputs: list[str], start: dict[str, Tree], given: di
     """Raises EvaluationError for names that are not inputs, inputs without a value, and non-finite starts."""
     unknown = [k for k in (*start, *given) if k not in inputs]
     if unknown:
-        raise EvaluationError(f"{', '.join(unknown)}: no input of {graph}, which has {', '.join(inputs)}")
+        raise EvaluationError(f"{', '.join(unknown)}: no input of {graph}, which has {listed(inputs)}")
     missing = [k for k in inputs if k not in start and k not in given]
     if missing:
         raise EvaluationError(f"{graph} also needs values for {', '.join(missing)}: give them in data")

@@ -74,12 +74,15 @@ def run(options: Namespace) -> int:
     console = Output(stderr=options.json)
     rows: list[Row] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    shown = console.is_terminal or console.is_jupyter
+    with Progress(*columns, console=console, transient=True, disable=not shown) as progress:
         for name in names:
             task = progress.add_task(name, total=None)
 
-            def report(row: Row, task: TaskID = task, name: str = name) -> None:
-                progress.update(task, description=f"{name}: {row.target}")
+            def report(row: Row, place: str, task: TaskID = task, name: str = name) -> None:
+                progress.update(task, description=f"{name}, group {place}: {row.target}")
+                if not shown:
+                    console.print(f"{name}, group {place}: {row.target} {row.verdict}", **PLAIN)
 
             rows += audit(name, report, options.seconds)
             progress.remove_task(task)

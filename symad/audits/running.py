@@ -47,15 +47,16 @@ SECONDS = 120.0
 SEED = 1
 """The seed of random choices, so that a second run gives the same verdicts."""
 
-Report = Callable[[Row], None]
+Report = Callable[[Row, str], None]
+"""Receives each row, and how many of the groups of claims were begun: ``3 of 14``."""
 
 
-def audit(package: str, report: Report = lambda row: None, seconds: float = SECONDS) -> list[Row]:
+def audit(package: str, report: Report = lambda row, place: None, seconds: float = SECONDS) -> list[Row]:
     """The verdicts on all claims about a package, or on those of a Python file.
 
     Args:
         package: one of `MODULES`, or FILE[:NAME], a file of claims or one of them (`user_files`); it is run.
-        report: is called with each row as soon as it is known.
+        report: is called with each row as soon as it is known, and its place among the groups of claims.
         seconds: the limit for one claim.
 
     Raises:
@@ -75,6 +76,8 @@ class Progress:
     rows: list[Row]
     done: dict[int, int] = field(default_factory=dict)
     """The number of claims of each group that have a row."""
+    groups: int = 0
+    """How many groups of claims there are."""
     ended: set[int] = field(default_factory=set)
     """Groups that end their process, or do not answer, while they construct their claims."""
 
@@ -119,7 +122,7 @@ def _run(package: str, progress: Progress, report: Report, seconds: float) -> bo
             if message is None:
                 return True
             if isinstance(message, tuple):
-                group, name = message
+                group, name, progress.groups = message
                 target = ""
             elif isinstance(message, str):
                 target = message
@@ -141,7 +144,7 @@ def _run(package: str, progress: Progress, report: Report, seconds: float) -> bo
 def _add(row: Row, group: int, progress: Progress, report: Report) -> None:
     progress.rows.append(row)
     progress.done[group] = progress.done.get(group, 0) + 1
-    report(row)
+    report(row, f"{group + 1} of {progress.groups}")
 
 
 def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Connection) -> None:
@@ -158,7 +161,7 @@ def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Conne
             groups = {}
         for index, (name, made) in enumerate(groups.items()):
             if index not in ended:
-                sender.send((index, name))
+                sender.send((index, name, len(groups)))
                 for claim in islice(_claims(package, name, made), done.get(index, 0), None):
                     if isinstance(claim, Claim):
                         sender.send(claim.target)

@@ -160,10 +160,7 @@ def _show(results: list[CheckedModel], title: str) -> None:
         )
     console.print(table)
     for r in results:
-        if r.status == "measured":  # the headline says what was tried, and that nothing is known of the rest
-            headline = str(r.certificate).splitlines()[0]
-            console.print(f"{r.name}: {headline}", markup=False, highlight=False, soft_wrap=whole)
-        if r.status in {"refuted", "undecided"}:
+        if r.status not in {"proved", "tested"}:
             console.print(f"\n{r.name}:", style="bold", markup=False)
             console.print(str(r.certificate), markup=False, highlight=False, soft_wrap=whole)
     trusted = list(dict.fromkeys(str(a) for r in results for a in r.certificate.assumes))

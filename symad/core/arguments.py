@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape
-from symad.core.escaping import brief
+from symad.core.escaping import brief, listed
 from symad.core.identifiers import parameter_names, printed, short_name
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves, pack
 from symad.errors import EvaluationError
@@ -153,8 +153,7 @@ def were_given(count: int) -> str:
 
 
 def _takes(title: str, names: Sequence[str]) -> str:
-    shown = ", ".join(names[:40]) + (f", ... ({len(names)} in all)" if len(names) > 40 else "")
-    return f"{title} takes {len(names)} values ({shown})"
+    return f"{title} takes {len(names)} values ({listed(names)})"
 
 
 # ---- taking arguments apart -----------------------------------------------------------------------
@@ -230,7 +229,7 @@ def _grouped(structure: Structure, values: Sequence[Array | float], convert: Cal
 def _in_dict(structure: DictOf, value: Any, where: str) -> list[Any]:
     if not isinstance(value, Mapping):
         raise EvaluationError(
-            f"{where} is a dict with the keys {_listed(structure.keys)}, but was given {_told(value)}"
+            f"{where} is a dict with the keys {listed(structure.keys)}, but was given {_told(value)}"
         )
     _compare(structure.keys, list(value), where)
     return [value[k] for k in structure.keys]
@@ -242,8 +241,8 @@ def _fields(structure: DataclassOf, value: Any, where: str) -> list[Array]:
         return [value[k] for k in structure.keys]
     if missing := [k for k in structure.keys if not hasattr(value, k)]:
         raise EvaluationError(
-            f"{where} is a {structure.cls.__name__} with the fields {_listed(structure.keys)}, but was given "
-            f"{_told(value)}, which has no {_listed(missing)}"
+            f"{where} is a {structure.cls.__name__} with the fields {listed(structure.keys)}, but was given "
+            f"{_told(value)}, which has no {listed(missing)}"
         )
     return [getattr(value, k) for k in structure.keys]
 
@@ -261,13 +260,9 @@ def _compare(wanted: Sequence[str], given: Sequence[str], where: str) -> None:
     extra = [k for k in given if k not in wanted]
     if missing or extra:
         raise EvaluationError(
-            f"{where} has the keys {_listed(wanted)}; the value given lacks {_listed(missing) or 'none'} and "
-            f"has in addition {_listed(extra) or 'none'}"
+            f"{where} has the keys {listed(wanted)}; the value given lacks {listed(missing) or 'none'} and "
+            f"has in addition {listed(extra) or 'none'}"
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(str, names))
 
 
 def _told(value: object) -> str:

@@ -25,6 +25,14 @@ def brief(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
+def listed(names: Iterable[object], most: int = 40) -> str:
+    """Names for a message: of more than ``most`` the first ones, the last, and how many there are."""
+    shown = list(map(str, names))
+    if len(shown) > most:
+        shown = [*shown[: most - 1], "...", f"{shown[-1]} ({len(shown)} in all)"]
+    return ", ".join(shown)
+
+
 def not_one_of(what: str, given: object, known: Iterable[object]) -> str:
     """The message that the option ``what`` has a value which is none of the known ones."""
     return f"{what}={brief(given)} is not one of {', '.join(map(repr, known))}"

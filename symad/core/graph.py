@@ -13,7 +13,7 @@ from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, bind, dim_symbols
 from symad.core.documents import Drawing, Explanation
-from symad.core.escaping import visible
+from symad.core.escaping import listed, visible
 from symad.core.following import tell
 from symad.core.interning import Interned, field_names
 from symad.core.nodes import SHAPE, ZERO, Node, Op, Tangent, Zero, op_of, shape, topological
@@ -206,13 +206,13 @@ class Graph(metaclass=Interned):
         """Evaluate; see the class."""
         return METHODS["call"](self, values, named)
 
-    def explain(self, /, *, as_latex: bool = False, **point: Any) -> Explanation:
+    def explain(self, /, *values: Any, as_latex: bool = False, **point: Any) -> Explanation:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
 
         The result's ``.play("steps.html")`` steps through them; ``.draw("graph.svg")`` shows the values.
         ``as_latex``: if true, the derivation instead, step by step, with the name of each rule.
         """
-        return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, **point)
+        return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, *values, **point)
 
     def draw(self, path: Path | str | None = None) -> Drawing | None:
         """A picture of the graph: .svg, .png, .pdf, .tex (TikZ) or .dot; without a path for a notebook."""
@@ -233,7 +233,7 @@ class Graph(metaclass=Interned):
         return str(METHODS["graph_html"](self))
 
     def __repr__(self) -> str:
-        names = ", ".join(argument.name for argument in self.arguments)
+        names = listed((argument.name for argument in self.arguments), 10)
         return visible(f"<Graph {self.name}({names}), {len(self.nodes)} nodes>")
 
 

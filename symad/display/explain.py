@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.arguments import leaves_of, parameters_of
+from symad.core.arguments import leaves_of, parameters_of, were_given
 from symad.core.dims import format_shape, is_concrete, solve_dims
-from symad.core.escaping import visible, without_tags
+from symad.core.escaping import listed, visible, without_tags
 from symad.core.graph import METHODS, Graph, Node
 from symad.core.structures import Structure, leaves
 from symad.display.drawing import Drawing
@@ -129,11 +129,12 @@ class Explanation:
         return self.to_text()
 
 
-def explain(graph: Graph, /, **point: Any) -> Explanation:
+def explain(graph: Graph, /, *values: Any, **point: Any) -> Explanation:
     """Tables of every step of a graph: values, both modes, four Hessians, operations, live bytes.
 
     Args:
         graph: at most 400 nodes. Adjoints and Hessians are shown for one scalar output.
+        values: values of the first arguments, in order.
         point: values of arguments or of inputs inside of them by name, of any kind that a graph can be
             evaluated on, including SymPy expressions. An input without a value stays a symbol. A rational
             function at Python integers is shown exactly, in fractions.
@@ -142,18 +143,28 @@ def explain(graph: Graph, /, **point: Any) -> Explanation:
         EvaluationError: a name is not an input, the graph is too large, its formulas would be too long where
             inputs stay symbols, or an array input of symbolic size has no value.
     """
-    named = _by_input(graph, point)
-    values = _values(graph, named)
+    named = _by_input(graph, _by_name(graph, values, point))
+    at = _values(graph, named)
     shapes = [
         (str(s), node.shape, value.shape if isinstance(value, np.ndarray) else ())
-        for s, node, value in zip(graph.inputs, graph.input_nodes, values, strict=True)
+        for s, node, value in zip(graph.inputs, graph.input_nodes, at, strict=True)
     ]
     bound = graph.at(solve_dims(shapes))
-    _check_formulas(bound, values)
-    writer = TableWriter(bound, dict(zip(bound.input_nodes, values, strict=True)))
+    _check_formulas(bound, at)
+    writer = TableWriter(bound, dict(zip(bound.input_nodes, at, strict=True)))
     where = ", ".join(f"{name} {_given(value)}" for name, value in named.items())
-    title = f"{graph.name}({', '.join(map(str, graph.inputs))})" + (f" at {where}" if where else "")
+    title = f"{graph.name}({listed(graph.inputs, 10)})" + (f" at {where}" if where else "")
     return Explanation(title, tuple(writer.tables()), writer)
+
+
+def _by_name(graph: Graph, values: Sequence[Any], point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point with values in order as values of the first arguments."""
+    names = [argument.name for argument in graph.arguments]
+    twice = set(names[: len(values)]) & set(point)
+    if len(values) > len(names) or twice:
+        told = f"a second value of {listed(sorted(twice))}" if twice else were_given(len(values))
+        raise EvaluationError(f"explain of {graph.name} takes at most one value for {listed(names)}; {told}")
+    return dict(zip(names, values, strict=False)) | dict(point)
 
 
 def _given(value: Any) -> str:
@@ -175,7 +186,7 @@ def _by_input(graph: Graph, point: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in point.items():
         if name not in places:
             raise EvaluationError(
-                f"{name!r} is not an input of {graph.name}; its inputs are {', '.join(inputs)}"
+                f"{name!r} is not an input of {graph.name}; its inputs are {listed(inputs)}"
             )
         structure, own = places[name]
         named |= dict(zip(own, leaves_of(structure, value, name), strict=True))

@@ -10,7 +10,7 @@ import sympy
 from sympy.assumptions.assume import AppliedPredicate
 
 from symad.core.arrays import Array
-from symad.core.escaping import brief
+from symad.core.escaping import brief, listed
 from symad.core.graph import Graph, Node, topological
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
@@ -78,7 +78,7 @@ def read_condition(graph: Graph, where: Any) -> Node:
     if foreign:
         raise TraceError(
             f"verify: where= is about {', '.join(map(str, foreign))}, but the inputs are "
-            f"{', '.join(map(str, graph.inputs))}"
+            f"{listed(graph.inputs)}"
         )
     return with_inputs_of(graph, read).output_nodes[0]
 

@@ -98,6 +98,9 @@ def _run_all(
                 progress.update(task, description=f"{stage.name}: {name}", completed=done)
 
             outcomes.append(known.get(stage.name) or run_stage(stage, out, step))
+            if not shown:
+                _, *_, seconds, verdict = _cells(outcomes[-1])
+                console.print(f"{position + 1} of {len(chosen)}  {stage.name}: {verdict}, {seconds}")
             if out is not None:
                 keep([*outcomes, *(o for o in known.values() if o not in outcomes)], out)
     return outcomes
@@ -114,7 +117,7 @@ def _show(outcomes: list[Outcome], console: Console) -> None:
     console.print(_summary(outcomes), **PLAIN)
     console.print(COLUMNS, **PLAIN)
     for o in outcomes:
-        _tell(o, console)
+        _tell(o, console, {**PLAIN, "soft_wrap": not console.is_terminal})
 
 
 def _summary(outcomes: list[Outcome]) -> str:
@@ -136,16 +139,16 @@ def _cells(o: Outcome) -> tuple[str, ...]:
     return (str(o.nodes), str(o.modes), apart, status, lines, f"{o.seconds:.1f} s", verdict)
 
 
-def _tell(o: Outcome, console: Console) -> None:
+def _tell(o: Outcome, console: Console, plain: Plain) -> None:
     """Print the subject of a stage, its findings, and its failures."""
-    console.print(f"{o.stage.name}: {o.stage.about}", style="bold", **PLAIN)
+    console.print(f"{o.stage.name}: {o.stage.about}", style="bold", **plain)
     if o.skipped:
-        console.print(f"  skipped: {o.skipped}", **PLAIN)
+        console.print(f"  skipped: {o.skipped}", **plain)
     for finding in o.findings:
         mark = " " if finding.ok else "✗"
         style = "" if finding.ok else "red"
-        console.print(f" {mark} {finding.text}", style=style, **PLAIN)
+        console.print(f" {mark} {finding.text}", style=style, **plain)
     for doubt in o.doubts:
-        console.print(f" ? {doubt}", style="yellow", **PLAIN)
+        console.print(f" ? {doubt}", style="yellow", **plain)
     for failure in o.failures:
-        console.print(f" ✗ {failure}", style="red", **PLAIN)
+        console.print(f" ✗ {failure}", style="red", **plain)

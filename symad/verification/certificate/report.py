@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from math import log2
-from textwrap import fill
+from textwrap import fill, wrap
 
 from symad.core.escaping import visible, without_tags
 from symad.verification.certificate.assumptions import CHECKED
 from symad.verification.certificate.certificate import GIVEN, METHODS, STATUSES, Certificate, Entry, Loss
 from symad.verification.certificate.witness import place_of
 
-WIDTH = 100
+WIDTH = 80
+"""Columns of a terminal: longer lines go on below, broken at words."""
+
+MIN_COLUMN = 30
+"""The width below which names and claims do not shrink."""
+
+HANGING = re.compile(r" *(?:(?:at|expected|found) +)?")
+"""What the continuation of a line stands below: its indentation and a label."""
+
+HEADERS = ("output", "status", "entries", "bound", "claim")
+
 MAX_SHOWN_FAULTS = 8
 """The maximum number of refuted and undecided entries that are shown; the others are counted."""
 
@@ -99,22 +110,38 @@ def measured_text(certificate: Certificate) -> str:
 
 def as_text(certificate: Certificate) -> str:
     """Aligned columns for a terminal."""
-    parts = [headline(certificate)]
-    rows = [
-        (line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim)
-        for line in lines_of(certificate)
-    ]
-    parts.append(_table(("output", "status", "entries", "bound", "claim"), _without_repeats(rows)))
+    head, rows = table_of(certificate)
+    parts = [headline(certificate), *_table(head, _without_repeats(rows))]
     parts.extend(_faults(certificate))
     parts.extend(losses_text(certificate))
     if certificate.assumes:
-        parts.append(fill("trusted: " + trusted_text(certificate.assumes), WIDTH, subsequent_indent="  "))
-    parts.extend(fill(note, WIDTH, subsequent_indent="  ") for note in certificate.notes)
-    parts.extend(fill(line, WIDTH, subsequent_indent="  ") for line in checker_text(certificate))
+        parts.append("trusted: " + trusted_text(certificate.assumes))
+    parts.extend(certificate.notes)
+    parts.extend(checker_text(certificate))
     if certificate.primes:
         steps = f"{certificate.steps} steps, " if certificate.steps else ""
         parts.append(f"seed {certificate.seed}, {steps}{certificate.seconds:.2f} s")
-    return visible("\n".join(parts))
+    return visible(fitted("\n".join(parts)))
+
+
+def table_of(certificate: Certificate) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """The headers and the rows of a certificate's table; bounds only where an entry has one."""
+    lines = lines_of(certificate)
+    bounds = [bound_text(line.status, line.bound) for line in lines]
+    rows = [(n.name, n.status, str(n.count), b, n.claim) for n, b in zip(lines, bounds, strict=True)]
+    kept = [0, 1, 2, *([3] if any(bounds) else []), 4]
+    return [HEADERS[k] for k in kept], [[row[k] for k in kept] for row in rows]
+
+
+def fitted(text: str) -> str:
+    """Lines of at most 80 columns; what goes on stands below the text of its line, or is indented."""
+    made = []
+    for line in text.splitlines():
+        start = HANGING.match(line)[0]  # type: ignore[index]  # it matches the empty text
+        rest = " " * (len(start) + (0 if start.strip() else 2))
+        wide = len(line) > WIDTH
+        made.append(fill(line, WIDTH, subsequent_indent=rest, break_on_hyphens=False) if wide else line)
+    return "\n".join(made)
 
 
 def checker_text(certificate: Certificate) -> list[str]:
@@ -139,10 +166,6 @@ def trusted_text(assumes: Sequence[str]) -> str:
     return "; ".join(rest)
 
 
-def _count(line: Line) -> str:
-    return str(line.count)
-
-
 def _without_repeats(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """The rows; of many that differ in the name of the output alone the first and the last."""
     made: list[Sequence[str]] = []
@@ -155,13 +178,21 @@ def _without_repeats(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return made
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-    made = [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [head, *rows]
-    ]
-    return "\n".join(made)
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned columns; a claim that all outputs share stands once below, long names and claims go on."""
+    *columns, claims = zip(head, *rows, strict=True)
+    alike = set(claims[1:]) if len(rows) > 1 else set()
+    columns += [] if len(alike) == 1 else [claims]
+    widths = [max(map(len, column)) for column in columns]
+    for k in (-1, 0):
+        over = 2 * len(widths) + sum(widths) - WIDTH
+        widths[k] = max(min(widths[k], MIN_COLUMN), widths[k] - max(over, 0))
+    made = []
+    for row in zip(*columns, strict=True):
+        cells = [wrap(c, w, break_on_hyphens=False) for c, w in zip(row, widths, strict=True)]
+        for parts in zip_longest(*cells, fillvalue=""):
+            made.append("  " + "  ".join(map(str.ljust, parts, widths)).rstrip())
+    return made + [f"  claim of all: {claim}" for claim in alike if len(alike) == 1]
 
 
 def _faults(certificate: Certificate) -> list[str]:
@@ -176,15 +207,14 @@ def _faults(certificate: Certificate) -> list[str]:
 def fault_text(entry: Entry) -> str:
     """One refuted or undecided entry."""
     if entry.status == "undecided":
-        return fill(f"{entry.label} is undecided: {entry.reason}", WIDTH, subsequent_indent="    ")
+        return fitted(f"{entry.label} is undecided: {entry.reason}")
     element = entry.witness.index if entry.witness is not None and not entry.index else ()
     rows = [
         f"{entry.label}{list(element) if element else ''} is wrong"
         + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")
     ]
     if entry.witness is not None:
-        place = place_of(entry.witness.point)
-        rows.append(fill(f"at       {place}", WIDTH, initial_indent="    ", subsequent_indent=" " * 13))
+        rows.append(f"    at       {place_of(entry.witness.point)}")
         rows.append(f"    expected {entry.witness.left}")
         rows.append(f"    found    {entry.witness.right}")
     if entry.blame is not None and entry.blame.expected:
@@ -192,8 +222,8 @@ def fault_text(entry: Entry) -> str:
         rows.append(f"      expected {entry.blame.expected}")
         rows.append(f"      found    {entry.blame.found}")
     if entry.reason:
-        rows.append(fill(entry.reason, WIDTH, initial_indent="    ", subsequent_indent="    "))
-    return "\n".join(rows)
+        rows.append(f"    {entry.reason}")
+    return fitted("\n".join(rows))
 
 
 def losses_text(certificate: Certificate) -> list[str]:
@@ -212,7 +242,7 @@ def losses_text(certificate: Certificate) -> list[str]:
         text = f"{loss.name}{index}: {many} at {loss.place} ({loss.kind})"
         if loss.expected:
             text += f": expected {loss.expected}, found {loss.found}"
-        parts.append(fill(text, WIDTH, initial_indent="    ", subsequent_indent="        "))
+        parts.append("    " + text)
     if len(worst) > MAX_SHOWN_LOSSES:
         parts.append(f"    ... and {len(worst) - MAX_SHOWN_LOSSES} more")
     return parts
@@ -223,10 +253,9 @@ def losses_text(certificate: Certificate) -> list[str]:
 
 def as_markdown(certificate: Certificate) -> str:
     """A heading, a table, and the faults as code blocks."""
+    head, rows = table_of(certificate)
     parts = [f"**{headline(certificate)}**", ""]
-    parts.append("| output | status | entries | bound | claim |\n|---|---|---|---|---|")
-    for line in lines_of(certificate):
-        cells = [line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim]
+    for cells in (head, ["---"] * len(head), *rows):
         parts.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     parts.append("")
     parts.extend(f"```text\n{text}\n```" for text in _faults(certificate))
@@ -249,18 +278,13 @@ COLORS = {
 
 def as_html(certificate: Certificate) -> str:
     """A table with colored statuses."""
-    rows = []
-    for line in lines_of(certificate):
-        color = COLORS[line.status]
-        cells = [
-            html.escape(line.name),
-            f'<span style="color:{color}">{line.status}</span>',
-            _count(line),
-            bound_text(line.status, line.bound),
-            html.escape(line.claim),
-        ]
-        rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
-    head = "".join(f"<th>{c}</th>" for c in ("output", "status", "entries", "bound", "claim"))
+    head, rows = table_of(certificate)
+    body = ""
+    for name, status, *rest in rows:
+        colored = f'<span style="color:{COLORS[status]}">{status}</span>'
+        cells = (html.escape(name), colored, *map(html.escape, rest))
+        body += f"<tr>{''.join(f'<td>{c}</td>' for c in cells)}</tr>"
+    heads = "".join(f"<th>{c}</th>" for c in head)
     texts = [*_faults(certificate), "\n".join(losses_text(certificate))]
     faults = "".join(f"<pre>{html.escape(text)}</pre>" for text in texts if text)
     trusted = (
@@ -268,7 +292,7 @@ def as_html(certificate: Certificate) -> str:
     )
     trusted += "".join(f"<p>{html.escape(note)}</p>" for note in certificate.notes)
     title = html.escape(headline(certificate))
-    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    table = f"<table><tr>{heads}</tr>{body}</table>"
     return visible(f"<p><b>{title}</b></p>{table}{faults}{trusted}")
 
 

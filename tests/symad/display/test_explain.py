@@ -251,11 +251,20 @@ def test_cells(value, plain, typeset):
     assert cell_latex(value) == typeset
 
 
+def test_values_may_be_given_in_order():
+    f = symad.trace(x * sympy.Symbol("y", real=True) ** 2)
+    assert str(f.explain(2.0, 3.0)) == str(f.explain(x=2.0, y=3.0)) == str(f.explain(2.0, y=3.0))
+
+
 def test_bad_questions_are_answered():
     with pytest.raises(EvaluationError, match=r"'q' is not an input of f; its inputs are x"):
         symad.trace(x**2).explain(q=1)
     with pytest.raises(EvaluationError, match="real number"):
         symad.trace(x**2).explain(x="3")
+    with pytest.raises(EvaluationError, match=r"at most one value for x; 2 were given"):
+        symad.trace(x**2).explain(1, 2)
+    with pytest.raises(EvaluationError, match=r"at most one value for x; a second value of x"):
+        symad.trace(x**2).explain(1, x=2)
     n = sympy.Symbol("n", integer=True, positive=True)
     a = input_node(sympy.MatrixSymbol("A", n, n), (n, n))
     with pytest.raises(EvaluationError, match=r"A has the symbolic shape \(n, n\)"):

@@ -157,7 +157,7 @@ def test_a_sampled_program_is_never_more_than_measured():
     certificate = symad.verify(x**2, x, gradient=g)
     assert certificate.status == "measured"
     assert not certificate
-    assert "wherever it was tried" in str(certificate).splitlines()[0]
+    assert "wherever it was tried" in repr(certificate)
 
 
 def test_a_slow_function_is_measured_too():

@@ -85,7 +85,7 @@ def test_a_rule_that_agrees_with_its_function_is_given():
 def test_a_rule_of_a_function_without_values_is_an_assumption_in_the_headline():
     certificate = symad.check(Mute(x))
     assert certificate.status == "measured"
-    assert "assumes the derivative of Mute" in str(certificate).splitlines()[0]
+    assert "assumes the derivative of Mute" in repr(certificate)
     assert symad.Certificate.from_json(certificate.to_json()).status == "measured"
     assert symad.verify(Mute(x), x, gradient=2 * x).status == "measured"
 
@@ -119,7 +119,7 @@ def test_chosen_sizes_are_measured_and_never_called_exact():
     certificate = symad.equal((1 + (n - 2) * (n - 3)) * A, A)
     assert certificate.status != "proved"
     assert certificate.status != "tested"
-    assert "exact" not in str(certificate).splitlines()[0]
+    assert "exact" not in repr(certificate)
     same = symad.equal((A + A.T) * A, A * A + A.T * A)
     assert same.status == "proved"
     assert "for all n" in same.entries[0].claim
