@@ -94,10 +94,9 @@ def picture(folder: Path, walked: dict, found: object, fits: list) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure = plt.figure(figsize=(14, 4.4), layout="constrained")
-    grid = figure.add_gridspec(2, 3, height_ratios=(3, 2))
-    plane, values = (figure.add_subplot(grid[:, k]) for k in (0, 1))
-    curve, rest = (figure.add_subplot(grid[k, 2]) for k in (0, 1))
+    figure = plt.figure(figsize=(10, 7.4), layout="constrained")
+    grid = figure.add_gridspec(2, 2, height_ratios=(3, 2))
+    plane, values, curve, rest = (figure.add_subplot(cell) for cell in grid)
     value = symad.trace(VALLEY, (x, y))
     xs, ys = np.meshgrid(np.linspace(-1.5, 1.4, 300), np.linspace(-0.6, 2.4, 300))
     plane.contour(xs, ys, np.log10(value(xs, ys) + 1e-2), 16, cmap="Greys_r", linewidths=0.6)
@@ -114,14 +113,15 @@ def picture(folder: Path, walked: dict, found: object, fits: list) -> None:
         a, b, c = fits[k]
         curve.plot(line, a * np.exp(b / (line + c)), lw=1.3, label=f"after {k} steps")
     curve.plot(TEMPERATURES, RESISTANCES, "k.", ms=6)
-    curve.set(ylabel="resistance in Ω", ylim=(0, 40_000), title="a thermistor by Levenberg–Marquardt")
+    curve.set(xlabel="temperature in °C", ylabel="resistance in Ω", ylim=(0, 40_000))
+    curve.set_title("a thermistor by Levenberg–Marquardt")
     curve.legend(frameon=False, fontsize=9)
     for k in (60, 110, len(fits) - 1):
         a, b, c = fits[k]
         rest.plot(TEMPERATURES, a * np.exp(b / (TEMPERATURES + c)) - RESISTANCES, ".-", label=f"after {k}")
     rest.axhline(0, color="0.8", lw=0.8, zorder=0)
-    rest.set(xlabel="temperature in °C", ylabel="residual in Ω", ylim=(-45, 65))
-    rest.legend(frameon=False, fontsize=8, ncols=3)
+    rest.set(xlabel="temperature in °C", ylabel="residual in Ω", ylim=(-45, 65), title="its residuals")
+    rest.legend(frameon=False, fontsize=9, ncols=3)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "optimizers.png", dpi=140)
 

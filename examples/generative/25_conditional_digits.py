@@ -157,16 +157,16 @@ def picture(folder: Path, made: dict) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 5, figsize=(13, 4.1), layout="constrained")
+    figure, axes = plt.subplots(1, 5, figsize=(10, 3.4), layout="constrained")
     names = ["training digits", "a Gaussian per class", "VAE", "WGAN with penalty", "diffusion"]
     for axis, name in zip(axes, names, strict=True):
         images = made[name].reshape(10, EACH, 8, 8)[:, :7]
         framed = np.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)))
         axis.imshow(framed.transpose(0, 2, 1, 3).reshape(100, 70), cmap="gray_r", vmin=0, vmax=1)
-        axis.set_title(name, fontsize=10)
+        axis.set_title(name, fontsize=11)
         axis.axis("off")
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "conditional_digits.png", dpi=130)
+    figure.savefig(folder / "conditional_digits.png", dpi=140)
 
 
 if __name__ == "__main__":

@@ -108,19 +108,20 @@ def picture(folder: Path, found: dict, mean, held, labels, codes) -> None:
     low, high = np.quantile(codes, [0.02, 0.98], axis=0)
     across, up = np.meshgrid(np.linspace(low[0], high[0], 15), np.linspace(high[1], low[1], 15))
     plane = deep.decode(p2, np.stack([across, up], axis=-1).reshape(-1, 2)) + mean
-    figure, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained")
+    figure, panels = plt.subplot_mosaic("AA;BC", figsize=(9, 9), height_ratios=(6, 7), layout="constrained")
+    axes = list(panels.values())
     axes[0].imshow(tiled(images), cmap="gray_r", vmin=0, vmax=1)
-    axes[0].set_title("held-out digits, their codes of 8 decoded, four walks", fontsize=10)
+    axes[0].set_title("held-out digits, their codes of 8 decoded, four walks")
     dots = axes[1].scatter(*codes.T, c=labels[: len(codes)], cmap="tab10", s=5, vmin=-0.5, vmax=9.5)
-    axes[1].set_title("codes of 2, by class", fontsize=10)
+    axes[1].set_title("codes of 2, by class")
     axes[1].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     figure.colorbar(dots, ax=axes[1], ticks=range(10))
     axes[2].imshow(tiled(plane.reshape(15, 15, 64)), cmap="gray_r", vmin=0, vmax=1)
-    axes[2].set_title("the same plane, decoded", fontsize=10)
-    for axis in axes[[0, 2]]:
+    axes[2].set_title("the same plane, decoded")
+    for axis in axes[::2]:
         axis.axis("off")
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "autoencoder.png", dpi=130)
+    figure.savefig(folder / "autoencoder.png", dpi=140)
 
 
 def tiled(images: np.ndarray) -> np.ndarray:

@@ -68,7 +68,9 @@ def denoise(rng):
     ]
     errors["moving average"] = min(averages)
     print("denoising, mean squared error: " + ", ".join(f"{k} {v:.3f}" for k, v in errors.items()))
-    return clean[:, 3, 0], noisy[:, 3, 0], cleaned[:, 3, 0]
+    turns = np.diff(np.sign(clean[..., 0]), axis=0) != 0
+    k = np.argmax(turns[64:].sum(0) - turns[:32].sum(0))  # the one whose pitch rises most
+    return clean[:, k, 0], noisy[:, k, 0], cleaned[:, k, 0]
 
 
 def forecast():
@@ -170,18 +172,18 @@ def picture(folder, denoised, forecasts, digits, sums) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplot_mosaic("AB;CD", figsize=(11, 7), layout="constrained")
+    figure, axes = plt.subplot_mosaic("AB;CD", figsize=(10, 7), layout="constrained")
     clean, noisy, cleaned = denoised
     axes["A"].plot(noisy, ".", color="0.7", ms=4, label="noisy")
     axes["A"].plot(clean, color="k", lw=0.8, label="clean")
     axes["A"].plot(cleaned, color="tab:red", label="temporal convolution, causal")
     axes["A"].set(title="denoising: a chirp it has not seen", xlabel="t", ylim=(-2.2, 2.6))
-    axes["A"].legend(frameon=False, ncols=3, loc="upper center", fontsize=8)
+    axes["A"].legend(frameon=False, ncols=3, loc="upper center", fontsize=9)
     years, actual, predicted = forecasts
     axes["B"].plot(years, actual, color="0.5", label="sunspot number")
     axes["B"].plot(years, predicted, color="tab:red", label="temporal convolution, a year ahead")
     axes["B"].set(title="forecasting: held-out years", xlabel="year", ylim=(0, 240))
-    axes["B"].legend(frameon=False, loc="upper center", ncols=2, fontsize=8)
+    axes["B"].legend(frameon=False, loc="upper center", ncols=2, fontsize=9)
     draw_digits(axes["C"], *digits)
     draw_steps(axes["D"], *sums)
     folder.mkdir(parents=True, exist_ok=True)
@@ -220,12 +222,12 @@ def draw_steps(axes, x, steps, found, wanted) -> None:
         ylim=(0, 2.2 * top),
         xticks=t[::2],
     )
-    axes.legend(loc="upper left", fontsize=8)
+    axes.legend(loc="upper left", fontsize=9)
     inset = axes.inset_axes((0.72, 0.56, 0.26, 0.34))
     inset.plot([0, 2], [0, 2], color="0.7", lw=0.8)
     inset.plot(wanted, found, ".", ms=2, color="tab:red")
     inset.set(xticks=[0, 1, 2], yticks=[0, 1, 2])
-    inset.set_title("answers against sums", fontsize=8)
+    inset.set_title("answers against sums", fontsize=9)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from symad.core.graph import Node
 from symad.display.modes import Mode, Quantities, Quantity
 from symad.display.notation import Notation, read
 from symad.display.recurrences import Recurrences
-from symad.display.tables import ENTRIES, Math, cell_latex, text
+from symad.display.tables import ENTRIES, Math, cell_latex, entries, text
 from symad.display.typesetting.pieces import write
 
 MAX_VALUE = 22
@@ -40,7 +40,7 @@ class Film:
 
 def short(value: Any) -> Math:
     """A value in a box: arrays of a few entries as they are, larger ones by their norm."""
-    if isinstance(value, np.ndarray) and (value.size > ENTRIES or len(text(value)) > MAX_VALUE):
+    if isinstance(value, np.ndarray) and (value.size > ENTRIES or len(entries(value)) > MAX_VALUE):
         if value.dtype.kind != "f":
             return Math("×".join(map(str, value.shape)), r" \times ".join(map(str, value.shape)))
         norm = text(float(np.linalg.norm(value)))

@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Graph, Node, Tangent
+from symad.display.films import short
 from symad.display.notation import MAX_FORMULA, Notation, read
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
@@ -34,11 +35,37 @@ def loop_tables(graph: Graph, runs: Recurrences, names: Notation, r: Values) -> 
             yield _table(graph, node, node.op, runs, names, r[node])
 
 
-def _table(graph: Graph, node: Node, op: Scan, runs: Recurrences, names: Notation, r: Any) -> Table:
+def step_lines(graph: Graph, runs: Recurrences, r: Values) -> dict[Node, list[tuple[Math, Math]]]:
+    """The value and the adjoint of each state of the loops, for the boxes of a picture."""
+    made: dict[Node, list[tuple[Math, Math]]] = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Scan) and node in r and node.shape[0]:
+            state, (seed, *bars) = _state(graph, node), _backwards(node.op)
+            totals = _totals(node, node.op, runs, r[node], (seed, bars[0]))
+            pairs = enumerate(zip(runs.states[node], totals, strict=True), 1)
+            adjoint = accented(r"\bar", state)
+            made[node] = [(_line(state, k, h), _line(adjoint, k, bar)) for k, (h, bar) in pairs]
+    return made
+
+
+def _line(name: str, k: int, value: Any) -> Math:
+    shown, named = short(value), read(f"{name}_{{{k}}}")
+    return Math(f"{named.text} = {shown.text}", f"{named.latex} = {shown.latex}")
+
+
+def _state(graph: Graph, node: Node) -> str:
+    return formal_names(graph, node)[0][0].removesuffix("_{0}")
+
+
+def _backwards(op: Scan) -> list[Any]:
+    """The seed of a step's adjoint, and what the step adds to the adjoints of its inputs."""
     (output,) = op.body.output_nodes
     seed = input_node(sympy.Dummy(real=True), output.shape)
-    bars = pull([output], [seed], list(op.body.input_nodes))
-    state = formal_names(graph, node)[0][0].removesuffix("_{0}")
+    return [seed, *pull([output], [seed], list(op.body.input_nodes))]
+
+
+def _table(graph: Graph, node: Node, op: Scan, runs: Recurrences, names: Notation, r: Any) -> Table:
+    state, (seed, *bars) = _state(graph, node), _backwards(op)
     totals = _totals(node, op, runs, r, (seed, bars[0]))
     steps = len(totals)
     every = [(k, *pair) for k, pair in enumerate(zip(runs.states[node], totals, strict=True), 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node, topological
@@ -19,12 +20,13 @@ from symad.display.labels import (
     slots,
 )
 from symad.display.tables import Math
+from symad.display.unfolding import LoopStep, edges_into, steps_of
 
 MAX_NODES = 80
 """The maximum number of nodes; of larger graphs the first and the last nodes are drawn."""
 
-MAX_LABEL = 28
-"""The maximum length of a label."""
+MAX_LABEL, MAX_FORMULA = 28, 44
+"""The maximum length of a label, and of the recurrence of a loop as a label."""
 
 CHARACTER, LINE_CHARACTER, SMALL_CHARACTER = 8.0, 6.8, 5.8
 """The mean width of a character in pixels, at the sizes of labels, of values and of shapes."""
@@ -47,17 +49,24 @@ class Box:
     """The name of the value in the tables of `explain`, such as ``s_2``; empty if it is the label."""
     lines: tuple[Math, ...] = ()
     """What stands below the label: the value, the adjoint."""
+    latex: str = ""
+    """The label in LaTeX, if it is a formula."""
 
     @property
     def width(self) -> float:
         """The width in pixels, from the number of characters."""
         lines = max((LINE_CHARACTER * len(line.text) for line in self.lines), default=0.0)
         shape = SMALL_CHARACTER * len(self.inside)
-        return max(44.0, CHARACTER * len(self.label) + 22, shape + 16, lines + 18)
+        return max(44.0, CHARACTER * len(self.heading) + 22, shape + 16, lines + 18)
+
+    @property
+    def heading(self) -> str:
+        """The label, and above values the shape of an array."""
+        return f"{self.label} {self.shape}".strip() if self.lines else self.label
 
     @property
     def inside(self) -> str:
-        """The shape of an array, below the label; that of an output, or with values, is beside the box."""
+        """The shape of an array, below the label; that of an output is beside the box."""
         return "" if self.output or self.lines else self.shape
 
     @property
@@ -68,8 +77,9 @@ class Box:
     @property
     def result(self) -> str:
         """What is written beside the box: the name and the shape of an output, or a variable."""
-        shape = self.shape if self.output or self.lines else ""
-        return f"{self.output or self.variable} {shape}".strip()
+        if self.lines:  # they begin with the variable
+            return self.output
+        return f"{self.output or self.variable} {self.shape if self.output else ''}".strip()
 
     @property
     def room(self) -> float:
@@ -129,40 +139,68 @@ def states(order: Iterable[Node], inputs: Sequence[Node]) -> dict[Node, str]:
     return index | {node: str(k) for k, node in enumerate(steps, 1)}
 
 
-def picture(graph: Graph, lines: Mapping[Node, tuple[Math, ...]] | None = None) -> Picture:
-    """The boxes and edges of a graph; ``lines`` are shown below the labels."""
+Lines: TypeAlias = "tuple[Math, ...]"
+
+NOT_SHOWN = Family("", "#ffffff", "#999999")
+"""The look of a box that stands for several."""
+
+
+def picture(
+    graph: Graph,
+    lines: Mapping[Node, Lines] | None = None,
+    steps: Mapping[Node, Sequence[Lines]] | None = None,
+) -> Picture:
+    """The boxes and edges of a graph; ``lines`` are shown below the labels.
+
+    Loops are unfolded, but with lines only where ``steps`` has those of each step.
+    """
     everything = topological([*graph.input_nodes, *graph.output_nodes])
     order = [n for n in everything if not is_literal(n)]
     outputs: dict[Node, list[str]] = {}
     for name, node in zip(_output_names(graph), graph.output_nodes, strict=True):
         outputs.setdefault(node, []).append(name)
-    literal = [n for n in dict.fromkeys(graph.output_nodes) if is_literal(n)]
-    order += literal
-    kept, hidden = order, set()
-    if len(order) > MAX_NODES:
-        hidden = set(order[MAX_NODES // 2 : len(order) - MAX_NODES // 2])
-        kept = [n for n in order if n not in hidden]
-    number = {node: k + (bool(hidden) and k >= MAX_NODES // 2) for k, node in enumerate(kept)}
+    order += [n for n in dict.fromkeys(graph.output_nodes) if is_literal(n)]
+    half = MAX_NODES // 2
+    hidden = order[half:-half] if len(order) > MAX_NODES else []
+    unfold = not hidden and (lines is None or steps is not None)
+    loops = {n: steps_of(graph, n) for n in order} if unfold else {}
     variables, index = _variables(graph), states(everything, graph.input_nodes)
-    boxes = [
-        _box(
+    number: dict[Node, int] = {}
+    boxes: list[Box] = []
+    for node in [*order[:half], *order[half:][-half:]] if hidden else order:
+        if hidden and len(boxes) == half:
+            number |= dict.fromkeys(hidden, half)
+            note = f"⋯ {len(hidden)} operations not shown ⋯"
+            boxes.append(Box(note, note, "", NOT_SHOWN))
+        boxes += [_step_box(step, (steps or {}).get(node, ()), node) for step in loops.get(node, ())]
+        number[node] = len(boxes)
+        boxes.append(_box(
             node, ", ".join(outputs.get(node, ())), variables.get(node, ""),
             f"s_{index[node]}" if index.get(node, "x").isdigit() else "", (lines or {}).get(node, ()),
-        )
-        for node in kept
-    ]  # fmt: skip
+        ))  # fmt: skip
+    edges: list[tuple[int, int]] = []
+    for n in order:
+        if made := loops.get(n):
+            edges += edges_into(n, number, made, number[n] - len(made))
+        else:
+            edges += [(number[a], number[n]) for a in slots(n)]
     if hidden:
-        note = f"⋯ {len(hidden)} operations not shown ⋯"
-        boxes.insert(MAX_NODES // 2, Box(note, note, "", Family("", "#ffffff", "#999999")))
-        number.update(dict.fromkeys(hidden, MAX_NODES // 2))
-    edges = [(number[a], number[n]) for n in order for a in slots(n)]
-    if hidden:
-        rest = (MAX_NODES // 2, MAX_NODES // 2)
-        edges = [e for e in dict.fromkeys(edges) if e != rest]
+        edges = [e for e in dict.fromkeys(edges) if e != (half, half)]
     return Picture(graph.name, tuple(boxes), tuple(edges), number)
 
 
-def _box(node: Node, output: str, variable: str, state: str, lines: tuple[Math, ...]) -> Box:
+def _step_box(step: LoopStep, lines: Sequence[Lines], node: Node) -> Box:
+    """A step of a loop, with its recurrence if it is short; ``lines`` are those of all steps."""
+    if not step.name:
+        return Box("⋯", "further steps", "", NOT_SHOWN)
+    short = len(step.formula.text) <= MAX_FORMULA
+    label, name = (step.formula.text, step.name) if short else (f"step {step.name.partition('_')[2]}", "")
+    shown = lines[step.number - (step.number > 0)] if lines else ()
+    tip, latex = f"{step.name} = {step.formula.text}", step.formula.latex if short else ""
+    return Box(label, tip, "", family(node), "", False, name, lines=shown, latex=latex)
+
+
+def _box(node: Node, output: str, variable: str, state: str, lines: Lines) -> Box:
     shape = format_shape(node.shape) if node.shape else ""
     text = label(node)
     shown = text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"

@@ -12,6 +12,7 @@ from pathlib import Path
 from symad.core.escaping import visible
 from symad.display.drawing import Drawing, drawn, write_scenes
 from symad.display.films import Film, film_of
+from symad.display.loops import step_lines
 from symad.display.modes import Sweep
 from symad.display.picture import Picture, picture
 from symad.display.reading import mathml
@@ -61,7 +62,9 @@ def drawn_values(writer: TableWriter, path: Path | str | None) -> Drawing | None
     values = replace(last, sweeps=(Sweep("", [[writer.modes.state]], "known"),))
     shown = film_of(last if writer.runs.output is not None else values, writer.names, writer.runs)
     lines = {node: tuple(math for _, math in found) for node, found in shown.lines.items()}
-    return drawn(picture(writer.graph, lines), path)
+    graph, runs = writer.graph, writer.runs
+    steps = step_lines(graph, runs, runs.reverse(writer.one)) if runs.output is not None else None
+    return drawn(picture(graph, lines, steps), path)
 
 
 def _scene(writer: TableWriter, film: Film) -> tuple[Picture, Scene]:

@@ -82,14 +82,20 @@ class Scene:
     shapes: tuple[Shape, ...]
 
     def frame(self, number: int, active: int, up: bool) -> Scene:
-        """Without the words of later frames; a box is marked with the edges into it, if ``up`` out of it."""
+        """Without the words of later frames; a box is marked with the edges into it.
+
+        If ``up``, with the edges out of it, and their arrows point back: adjoints come from the users.
+        """
         kept: list[Shape] = []
         for s in self.shapes:
             if isinstance(s, TextLine):
                 kept += [s] if s.since <= number else []
+            elif isinstance(s, Rectangle):
+                kept.append(replace(s, marked=s.number == active >= 0))
             else:
-                at = s.number if isinstance(s, Rectangle) else s.start if up else s.end
-                kept.append(replace(s, marked=at == active >= 0))
+                marked = (s.start if up else s.end) == active >= 0
+                points = s.points[::-1] if marked and up else s.points
+                kept.append(replace(s, marked=marked, points=points))
         return replace(self, shapes=tuple(kept))
 
 
@@ -120,9 +126,10 @@ def _edges(placed: Layout, k: int, shown: Picture, tall: float, origin: Point) -
     space = min(12.0, (shown.boxes[k].width - 16) / (2 * middle)) if middle else 0.0
     made: list[Shape] = []
     for n, edge in enumerate(entering):
-        points = [(x + origin[0], y + origin[1]) for x, y in placed.route[edge]]
-        points[0] = (points[0][0], points[0][1] + tall / 2)
-        points[-1] = (points[-1][0] + space * (n - middle), points[-1][1] - tall / 2 - 1)
+        (x, y), *passed, (u, v) = [(x + origin[0], y + origin[1]) for x, y in placed.route[edge]]
+        points = [(x, y + tall / 2)]  # straight beside the boxes of a layer, curved between the layers
+        points += [(a, b + side) for a, b in passed for side in (-tall / 2, tall / 2)]
+        points.append((u + space * (n - middle), v - tall / 2 - 1))
         made.append(Curve(tuple(points), *edge))
     return made
 
@@ -134,7 +141,7 @@ def _box(box: Box, center: Point, tall: float, number: int, since: Sequence[int]
     first = top + HEIGHT / 2 + (-1 if box.inside else 5)
     made: list[Shape] = [
         Rectangle(x - box.width / 2, top, box.width, tall, radius, box.family, stroke, box.tip, number),
-        TextLine(x, first, box.label),
+        TextLine(x, first, box.heading, latex=box.latex),
     ]
     if box.inside:
         made.append(TextLine(x, first + 12, box.inside, 10, color=GRAY))
@@ -142,18 +149,27 @@ def _box(box: Box, center: Point, tall: float, number: int, since: Sequence[int]
         at = since[k] if k < len(since) else 0
         made.append(TextLine(x, top + HEIGHT + LINE * k + 8, line.text, 12, latex=line.latex, since=at))
     if box.result:
-        made.append(TextLine(x + box.width / 2 + 6, y + 5, box.result, anchor="start", italic=True))
+        latex = _with_subscript(box.result) if box.latex else ""
+        made.append(
+            TextLine(x + box.width / 2 + 6, y + 5, box.result, anchor="start", italic=True, latex=latex)
+        )
     if box.tag:
         made.append(
             TextLine(
-                x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=f"s_{{{box.tag[2:]}}}"
+                x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=_with_subscript(box.tag)
             )
         )
     return made
 
 
+def _with_subscript(name: str) -> str:
+    """``s_12`` in LaTeX."""
+    stem, _, index = name.partition("_")
+    return f"{stem}_{{{index}}}"
+
+
 def _legend_width(kind: Family) -> float:
-    return 7.2 * len(kind.name) + 40
+    return 6.2 * len(kind.name) + 44
 
 
 def _legend(families: Sequence[Family], y: float) -> list[Shape]:

@@ -8,6 +8,9 @@ from xml.sax.saxutils import escape
 from symad.core.escaping import visible
 from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, TextLine
 
+LEAST = 0.85
+"""The least scale of a picture in a page: smaller text is not read, and the page scrolls instead."""
+
 
 def to_svg(shown: Scene, frames: bool = False) -> str:
     """The picture as a standalone SVG document.
@@ -17,10 +20,11 @@ def to_svg(shown: Scene, frames: bool = False) -> str:
     """
     wide, high = f"{shown.width:.0f}", f"{shown.height:.0f}"
     ground = "" if frames else f'<rect width="{wide}" height="{high}" fill="#ffffff"/>\n'
+    least = f' style="min-width:{LEAST * shown.width:.0f}px;min-height:{LEAST * shown.height:.0f}px"'
     marks = "".join(_marker(name, color) for name, color in (("head", EDGE), ("marked", ACTIVE)))
     return visible(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
-        'font-size="14" font-family="Helvetica, Arial, DejaVu Sans, sans-serif">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
+        f'{least if frames else ""} font-size="14" font-family="Helvetica, Arial, DejaVu Sans, sans-serif">\n'
         f"<title>{escape(shown.name)}</title>\n{ground}<defs>{marks}</defs>\n"
         + "\n".join(_grouped(shown, frames))
         + "\n</svg>\n"
@@ -44,7 +48,7 @@ def _grouped(shown: Scene, frames: bool) -> list[str]:
 def _marker(name: str, color: str) -> str:
     return (
         f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        f'orient="auto"><path d="M0,0.8 L8,4 L0,7.2 z" fill="{color}"/></marker>'
+        f'orient="auto-start-reverse"><path d="M0,0.8 L8,4 L0,7.2 z" fill="{color}"/></marker>'
     )
 
 

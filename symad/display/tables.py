@@ -152,16 +152,17 @@ def _half(value: Any) -> str:
 
 def _array_text(array: np.ndarray) -> str:
     if array.size <= ENTRIES:
-        shown = _entries(array)
+        shown = entries(array)
         if len(shown) <= WIDTH:
             return shown
     return _summary(array)
 
 
-def _entries(array: np.ndarray) -> str:
+def entries(array: np.ndarray) -> str:
+    """All entries, in brackets."""
     if not array.ndim:
         return text(array[()])
-    return "[" + ", ".join(_entries(part) if np.ndim(part) else text(part) for part in array) + "]"
+    return "[" + ", ".join(entries(part) if np.ndim(part) else text(part) for part in array) + "]"
 
 
 def _summary(array: np.ndarray) -> str:

@@ -36,7 +36,9 @@ def scan_piece(node: Any, args: Sequence[Piece], loops: Loops) -> Piece:
     return operator("scan", args, loops.get(node.op.body, ""))
 
 
-def formal_names(graph: Graph, node: Any) -> tuple[list[str], list[Piece]]:
+def formal_names(
+    graph: Graph, node: Any, times: tuple[str, str] = ("t - 1", "t")
+) -> tuple[list[str], list[Piece]]:
     """The names of the arguments of a step in its definition, and their pieces at the time t."""
     taken = {name_of_input(symbol) for symbol in graph.inputs}
     state = next((s for s in STATES if s not in taken), STATES[-1])
@@ -45,7 +47,7 @@ def formal_names(graph: Graph, node: Any) -> tuple[list[str], list[Piece]]:
     for k, (arg, local) in enumerate(zip(node.args, node.op.body.input_nodes, strict=True)):
         name = state if k == 0 else _name_of(arg, f"x_{{{k}}}" if k < count else f"k_{{{k + 1 - count}}}")
         names.append(f"{state}_{{0}}" if k == 0 else name)
-        at = "t - 1" if k == 0 else "t"
+        at = times[min(k, 1)]
         places = (at, *[WHOLE] * len(local.shape))
         inner = f"{{{name}}}" if "_" in name else name
         pieces.append(

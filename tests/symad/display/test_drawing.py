@@ -16,6 +16,8 @@ from symad.core.graph import Graph
 from symad.display.labels import details, label
 from symad.display.layout import GAP, ROW, layout
 from symad.display.picture import MAX_NODES, picture
+from symad.display.scene import Curve, Rectangle, scene
+from symad.display.tables import Math
 from symad.errors import EvaluationError
 from symad.op_examples import EXAMPLES
 from symad.ops.basic.arithmetic import add
@@ -230,3 +232,70 @@ def test_png_and_pdf(name, start, tmp_path):
     pytest.importorskip("matplotlib")
     symad.trace(sympy.sin(x) * y).draw(tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def sampled(curve, count=20):
+    """Points on the Bézier pieces of an edge."""
+    at, t = curve.points[0], np.linspace(0, 1, count)[:, None]
+    for a, b, end in curve.bends:
+        p, q, r, s = (np.array(v) for v in (at, a, b, end))
+        yield from (1 - t) ** 3 * p + 3 * t * (1 - t) ** 2 * q + 3 * t**2 * (1 - t) * r + t**3 * s
+        at = end
+
+
+def rnn(W, U, h0, X):
+    return np.sum(symad.functions.scan(lambda h, x: np.tanh(W @ h + U @ x), h0, X) ** 2)
+
+
+RNN = symad.trace(rnn, [(3, 3), (3, 2), (3,), (5, 2)])
+X, Y = sympy.symbols("x y", real=True)
+
+
+@pytest.mark.parametrize(
+    "graph", [RNN, symad.gradient(RNN), symad.hessian(sympy.sin(X * Y) * sympy.exp(X / Y))]
+)
+@pytest.mark.parametrize("lines", [0, 2])
+def test_no_edge_passes_behind_a_box(graph, lines):
+    every = dict.fromkeys(graph.nodes, (Math("s = 1.23456", ""),) * lines)
+    shapes = scene(picture(graph, every, {} if not lines else None)).shapes
+    boxes = {s.number: s for s in shapes if isinstance(s, Rectangle) and s.number >= 0}
+    for curve in (s for s in shapes if isinstance(s, Curve)):
+        for u, v in sampled(curve):
+            for k, box in boxes.items():
+                inside = box.x < u < box.x + box.width and box.y < v < box.y + box.height
+                assert not inside or k in (curve.start, curve.end)
+
+
+def test_a_loop_is_drawn_unfolded():
+    """h_t = tanh(W h_(t-1) + U x_t) for the first two steps and the last: all share W, U and X."""
+    shown = picture(RNN)
+    steps = [k for k, box in enumerate(shown.boxes) if box.label.startswith("tanh(W h")]
+    assert [shown.boxes[k].variable for k in steps] == ["h_1", "h_2", "h_5"]
+    assert shown.boxes[steps[2]].label == "tanh(W h_4 + U X_5)"
+    (gap,) = (k for k, box in enumerate(shown.boxes) if box.label == "⋯")
+    chain = [*steps[:2], gap, steps[2], gap + 2]
+    assert set(pairwise(chain)) <= set(shown.edges) and shown.boxes[gap + 2].label == "scan"
+    names = [box.label for box in shown.boxes]
+    for name in ("W", "U", "X"):
+        assert {(names.index(name), k) for k in steps} <= set(shown.edges)
+    assert "h_4" not in " ".join(box.label for box in picture(RNN, {}).boxes)
+
+
+def test_a_loop_at_a_point_has_the_values_and_adjoints_of_its_steps():
+    w = symad.trace(lambda w: symad.functions.fold(lambda h, x: w * h + x, 1.0, np.ones(4)), [()])
+    drawn = w.explain(w=2.0).draw()
+    h = 1.0
+    for k in range(1, 5):
+        h = 2 * h + 1
+        assert (f"{h:g}<" in drawn) == (k != 3)
+    assert f"{2.0**3:g}<" in drawn  # ∂h_4/∂h_1 = w³
+
+
+def test_adjoints_come_from_the_users(tmp_path):
+    graph = symad.trace(sympy.sin(X) * X)
+    whole = scene(picture(graph, {n: (Math("1", "1"),) for n in graph.nodes}))
+    forward, back = (whole.frame(9, 1, up) for up in (False, True))
+    for shown, up in ((forward, False), (back, True)):
+        for curve in (s for s in shown.shapes if isinstance(s, Curve) and s.marked):
+            assert (curve.points[0][1] > curve.points[-1][1]) == up
+            assert (curve.start if up else curve.end) == 1
