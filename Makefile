@@ -91,15 +91,16 @@ bench: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/cpu-peers.tried
 	$(BIN)/python benchmarks/run_all.py
 
 # Generated CuPy code against CuPy's own wheel, which needs no device: names, calls, and kernels as CuPy writes and
-# compiles them. The wheel and its toolkit (2 GB) are kept outside of the checkout.
+# compiles them. The wheel and its toolkit (2 GB) are kept outside of the checkout; where they cannot be had within
+# a quarter of an hour, the checks are left out.
 WHEEL := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/symad-tests/cupy-cuda$(CUDA)
 
 gpu-static:
 	@[ $(WHEEL)/installed -nt pyproject.toml ] || { $(PYTHON) -m venv $(WHEEL) && \
-		$(WHEEL)/bin/python -m pip --disable-pip-version-check install --quiet '.[gpu-cuda$(CUDA)]' pytest pytest-xdist hypothesis && \
+		timeout 900 $(WHEEL)/bin/python -m pip --disable-pip-version-check install --quiet --retries 1 --timeout 30 '.[gpu-cuda$(CUDA)]' pytest pytest-xdist hypothesis && \
 		$(WHEEL)/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes symad && touch $(WHEEL)/installed; } || true
 	@if [ -e $(WHEEL)/installed ]; then \
-		PYTHONPATH=$(CURDIR) OMP_NUM_THREADS=1 $(WHEEL)/bin/python -m pytest -q -n 2 tests/gpu/static; \
+		PYTHONPATH=$(CURDIR) OMP_NUM_THREADS=1 $(WHEEL)/bin/python -m pytest -q -n 2 $(COUNT) tests/gpu/static; \
 	else echo "CuPy's wheel cannot be had here: the checks of generated code against it are left out"; fi
 
 # On a machine with a CUDA device; results go to benchmarks/results/*.json.

@@ -109,10 +109,40 @@ def _unary(function):
     return method
 
 
+def _halves(terms):
+    while terms.shape[-1] > 1:
+        half = -(-terms.shape[-1] // 2)
+        rest = terms[..., half:]
+        terms = np.concatenate([terms[..., : rest.shape[-1]] + rest, terms[..., rest.shape[-1] : half]], -1)
+    return terms[..., 0]
+
+
+ORDERS = {
+    "": None,
+    "halves": _halves,
+    "backwards": lambda terms: np.cumsum(terms[..., ::-1], axis=-1, dtype=terms.dtype)[..., -1],
+}
+"""How sums are added: NumPy's way, as a tree of threads, one by one. CUPY_ACCELERATORS chooses in CuPy."""
+order = [""]
+
+
+def added(values, axis=None, keepdims=False):
+    """The sum over axes, in the order that is chosen."""
+    if ORDERS[order[0]] is None or not values.size:
+        return values.sum(axis=axis, keepdims=keepdims)
+    axes = range(values.ndim) if axis is None else [k % values.ndim for k in np.atleast_1d(axis)]
+    kept = [k for k in range(values.ndim) if k not in axes]
+    terms = values.transpose(*kept, *axes).reshape(*(values.shape[k] for k in kept), -1)
+    total = np.asarray(ORDERS[order[0]](terms))
+    return total.reshape([1 if k in axes else n for k, n in enumerate(values.shape)]) if keepdims else total
+
+
 def _reduction(name):
     def method(self, axis=None, keepdims=False, dtype=None):
         cuda.launched()
-        result = getattr(host(self), name)(axis=axis, keepdims=keepdims)
+        values = host(self)
+        reduced = added if name == "sum" else getattr(np.ndarray, name)
+        result = reduced(values, axis=axis, keepdims=keepdims)
         return wrapped(result if dtype is None else result.astype(dtype), (self,))
 
     return method

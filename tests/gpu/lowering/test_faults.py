@@ -15,10 +15,12 @@ import symad
 import symad.gpu
 from symad.errors import LoweringError
 from symad.gpu.compile import GpuError, advice
+from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 from tests.forked import ROOT, run_interpreter
-from tests.gpu.cupy_agreement import library, on_device
-from tests.gpu.cupy_standin import cuda, kernels, module
+from tests.gpu.cupy_agreement import leaves, library, on_device
+from tests.gpu.cupy_standin import array, cuda, kernels, module
+from tests.gpu.launch_cases import CASES
 from tests.gpu.lowering.op_cases import example_graphs
 
 
@@ -161,6 +163,27 @@ def test_the_environment_changes_no_product():
         assert not multiplies_by_cupy(text), case.id
         counted += "_product(" in text
     assert counted > 10
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["rnn, 100 steps", "lstm of PyTorch", "transformer block"])
+def test_the_environment_changes_sums_by_roundings_alone(name):
+    """CUPY_ACCELERATORS chooses the order in which CuPy adds; the last digits may differ, no others."""
+    function, shapes, data = CASES[name]
+    both = symad.value_and_gradient(trace_model(function, shapes, *data), list(shapes))
+    rng = np.random.default_rng(5)
+    values = [*(0.3 * rng.normal(size=s) for s in shapes.values()), *data]
+    expected = leaves(lower(both)(*values))
+    found = {}
+    with library() as cp:
+        kernel = lower(both, backend="cupy", dtype="float32")
+        for chosen in array.ORDERS:
+            with patch.object(array, "order", [chosen]):
+                found[chosen] = [a.get() for a in leaves(kernel(*on_device(cp, values, "float32")))]
+            for e, g in zip(expected, found[chosen], strict=True):
+                np.testing.assert_allclose(g, e, rtol=0, atol=1e-5 * max(1.0, np.abs(e).max()))
+    bits = {b"".join(a.tobytes() for a in each) for each in found.values()}
+    assert len(bits) > 1  # sums of CuPy were met
 
 
 @pytest.mark.thorough
