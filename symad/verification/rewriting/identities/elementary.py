@@ -304,9 +304,7 @@ def _sign_of_sum(node: Node, basis: Basis) -> Node | None:
 INCREASING = {sympy.exp, sympy.log, sympy.atan, sympy.asin, sympy.erf, sympy.erfi, sympy.asinh}
 
 
-def _of_one_increasing(
-    one: tuple[Fraction, Node], other: tuple[Fraction, Node]
-) -> tuple[Node, Node] | None:
+def _of_one_increasing(one: tuple[Fraction, Node], other: tuple[Fraction, Node]) -> tuple[Node, Node] | None:
     """u and v of c f(u) − c f(v), with an increasing f: an odd power, or such a function; None for others."""
     (c, a), (d, b) = (one, other) if one[0] > 0 else (other, one)
     (f, u), (g, v) = _as_increasing(a), _as_increasing(b)

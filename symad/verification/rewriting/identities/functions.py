@@ -1,9 +1,14 @@
-"""Functions written by other functions: tan by sin and cos, tanh by exp, Abs by sign, ..."""
+"""Functions written by other functions: tan by sin and cos, tanh by exp, Abs by sign, ...
+
+`FORMULAS` has those that are formulas of others wherever they have values, a row each. A rule with a
+condition, or one that looks at its arguments, is a function registered by `aliased`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 import sympy
 from sympy.codegen import cfunctions
@@ -11,12 +16,13 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Mul, add, div, mul, neg, sub
+from symad.ops.basic.arithmetic import Mul, add, div, mul, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.sympy_functions.scalar_functions import ScalarFunction
+from symad.tracing.from_sympy.scalars import trace_scalar
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import (
     exponential,
@@ -41,6 +47,53 @@ ALIASES: dict[sympy.FunctionClass, Alias] = {}
 """For each head its rewriting, true at every real point; others may add theirs."""
 
 
+def _beta(x: sympy.Expr, y: sympy.Expr) -> sympy.Expr:
+    """Γ(x) Γ(y)/Γ(x + y)."""
+    return sympy.gamma(x) * sympy.gamma(y) / sympy.gamma(x + y)
+
+
+FORMULAS: dict[type[sympy.Basic], Callable[..., sympy.Expr]] = {
+    sympy.sinh: lambda x: (sympy.exp(x) - sympy.exp(-x)) / 2,
+    sympy.cosh: lambda x: (sympy.exp(x) + sympy.exp(-x)) / 2,
+    sympy.tanh: lambda x: (sympy.exp(2 * x) - 1) / (sympy.exp(2 * x) + 1),
+    sympy.csch: lambda x: 1 / sympy.sinh(x),
+    sympy.sech: lambda x: 1 / sympy.cosh(x),
+    sympy.coth: lambda x: 1 / sympy.tanh(x),
+    cfunctions.log1p: lambda x: sympy.log(1 + x),
+    cfunctions.expm1: lambda x: sympy.exp(x) - 1,
+    logaddexp: lambda x, y: sympy.log(sympy.exp(x) + sympy.exp(y)),
+    cfunctions.exp2: lambda x: sympy.exp(x * sympy.log(2)),
+    cfunctions.log2: lambda x: sympy.log(x) / sympy.log(2),
+    cfunctions.log10: lambda x: sympy.log(x) / sympy.log(10),
+    cfunctions.Sqrt: sympy.sqrt,
+    cfunctions.hypot: lambda x, y: sympy.sqrt(x**2 + y**2),
+    cfunctions.fma: lambda x, y, z: x * y + z,
+    sympy.tan: lambda x: sympy.sin(x) / sympy.cos(x),
+    sympy.cot: lambda x: sympy.cos(x) / sympy.sin(x),
+    sympy.sec: lambda x: 1 / sympy.cos(x),
+    sympy.csc: lambda x: 1 / sympy.sin(x),
+    sympy.sinc: lambda x: sympy.sin(x) / x,
+    sympy.asec: lambda x: sympy.acos(1 / x),
+    sympy.acsc: lambda x: sympy.asin(1 / x),
+    sympy.acot: lambda x: sympy.atan(1 / x),
+    sympy.asech: lambda x: sympy.acosh(1 / x),
+    sympy.acsch: lambda x: sympy.asinh(1 / x),
+    sympy.acoth: lambda x: sympy.atanh(1 / x),
+    sympy.Abs: lambda x: sympy.sign(x) * x,
+    sympy.ceiling: lambda x: -sympy.floor(-x),
+    sympy.frac: lambda x: x - sympy.floor(x),
+    sympy.Mod: lambda x, y: x - y * sympy.floor(x / y),
+    sympy.erfc: lambda x: 1 - sympy.erf(x),
+    sympy.factorial: lambda x: sympy.gamma(x + 1),
+    sympy.digamma: lambda x: sympy.polygamma(0, x),
+    sympy.beta: lambda x, y=None: _beta(x, x if y is None else y),
+    sympy.binomial: lambda n, k: sympy.gamma(n + 1) / (sympy.gamma(k + 1) * sympy.gamma(n - k + 1)),
+    sympy.E1: lambda x: sympy.expint(1, x),
+    sympy.airybiprime: lambda x: (1 / sympy.pi + sympy.airyaiprime(x) * sympy.airybi(x)) / sympy.airyai(x),
+}
+"""Functions as formulas of others; the last by the Wronskian Ai Bi′ − Ai′ Bi = 1/π (DLMF 9.2.7)."""
+
+
 def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     """A function node in the basis, from its arguments in the basis."""
     head = op_of(node, Apply).head
@@ -49,18 +102,26 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     inner = node.args[0]
     if INVERSE.get(head) is getattr(inner.op, "head", head):  # acosh(cosh u) = |u|, asinh(sinh u) = u
         u = basis.rewritten(inner.args[0])
-        return broadcast_to(abs_alias((u,), basis) if head is sympy.acosh else u, node.shape)
+        return broadcast_to(mul(sign(u, basis), u) if head is sympy.acosh else u, node.shape)
     rule = ALIASES.get(head)
     if rule is not None:
         return broadcast_to(rule(args, basis), node.shape)
-    has_definition = isinstance(head, type) and issubclass(head, ScalarFunction)
-    if has_definition:
-        inputs, meaning = definition_of(head, len(args))
+    if head in FORMULAS or (isinstance(head, type) and issubclass(head, ScalarFunction)):
+        inputs, meaning = _formula(head, len(args))
         (expanded,) = rebuild((meaning,), dict(zip(inputs, args, strict=True)))
         return broadcast_to(basis.rewritten(expanded), node.shape)
     if len(args) == 1:
         return through(args[0], lambda inner: apply(head, inner))
     return apply(head, *args)
+
+
+@cache
+def _formula(head: type[sympy.Basic], count: int) -> tuple[tuple[Node, ...], Node]:
+    """The formula of a function as a graph of fresh inputs."""
+    if head not in FORMULAS:
+        return definition_of(head, count)
+    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
+    return tuple(map(input_node, symbols)), trace_scalar(FORMULAS[head](*symbols))
 
 
 def aliased(*heads: type[sympy.Basic]) -> Callable[[Alias], Alias]:
@@ -74,7 +135,7 @@ def aliased(*heads: type[sympy.Basic]) -> Callable[[Alias], Alias]:
     return register
 
 
-# ---- exponentials and logarithms ----------------------------------------------------------------
+# ---- functions with rules -----------------------------------------------------------------------
 
 
 @aliased(sympy.exp)
@@ -89,88 +150,6 @@ def log_alias(args: Nodes, basis: Basis) -> Node:
     return div(over, logarithm(args[1], basis)) if len(args) == 2 else over
 
 
-@aliased(sympy.sinh)
-def sinh_alias(args: Nodes, basis: Basis) -> Node:
-    e = exponential(args[0], basis)
-    return div(sub(e, div(constant(1), e)), constant(2))
-
-
-@aliased(sympy.cosh)
-def cosh_alias(args: Nodes, basis: Basis) -> Node:
-    e = exponential(args[0], basis)
-    return div(add(e, div(constant(1), e)), constant(2))
-
-
-@aliased(sympy.tanh)
-def tanh_alias(args: Nodes, basis: Basis) -> Node:
-    e = exponential(mul(constant(2), args[0]), basis)
-    return div(sub(e, constant(1)), add(e, constant(1)))
-
-
-@aliased(sympy.csch)
-def csch_alias(args: Nodes, basis: Basis) -> Node:
-    return div(constant(1), sinh_alias(args, basis))
-
-
-@aliased(sympy.sech)
-def sech_alias(args: Nodes, basis: Basis) -> Node:
-    return div(constant(1), cosh_alias(args, basis))
-
-
-@aliased(sympy.coth)
-def coth_alias(args: Nodes, basis: Basis) -> Node:
-    return div(constant(1), tanh_alias(args, basis))
-
-
-@aliased(cfunctions.log1p)
-def log1p_alias(args: Nodes, basis: Basis) -> Node:
-    return logarithm(add(constant(1), args[0]), basis)
-
-
-@aliased(cfunctions.expm1)
-def expm1_alias(args: Nodes, basis: Basis) -> Node:
-    return sub(exponential(args[0], basis), constant(1))
-
-
-@aliased(logaddexp)
-def logaddexp_alias(args: Nodes, basis: Basis) -> Node:
-    return logarithm(add(*[exponential(a, basis) for a in args]), basis)
-
-
-@aliased(cfunctions.exp2)
-def exp2_alias(args: Nodes, basis: Basis) -> Node:
-    return exponential(mul(args[0], logarithm(constant(2), basis)), basis)
-
-
-@aliased(cfunctions.log2)
-def log2_alias(args: Nodes, basis: Basis) -> Node:
-    return div(logarithm(args[0], basis), logarithm(constant(2), basis))
-
-
-@aliased(cfunctions.log10)
-def log10_alias(args: Nodes, basis: Basis) -> Node:
-    return div(logarithm(args[0], basis), logarithm(constant(10), basis))
-
-
-@aliased(cfunctions.Sqrt)
-def sqrt_alias(args: Nodes, basis: Basis) -> Node:
-    return rational_power(args[0], Fraction(1, 2), basis)
-
-
-@aliased(cfunctions.hypot)
-def hypot_alias(args: Nodes, basis: Basis) -> Node:
-    squares = [mul(a, a) for a in args]
-    return rational_power(add(*squares), Fraction(1, 2), basis)
-
-
-@aliased(cfunctions.fma)
-def fma_alias(args: Nodes, basis: Basis) -> Node:
-    return add(mul(args[0], args[1]), args[2])
-
-
-# ---- circular functions -------------------------------------------------------------------------
-
-
 @aliased(sympy.sin)
 def sin_alias(args: Nodes, basis: Basis) -> Node:
     return sine_and_cosine(args[0], basis)[1]
@@ -179,49 +158,6 @@ def sin_alias(args: Nodes, basis: Basis) -> Node:
 @aliased(sympy.cos)
 def cos_alias(args: Nodes, basis: Basis) -> Node:
     return sine_and_cosine(args[0], basis)[0]
-
-
-@aliased(sympy.tan)
-def tan_alias(args: Nodes, basis: Basis) -> Node:
-    cosine, sine = sine_and_cosine(args[0], basis)
-    return div(sine, cosine)
-
-
-@aliased(sympy.cot)
-def cot_alias(args: Nodes, basis: Basis) -> Node:
-    cosine, sine = sine_and_cosine(args[0], basis)
-    return div(cosine, sine)
-
-
-@aliased(sympy.sec)
-def sec_alias(args: Nodes, basis: Basis) -> Node:
-    return div(constant(1), cos_alias(args, basis))
-
-
-@aliased(sympy.csc)
-def csc_alias(args: Nodes, basis: Basis) -> Node:
-    return div(constant(1), sin_alias(args, basis))
-
-
-@aliased(sympy.sinc)
-def sinc_alias(args: Nodes, basis: Basis) -> Node:
-    return div(sin_alias(args, basis), args[0])
-
-
-MAX_SPHERICAL_ORDER = 6
-"""The maximum order of spherical Bessel functions that are written by sines; others remain."""
-
-
-@aliased(sympy.jn)
-def jn_alias(args: Nodes, basis: Basis) -> Node:
-    """j₀ = sin x/x, j₁ = sin x/x² − cos x/x, j_{k+1} = (2k + 1) j_k/x − j_{k−1} (DLMF 10.49.3, 10.51.1)."""
-    order, x = constant_value(args[0]), args[1]
-    if not isinstance(order, int) or not 0 <= order <= MAX_SPHERICAL_ORDER:
-        return apply(sympy.jn, *args)
-    below, here = div(cos_alias((x,), basis), x), div(sin_alias((x,), basis), x)  # j₋₁ and j₀
-    for k in range(order):
-        below, here = here, sub(mul(div(constant(2 * k + 1), x), here), below)
-    return here
 
 
 @aliased(sympy.acos)
@@ -294,33 +230,12 @@ def _split_only(head: type[sympy.Basic], args: Nodes, basis: Basis, of: Callable
     return through(args[0], of if basis.split else lambda x: apply(head, x))
 
 
-def _of_reciprocal(head: type[sympy.Basic]) -> Alias:
-    def rule(args: Nodes, basis: Basis) -> Node:
-        over = div(constant(1), args[0])
-        return ALIASES[head]((over,), basis) if head in ALIASES else apply(head, over)
-
-    return rule
-
-
-ALIASES[sympy.asec] = _of_reciprocal(sympy.acos)
-ALIASES[sympy.acsc] = _of_reciprocal(sympy.asin)
-ALIASES[sympy.acot] = _of_reciprocal(sympy.atan)
-ALIASES[sympy.asech] = _of_reciprocal(sympy.acosh)
-ALIASES[sympy.acsch] = _of_reciprocal(sympy.asinh)
-ALIASES[sympy.acoth] = _of_reciprocal(sympy.atanh)
-
-
 # ---- signs and steps ----------------------------------------------------------------------------
 
 
 @aliased(sympy.sign)
 def sign_alias(args: Nodes, basis: Basis) -> Node:
     return sign(args[0], basis)
-
-
-@aliased(sympy.Abs)
-def abs_alias(args: Nodes, basis: Basis) -> Node:
-    return mul(sign(args[0], basis), args[0])
 
 
 @aliased(sympy.Heaviside)
@@ -342,19 +257,3 @@ def floor_alias(args: Nodes, basis: Basis) -> Node:
         return sub(apply(Rounded, x), constant(Fraction(1, 2)))
 
     return through(args[0], of)
-
-
-@aliased(sympy.ceiling)
-def ceiling_alias(args: Nodes, basis: Basis) -> Node:
-    return neg(floor_alias((neg(args[0]),), basis))
-
-
-@aliased(sympy.frac)
-def frac_alias(args: Nodes, basis: Basis) -> Node:
-    return sub(args[0], floor_alias(args, basis))
-
-
-@aliased(sympy.Mod)
-def mod_alias(args: Nodes, basis: Basis) -> Node:
-    a, b = args
-    return sub(a, mul(b, floor_alias((div(a, b),), basis)))

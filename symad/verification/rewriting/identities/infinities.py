@@ -46,6 +46,7 @@ from symad.verification.values.ranges import always_exist, promised, ranges
 MAX_MASKED_ELEMENTS = 1024
 """The maximum number of elements of a masked maximum that is rewritten."""
 
+
 @dataclass(frozen=True)
 class Masked:
     """``sign``·∞ where a condition holds, else finite."""

@@ -22,38 +22,8 @@ from symad.verification.rewriting.identities.elementary import (
     rational_power,
     sine_and_cosine,
 )
-from symad.verification.rewriting.identities.functions import ALIASES, MAX_SPHERICAL_ORDER, Alias, aliased
-from symad.verification.terms.linear_terms import linear_terms
-
-
-@aliased(sympy.erfc)
-def erfc_alias(args: Nodes, basis: Basis) -> Node:
-    return sub(constant(1), apply(sympy.erf, args[0]))
-
-
-@aliased(sympy.factorial)
-def factorial_alias(args: Nodes, basis: Basis) -> Node:
-    return gamma_alias((add(args[0], constant(1)),), basis)
-
-
-@aliased(sympy.digamma)
-def digamma_alias(args: Nodes, basis: Basis) -> Node:
-    return polygamma_alias((constant(0), args[0]), basis)
-
-
-@aliased(sympy.beta)
-def beta_alias(args: Nodes, basis: Basis) -> Node:
-    a, b = args[0], args[-1]
-    over = mul(gamma_alias((a,), basis), gamma_alias((b,), basis))
-    return div(over, gamma_alias((add(a, b),), basis))
-
-
-@aliased(sympy.binomial)
-def binomial_alias(args: Nodes, basis: Basis) -> Node:
-    n, k = args
-    one = constant(1)
-    under = mul(gamma_alias((add(k, one),), basis), gamma_alias((add(sub(n, k), one),), basis))
-    return div(gamma_alias((add(n, one),), basis), under)
+from symad.verification.rewriting.identities.functions import ALIASES, Alias, aliased
+from symad.verification.terms.linear_terms import linear_terms, number
 
 
 @aliased(sympy.gamma)
@@ -183,24 +153,40 @@ def _falls(argument: Node) -> bool:
     return len(terms) == 1 and terms[0] < 0
 
 
-def _bessel_alias(head: type[sympy.Basic], signs: tuple[int, int]) -> Alias:
-    """Integer orders by those of order 0 and 1: C_{n+1} = s (2n/x) C_n + t C_{n−1}."""
+# ---- orders: Bessel functions, spherical ones, exponential integrals --------------------------------
+
+MAX_ORDER, MAX_SPHERICAL_ORDER = 12, 6
+"""The maximum orders of functions that are written by those of low orders; others remain."""
+
+
+def _climbed(
+    below: Node, here: Node, order: Fraction, last: Fraction, x: Node, signs: tuple[int, int]
+) -> Node:
+    """C of order ``last`` from C_{k−1} and C_k with k = ``order``, by C_{k+1} = s (2k/x) C_k + t C_{k−1}."""
     step, back = signs
+    while order < last:
+        middle = div(mul(constant(2 * order * step), here), x)
+        below, here, order = here, add(middle, mul(constant(back), below)), order + 1
+    return here
+
+
+def _bessel_alias(head: type[sympy.Basic], signs: tuple[int, int]) -> Alias:
+    """By those of the first two orders in 0 ≤ f < 2, or of order ±1/2, which are elementary for x > 0."""
 
     def rule(args: Nodes, basis: Basis) -> Node:
-        n = constant_value(args[0])
-        if isinstance(n, Fraction) and n.denominator > 1 and abs(n) <= 12:
-            return _of_fractional_order(head, n, args[1], signs, basis)
-        if not isinstance(n, int) or abs(n) > 12:
+        n, x = number(args[0]), args[1]
+        if n is None or abs(n) > MAX_ORDER:
             return apply(head, *args)
-        turned = n < 0 and n % 2 and head in (sympy.besselj, sympy.bessely)
-        before, value = apply(head, constant(0), args[1]), _of_first_order(head, args[1])
-        if n == 0:
-            return before
-        for j in range(1, abs(n)):
-            middle = div(mul(constant(2 * j * step), value), args[1])
-            before, value = value, add(middle, mul(constant(back), before))
-        return mul(constant(-1), value) if turned else value
+        whole = n.denominator == 1
+        size = abs(n) if whole or head is sympy.besselk else n  # K is even in its order
+        start = size % 1
+        if size >= 0 and start == Fraction(1, 2) and basis.sign(x) == 1:
+            return _climbed(*_of_half_orders(head, x, basis), start, size, x, signs)
+        if size <= start:
+            return apply(head, constant(size), x)
+        first = _of_first_order(head, x) if whole else apply(head, constant(start + 1), x)
+        value = _climbed(apply(head, constant(start), x), first, start + 1, size, x, signs)
+        return neg(value) if n < 0 and n % 2 == 1 and head in (sympy.besselj, sympy.bessely) else value
 
     return rule
 
@@ -217,67 +203,49 @@ def _of_first_order(head: type[sympy.Basic], x: Node) -> Node:
     return div(sub(mixed, mul(div(constant(2), constant(sympy.pi)), over)), zeroth)
 
 
-def _of_fractional_order(
-    head: type[sympy.Basic], n: Fraction, x: Node, signs: tuple[int, int], basis: Basis
-) -> Node:
-    """By those of order f and f + 1 with 0 < f < 1, or of order ±1/2, which are elementary for x > 0."""
-    step, back = signs
-    if head is sympy.besselk:
-        n = abs(n)  # K is even in its order
-    start = n - n.numerator // n.denominator
-    if n < 0:
-        return apply(head, constant(n), x)
-    elementary = start == Fraction(1, 2) and basis.sign(x) == 1
-    if elementary:
-        before, value, order = *_of_half_orders(head, x, basis), start
-    else:
-        before, order = apply(head, constant(start), x), start + 1
-        value = apply(head, constant(order), x)
-        if n == start:
-            return before
-    while order < n:
-        middle = div(mul(constant(2 * order * step), value), x)
-        before, value, order = value, add(middle, mul(constant(back), before)), order + 1
-    return value
-
-
 def _of_half_orders(head: type[sympy.Basic], x: Node, basis: Basis) -> tuple[Node, Node]:
     """C_{−1/2} and C_{1/2} (DLMF 10.16.1, 10.39.1, 10.39.2)."""
-    over = div(constant(2), mul(constant(sympy.pi), x))
-    e = exponential(x, basis)
     if head is sympy.besselk:
-        value = div(rational_power(div(constant(sympy.pi), mul(constant(2), x)), Fraction(1, 2), basis), e)
+        root = rational_power(div(constant(sympy.pi), mul(constant(2), x)), Fraction(1, 2), basis)
+        value = div(root, exponential(x, basis))
         return value, value
-    scale, (cosine, sine) = rational_power(over, Fraction(1, 2), basis), sine_and_cosine(x, basis)
-    pair = {
-        sympy.besselj: (cosine, sine),
-        sympy.bessely: (sine, neg(cosine)),
-        sympy.besseli: (
-            div(add(e, div(constant(1), e)), constant(2)),
-            div(sub(e, div(constant(1), e)), constant(2)),
-        ),
-    }[head]
+    scale = rational_power(div(constant(2), mul(constant(sympy.pi), x)), Fraction(1, 2), basis)
+    if head is sympy.besseli:
+        pair = tuple(basis.rewritten(apply(f, x)) for f in (sympy.cosh, sympy.sinh))
+    else:
+        cosine, sine = sine_and_cosine(x, basis)
+        pair = (cosine, sine) if head is sympy.besselj else (sine, neg(cosine))
     return mul(scale, pair[0]), mul(scale, pair[1])
+
+
+def _spherical_alias(
+    head: type[sympy.Basic], signs: tuple[int, int], lowest: tuple[type[sympy.Basic], type[sympy.Basic]]
+) -> Alias:
+    """j and i of orders k by orders −1 and 0, f(x)/x: Bessel functions of k + 1/2 times the same root."""
+
+    def rule(args: Nodes, basis: Basis) -> Node:
+        order, x, half = constant_value(args[0]), args[1], Fraction(1, 2)
+        if not isinstance(order, int) or not 0 <= order <= MAX_SPHERICAL_ORDER:
+            return apply(head, *args)
+        below, here = (basis.rewritten(div(apply(f, x), x)) for f in lowest)
+        return _climbed(below, here, half, order + half, x, signs)
+
+    return rule
 
 
 ALIASES[sympy.besselj] = _bessel_alias(sympy.besselj, (1, -1))
 ALIASES[sympy.bessely] = _bessel_alias(sympy.bessely, (1, -1))
 ALIASES[sympy.besseli] = _bessel_alias(sympy.besseli, (-1, 1))
 ALIASES[sympy.besselk] = _bessel_alias(sympy.besselk, (1, 1))
-
-
-@aliased(sympy.airybiprime)
-def airybiprime_alias(args: Nodes, basis: Basis) -> Node:
-    """By the Wronskian Ai Bi′ − Ai′ Bi = 1/π (DLMF 9.2.7)."""
-    Ai, slope, Bi = (apply(head, *args) for head in (sympy.airyai, sympy.airyaiprime, sympy.airybi))
-    return div(add(div(constant(1), constant(sympy.pi)), mul(slope, Bi)), Ai)
+ALIASES[sympy.jn] = _spherical_alias(sympy.jn, (1, -1), (sympy.cos, sympy.sin))
+ALIASES[spherical_in] = _spherical_alias(spherical_in, (-1, 1), (sympy.cosh, sympy.sinh))
 
 
 @aliased(sympy.expint)
 def expint_alias(args: Nodes, basis: Basis) -> Node:
     """Integer orders by E_1: n E_{n+1}(x) = exp(−x) − x E_n(x), and E_0 = exp(−x)/x."""
     order, x = constant_value(args[0]), args[1]
-    if not isinstance(order, int) or abs(order) > 12:
+    if not isinstance(order, int) or abs(order) > MAX_ORDER:
         return apply(sympy.expint, *args)
     decay = div(constant(1), exponential(x, basis))
     if order >= 1:
@@ -291,23 +259,6 @@ def expint_alias(args: Nodes, basis: Basis) -> Node:
     while n > order:
         value, n = div(sub(decay, mul(constant(n - 1), value)), x), n - 1
     return value
-
-
-@aliased(sympy.E1)
-def e1_alias(args: Nodes, basis: Basis) -> Node:
-    return expint_alias((constant(1), args[0]), basis)
-
-
-@aliased(spherical_in)
-def spherical_in_alias(args: Nodes, basis: Basis) -> Node:
-    """i₋₁ = cosh x/x, i₀ = sinh x/x, i_{k+1} = i_{k−1} − (2k + 1) i_k/x (DLMF 10.49.8, 10.51.4)."""
-    order, x = constant_value(args[0]), args[1]
-    if not isinstance(order, int) or not 0 <= order <= MAX_SPHERICAL_ORDER:
-        return apply(spherical_in, *args)
-    below, here = (div(ALIASES[head]((x,), basis), x) for head in (sympy.cosh, sympy.sinh))
-    for k in range(order):
-        below, here = here, sub(below, mul(div(constant(2 * k + 1), x), here))
-    return here
 
 
 @aliased(polylog_slope)
