@@ -52,8 +52,8 @@ from symad.verification.measuring.sampling import KIND as SAMPLED
 from symad.verification.measuring.sampling import SAMPLED as MANY
 from symad.verification.measuring.sampling import ZEROS, gap, is_moderate, rows, suspicious, windows
 from symad.verification.points import PointSet
-from symad.verification.rewriting.identities.at_numbers import with_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.exact_steps import with_exact_steps
 from symad.verification.time_guard import Guard
 from symad.verification.values.fifty_digits import (
     Precise,
@@ -125,7 +125,7 @@ class Task:
     @cached_property
     def outputs(self) -> tuple[Node, ...]:
         """What it should compute, in ops of which roundings are known."""
-        return with_whole_parts(expand_definitions(self.reference.output_nodes))
+        return with_exact_steps(expand_definitions(self.reference.output_nodes))
 
     @cached_property
     def drawn(self) -> PointSet:

@@ -1,4 +1,4 @@
-"""Steps of numbers that no input changes, such as ⌈(k − 2)/3⌉ for k = 0, 1, 2, ..., by rational arithmetic.
+"""Values of nodes that no input changes, by rational arithmetic: ⌈(k − 2)/3⌉ for k = 0, 1, 2, ...
 
 In balls a third is not exact, so that the step at an integer that is a sum of thirds would not be known.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import sympy
 
+from symad.core.arrays import Array
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
@@ -30,7 +32,7 @@ def with_exact_steps(outputs: Sequence[Node]) -> tuple[Node, ...]:
     """The same nodes, with the values of such steps; sizes are numbers."""
     moving = depending(outputs, lambda node: isinstance(node.op, Input))
     steps = [n for n in topological(outputs) if n not in moving and _is_step(n)]
-    known = {n: value for n in steps if (value := _value(n)) is not None}
+    known = {n: value for n in steps if (value := _whole(n)) is not None}
     return rebuild(outputs, known) if known else tuple(outputs)
 
 
@@ -38,22 +40,28 @@ def _is_step(node: Node) -> bool:
     return isinstance(node.op, Apply) and node.op.head in STEPS
 
 
-def _value(node: Node) -> Node | None:
-    """The value, if rational arithmetic has one."""
-    if int(np.prod(node.shape)) > MAX_ELEMENTS:
+def exact_values(nodes: Sequence[Node], most: int = MAX_ELEMENTS) -> list[Array] | None:
+    """The rational values of some nodes; None where one has an input, too many elements, or no such value."""
+    order = topological(nodes)
+    if any(isinstance(n.op, Input) or not _is_short(n, most) for n in order):
         return None
     exact = {input_node(sympy.Symbol("exact", real=True)): Fraction(1)}
     try:
-        (value,) = unchecked((node,), exact)
+        values = [np.asarray(v, dtype=object) for v in unchecked(nodes, exact, order)]
     except UNUSABLE:
         return None
-    numbers = np.asarray(value, dtype=object)
-    if not all(_is_whole(v) for v in numbers.ravel().tolist()):
+    rational = all(isinstance(x, (Fraction, int, np.integer)) for v in values for x in v.ravel().tolist())
+    return values if rational else None
+
+
+def _is_short(node: Node, most: int) -> bool:
+    return all(isinstance(d, int) for d in node.shape) and prod(node.shape) <= most
+
+
+def _whole(node: Node) -> Node | None:
+    """The value, if it is made of integers."""
+    found = exact_values([node])
+    numbers = found[0] if found is not None else None
+    if numbers is None or any(v != int(v) or abs(v) >= 1 << 53 for v in numbers.ravel().tolist()):
         return None
     return array_constant(numbers.astype(np.int64)) if node.shape else constant(int(numbers.item()))
-
-
-def _is_whole(value: object) -> bool:
-    if isinstance(value, Fraction):
-        return value.denominator == 1 and abs(value) < 1 << 53
-    return isinstance(value, (int, np.integer)) and abs(int(value)) < 1 << 53
