@@ -15,7 +15,6 @@ from symad.verification.certificate import report, storage  # noqa: F401  (regis
 from symad.verification.certificate.certificate import Certificate, RefutedError
 from symad.verification.equality import equal
 from symad.verification.own import check
-from symad.verification.random_fields import fixed_samples  # noqa: F401  (registers itself)
 from symad.verification.users import verify
 
 __all__ = ["Budget", "Certificate", "RefutedError", "check", "equal", "verify"]

@@ -51,7 +51,7 @@ from symad.verification.points import (
     rounded,
 )  # fmt: skip
 from symad.verification.quotients import DifferenceQuotients
-from symad.verification.random_fields.identity_testing import has_domain
+from symad.verification.rewriting.identity_testing import has_domain
 from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending

@@ -43,9 +43,9 @@ from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, is_fixed
 from symad.verification.guard import inspect
 from symad.verification.proof.with_proofs import ONE_GRAPH, Replayed, has_symbolic_sizes, replayed_claim
 from symad.verification.random_fields.error_bound import TARGET
-from symad.verification.random_fields.identity_testing import Result, compare_nodes
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.rewriting.identities.infinities import without_infinities
+from symad.verification.rewriting.identity_testing import Result, compare_nodes
 from symad.verification.rewriting.restated.by_one_element import by_one_element
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending

@@ -1,7 +1,6 @@
 """Identity tests modulo random primes, with a bound on the probability of a false answer.
 
-`identity_testing` is the start. `residues` says what each op does in a field of
-`symad.verification.fields`, `function_values` gives functions their random values, by `known_values` where
-they follow from others, `runs` takes as many lanes as `error_bound` asks for, from the degrees of
-`degree_bounds`.
+`runs` is the start: it takes as many lanes as `error_bound` asks for, from the degrees of `degree_bounds`.
+`residues` says what each op does in a field of `symad.verification.fields`, `function_values` gives functions
+their random values, by `known_values` where they follow from others.
 """

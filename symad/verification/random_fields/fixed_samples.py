@@ -15,7 +15,6 @@ from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.residues import Run
-from symad.verification.rewriting.vanishing import SAMPLES
 from symad.verification.terms.discontinuities import unseen
 
 PRIMES = (2147483647, 2147483587)
@@ -57,6 +56,3 @@ class Samples:
             return self.run.value(node, arguments)
         except (SymadError, ArithmeticError):
             return None
-
-
-SAMPLES.append(Samples)

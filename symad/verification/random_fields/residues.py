@@ -33,9 +33,8 @@ from symad.verification.budget import Meter, Unsupported, steps_of_residues
 from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
-from symad.verification.rewriting.basis import Basis
 from symad.verification.terms.discontinuities import WeakSign
-from symad.verification.terms.signs import ODD
+from symad.verification.terms.signs import ODD, weak_sign
 
 
 @dataclass(eq=False)
@@ -53,7 +52,7 @@ class Run:
     marks: dict[Node, Array] = dataclasses.field(default_factory=dict)
     """Where a value is undefined: boolean arrays (T, *shape), only for nodes that have some."""
     values: dict[Node, Array] = dataclasses.field(default_factory=dict)
-    _signs: Basis = dataclasses.field(default_factory=Basis)
+    _signs: dict[Node, int] = dataclasses.field(default_factory=dict)
     """For the signs that are known everywhere."""
 
     def evaluate(self, outputs: Sequence[Node]) -> list[Array]:
@@ -90,7 +89,7 @@ class Run:
 
     def leave(self, node: Node, arg: Node, value: Array) -> None:
         """A root or logarithm of an argument is undefined in regions where the argument is negative."""
-        if self.signatures.domains and not self._signs.weak_sign(arg):
+        if self.signatures.domains and not weak_sign(arg, self._signs):
             self.mark(node, np.broadcast_to(self.signatures.negative(value), (self.field.lanes, *node.shape)))
 
     def marks_of(self, node: Node) -> Array:

@@ -9,9 +9,8 @@ import sympy
 
 from symad.core.graph import Node
 from symad.verification.rewriting.vanishing import Vanishing
-from symad.verification.terms.discontinuities import unseen
 from symad.verification.terms.linear_terms import Terms, linear_terms, logarithms_apart
-from symad.verification.terms.signs import sign_of
+from symad.verification.terms.signs import weak_sign
 
 MAX_REFINEMENT = 64
 """The maximum multiple of a unit, and refinement of it; beyond it a new class is opened."""
@@ -84,10 +83,7 @@ class Basis:
 
     def weak_sign(self, node: Node) -> int:
         """1 if a node is nowhere negative, −1 if nowhere positive, or 0 where that is not known."""
-        if node not in self._signs:
-            for n in unseen(node, self._signs):
-                self._signs[n] = sign_of(n.op, n, tuple([self._signs[a] for a in n.args]))
-        return self._signs[node]
+        return weak_sign(node, self._signs)
 
     def rewritten(self, node: Node) -> Node:
         """A node built of arguments that are in the basis already, itself in the basis."""

@@ -9,9 +9,8 @@ can be wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import sympy
@@ -24,6 +23,7 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Inp
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
+from symad.verification.random_fields.fixed_samples import Samples
 from symad.verification.terms.discontinuities import (
     LooseSign,
     WeakSign,
@@ -33,17 +33,6 @@ from symad.verification.terms.discontinuities import (
 )
 from symad.verification.terms.signs import ODD
 from symad.verification.values.constant_exponents import is_nonzero_somewhere, may_cancel
-
-
-class PointValues(Protocol):
-    """Values of nodes at points that are drawn once (`symad.verification.random_fields.fixed_samples`)."""
-
-    def has_zeros(self, node: Node) -> bool:
-        """Whether some element of a node is 0 at one of the points."""
-
-
-SAMPLES: list[Callable[[], PointValues]] = []
-"""What makes them, registered there: they are values of the rewritten form."""
 
 NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
 ZERO_AT_ZERO = {*ODD, sympy.Abs}
@@ -63,13 +52,9 @@ class Vanishing:
         self._loose: dict[Node, bool] = {}
         self._may: dict[Node, bool] = {}
         self._answers: dict[Node, bool] = {}
+        self._samples = Samples()
         self._hidden: set[Node] = set()
         """What no point shows not to be 0: it may cancel by a relation that is not known."""
-
-    @cached_property
-    def _samples(self) -> PointValues:
-        (made,) = SAMPLES
-        return made()
 
     def may(self, node: Node) -> bool:
         """Whether some element of a node may be 0 on an open set, or everywhere."""

@@ -25,7 +25,7 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, c
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.verification.terms.discontinuities import SIGNS, LooseSign, Rounded, WeakSign
+from symad.verification.terms.discontinuities import SIGNS, LooseSign, Rounded, WeakSign, unseen
 
 Signs: TypeAlias = "tuple[int, ...]"
 
@@ -39,8 +39,16 @@ def known_signs(outputs: Iterable[Node]) -> dict[Node, int]:
     """The signs of all nodes that the outputs need."""
     found: dict[Node, int] = {}
     for node in topological(outputs):
-        found[node] = sign_of(node.op, node, tuple([found[a] for a in node.args]))
+        weak_sign(node, found)
     return found
+
+
+def weak_sign(node: Node, known: dict[Node, int]) -> int:
+    """1 if a node is nowhere negative, −1 if nowhere positive, or 0; ``known`` keeps what is found."""
+    if node not in known:
+        for n in unseen(node, known):
+            known[n] = sign_of(n.op, n, tuple([known[a] for a in n.args]))
+    return known[node]
 
 
 @sign_of.dispatch

@@ -26,7 +26,7 @@ from sympy import (
 
 import symad
 from symad.verification.budget import Budget
-from symad.verification.random_fields.identity_testing import compare_nodes
+from symad.verification.rewriting.identity_testing import compare_nodes
 from symad.verification.terms.signs import known_signs
 from symad.verification.values.intervals import INTERVALS, ZERO, above, below, both
 

@@ -14,8 +14,8 @@ import symad
 from symad import functions
 from symad.errors import ShapeError
 from symad.verification.points import PointSet
-from symad.verification.random_fields.identity_testing import Result
 from symad.verification.random_fields.runs import PairResult
+from symad.verification.rewriting.identity_testing import Result
 from symad.verification.values.balls import NONE, UNKNOWN, VALUE, Ball, Balls, ball_values
 from tests.pairs.generate import Tally, pairs
 

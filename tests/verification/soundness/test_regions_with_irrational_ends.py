@@ -7,7 +7,7 @@ import sympy as sp
 
 import symad
 from symad.verification.budget import Budget, Meter
-from symad.verification.random_fields import identity_testing as testing
+from symad.verification.rewriting import identity_testing as testing
 from symad.verification.rewriting.restated.by_regions import by_regions
 
 x = sp.Symbol("x", real=True)

@@ -7,7 +7,7 @@ import pytest
 
 import symad
 from symad.verification.budget import Budget, Meter
-from symad.verification.random_fields.identity_testing import compare_nodes
+from symad.verification.rewriting.identity_testing import compare_nodes
 
 LOSSES = {
     "leaky": lambda x: np.where(x > 0, x, 0.2 * x).sum(),

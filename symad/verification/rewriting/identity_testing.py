@@ -328,9 +328,7 @@ class _WaySearch:
         self.primes = tuple(sampler.primes) or self.primes
         return best
 
-    def improve(
-        self, best: list[PairResult], sampler: Sampler, ways: Sequence[Way]
-    ) -> list[PairResult]:
+    def improve(self, best: list[PairResult], sampler: Sampler, ways: Sequence[Way]) -> list[PairResult]:
         """The best results for the pairs of a sampler."""
         for way in ways:
             try:
