@@ -1,1 +1,1 @@
-"""What alone says `proved`. Read: terms, writing_out, quotients, rules, networks, proofs."""
+"""What alone says `proved`. Read: terms, writing_out, quotients, rules, networks, defined, proofs."""

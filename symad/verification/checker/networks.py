@@ -19,6 +19,7 @@ Number: TypeAlias = Fraction | int
 Factor: TypeAlias = tuple[int, tuple[int, ...], Number]
 Renaming: TypeAlias = Mapping[int, int]
 Form: TypeAlias = "tuple[Network, ...]"
+Merged: TypeAlias = dict[tuple[int, tuple[int, ...]], Number]  # factors with their exponents
 ONE, DELTA, AXIS, NEW = 1, 0, -20_000, BOUND - 1  # [i = j]; atoms' axes; what products bind
 MAX_NETWORKS, MAX_FACTORS, MAX_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
@@ -56,6 +57,30 @@ def moved(form: Form, axes: Renaming) -> Form:
     """A form with its free indices renamed, to none that is summed over."""
     require(all(n.sums.keys().isdisjoint({*axes, *axes.values()}) for n in form), "an index is captured")
     return tuple(n.renamed(axes) for n in form)
+
+
+def without_deltas(
+    factors: Sequence[Factor], sums: Mapping[int, Dim]
+) -> tuple[list[Factor], dict[int, Dim]]:
+    """A product summed over indices, without [i = j] for a summed i: Σ_i [i = j] u_i = u_j.
+
+    [i = i] is 1; if i is summed over, it stays so, with the number of its values.
+    """
+    todo = [(a, tuple(sorted(at)) if a <= 0 else at, e) for a, at, e in factors]
+    bound = dict(sums)
+    while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
+        i, j = found[0] if found[0][0] in bound else found[0][::-1]
+        moved = Network(1, tuple(todo), {}).renamed({i: j}).factors
+        todo = [f for f in moved if f[0] != DELTA or f[1][0] != f[1][1]]
+        bound = {k: d for k, d in bound.items() if k != i or i == j}
+    return todo, bound
+
+
+def shared_factors(form: Form) -> list[Factor]:
+    """What all networks of a form have as a factor at the same free indices, with the least exponent."""
+    rows = [{(a, at): e for a, at, e in n.factors if not n.sums.keys() & set(at)} for n in form]
+    lowest = {key: min(row.get(key, 0) for row in rows) for row in rows for key in row}
+    return [(*key, e) for key, e in lowest.items() if e and key[0] != DELTA]
 
 
 class Networks:
@@ -139,6 +164,14 @@ class Networks:
         if kind in ("product", "total"):
             return self.times(args, {i: d for i, d in data or () if i})
         require(kind == "call", "a value may be −∞")
+        return self.called(term, args)
+
+    def called(self, term: Term, args: list[Form]) -> Form:
+        """The form of a function: its definition, an element of a matrix, or an atom of its own.
+
+        A selection is its definition y + c (x − y) where c is 0 or 1; others where they have no condition.
+        """
+        data = term.data
         chosen = data == "select" and (not args[0] or term.args[0] in term.table.truths)
         if chosen or (data in table.EVERYWHERE and self.ask("define", data)):
             return self.form(table.DEFINITIONS[data](*term.args))
@@ -161,19 +194,30 @@ class Networks:
     def call(self, name: Hashable, x: Sequence[Form]) -> Form:
         """A function of the table, of −u by that of u."""
         u = x[0] if x else ()
-        kinds = [(n, [(self.atoms[a].data, e) for a, _, e in n.factors]) for n in u if not n.sums]
-        exp = name == "exp" and not self.guarded(u)
-        logs = [n for n, factors in kinds if exp and factors == [("log", 1)]]
-        if logs or (name == "exp" and not u):  # exp(c log v) = v^c, because log v needs v > 0
-            rest = tuple(n for n in u if n not in logs)
-            left = [self.call(name, [rest])] if rest else []
-            return self.times([*left, *(self.power(self.inner(*n.factors[0][:2]), n.number) for n in logs)])
+        if name == "exp" and (made := self.without_logarithms(u)) is not None:
+            return made
         if name in table.TURNED and u and all(n.number < 0 for n in u):
             shift, scale, exponent = table.TURNED[name]
             value = self.call(name, [tuple(Network(-n.number, n.factors, n.sums) for n in u)])
             parts = [self.simple(scale, [], {}), self.power(value, exponent)]
             return self.add([self.simple(shift, [], {}), self.times(parts)])
         return self.function("call", name, x)
+
+    def without_logarithms(self, u: Form) -> "Form | None":
+        """exp u with its logarithms taken out, None if it has none: exp(c log v) = v^c, as log v needs v > 0.
+
+        Where a condition hides that log v has no value, v^c would have one, so nothing is taken out there.
+        """
+        logs = [] if self.guarded(u) else [n for n in u if self.is_logarithm(n)]
+        if u and not logs:
+            return None
+        rest = tuple(n for n in u if n not in logs)
+        left = [self.call("exp", [rest])] if rest else []
+        return self.times([*left, *(self.power(self.inner(*n.factors[0][:2]), n.number) for n in logs)])
+
+    def is_logarithm(self, n: Network) -> bool:
+        """Whether a network is a number times one logarithm."""
+        return not n.sums and [(self.atoms[a].data, e) for a, _, e in n.factors] == [("log", 1)]
 
     def inner(self, number: int, at: Sequence[int]) -> Form:
         """What an atom is a function of."""
@@ -201,25 +245,9 @@ class Networks:
 
     def simple(self, number: Number, factors: Sequence[Factor], sums: Mapping[int, Dim]) -> Form:
         """A product: identity matrices are carried out, equal factors merged, free sums become sizes."""
-        todo = [(a, tuple(sorted(at)), e) if a <= 0 else (a, at, e) for a, at, e in factors]
-        bound = dict(sums)
-        while found := [at for a, at, _ in todo if a == DELTA and (at[0] == at[1] or {*at} & {*bound})]:
-            i, j = found[0] if found[0][0] in bound else found[0][::-1]
-            moved = Network(number, tuple(todo), {}).renamed({i: j}).factors
-            todo = [f for f in moved if f[0] != DELTA or f[1][0] != f[1][1]]
-            bound = {k: d for k, d in bound.items() if k != i or i == j}
-        merged: dict[tuple[int, tuple[int, ...]], Number] = {}
-        for a, at, e in todo:
-            merged[a, at] = 1 if a in self.conditions else merged.get((a, at), 0) + e
-        for i in bound.keys() - {i for (_, at), e in merged.items() if e for i in at} if bound else ():
-            if isinstance(dim := bound.pop(i), int):
-                number *= dim
-            else:
-                key = (self.known(Atom("call" if is_below(0, dim) else "size", dim))[0], ())  # 0/0 is not 1
-                merged[key] = merged.get(key, 0) + 1
-        for (a, at), e in merged.items():
-            if self.atoms[a].kind == "root":  # 2^(−1/2) = 1/2 · 2^(1/2)
-                number, merged[a, at] = number * self.atoms[a].data ** (e // 1), e % 1
+        left, bound = without_deltas(factors, sums)
+        merged = self.merged(left)
+        number = self.rooted(number * self.counted(merged, bound), merged)
         made = [(a, at, e) for (a, at), e in merged.items() if e]
         whole = [f for f in made if self.atoms[f[0]].kind == "sum" and f[2] >= 1]
         for a, at, e in whole[:1]:  # u^(3/2) = u u^(1/2)
@@ -228,6 +256,34 @@ class Networks:
         bounded([number.numerator, number.denominator])
         require(len(made) <= MAX_FACTORS, f"a product of more than {MAX_FACTORS} factors")
         return (Network(number, tuple(made), bound),) if number else ()
+
+    def merged(self, factors: Sequence[Factor]) -> Merged:
+        """The exponents of equal factors added up: u^p u^q = u^(p + q); conditions are 0 or 1, so c c = c."""
+        made: Merged = {}
+        for a, at, e in factors:
+            made[a, at] = 1 if a in self.conditions else made.get((a, at), 0) + e
+        return made
+
+    def counted(self, merged: Merged, bound: dict[int, Dim]) -> Number:
+        """Σ over an index that no factor has is the size of its axis: a number, or one more factor.
+
+        Sizes that may be 0 are other atoms than those that are not, since 0/0 is not 1.
+        """
+        number: Number = 1
+        for i in bound.keys() - {i for (_, at), e in merged.items() if e for i in at} if bound else ():
+            if isinstance(dim := bound.pop(i), int):
+                number *= dim
+            else:
+                key = (self.known(Atom("call" if is_below(0, dim) else "size", dim))[0], ())
+                merged[key] = merged.get(key, 0) + 1
+        return number
+
+    def rooted(self, number: Number, merged: Merged) -> Number:
+        """The number with the whole powers of roots of numbers: 2^(−1/2) = 1/2 · 2^(1/2)."""
+        for (a, at), e in merged.items():
+            if self.atoms[a].kind == "root":
+                number, merged[a, at] = number * self.atoms[a].data ** (e // 1), e % 1
+        return number
 
     def power(self, form: Form, exponent: Number) -> Form:
         """A power of each element; (g h)^k = g^k h^k for an integer k and what all networks share."""
@@ -238,9 +294,7 @@ class Networks:
         if len(form) == 1 and not form[0].factors:
             root = self.known(Atom("root", Fraction(form[0].number)))[0]
             return self.simple(ONE, [(root, (), exponent)], {})
-        rows = [{(a, at): e for a, at, e in n.factors if not n.sums.keys() & set(at)} for n in form]
-        lowest = {key: min(row.get(key, 0) for row in rows) for row in rows for key in row}
-        shared = [(*key, e) for key, e in lowest.items() if e and key[0] != DELTA]
+        shared = shared_factors(form)
         if exponent.denominator > 1 or not shared or self.guarded(form):
             return self.function("sum", None, [form], exponent)
         g, inverse = (self.simple(ONE, [(a, at, e * k) for a, at, e in shared], {}) for k in (exponent, -1))

@@ -9,14 +9,13 @@ from typing import Any, TypeAlias
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.dims import is_below, same_shape
 from symad.core.graph import Node
-from symad.ops.basic.sources import Constant, Dimension, Input
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.powers import Pow
+from symad.ops.basic.sources import Input
 from symad.verification.checker import terms as table
+from symad.verification.checker.defined import sure
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed, require, slope_of_matrix
-from symad.verification.checker.writing_out import STRICT, WHOLE, Element, Index, Writing
+from symad.verification.checker.writing_out import Element, Index, Writing
 
 Sides: TypeAlias = tuple[Term, Term]  # of a goal
 Seeds: TypeAlias = dict[Any, Element | None]  # what inputs (by their ops) and nodes move by, if they do
@@ -34,46 +33,73 @@ class ForAllSizes(Writing):
         """What shows outputs of a claim: pairs as in `Proof`, whose nodes may be any numbers; and outputs."""
         require(claim.is_whole and all(isinstance(a.op, Input) for a in claim.derivative.wrt), MISFIT)
         self.cut, found = frozenset(n for _, d in sweeps for n in (*d, *d.values())), dict[Any, Sides]()
+        self.admit(claim, outputs)
+        for k in outputs:
+            term, made, ways = self.stated(claim.derivative, claim.outputs[k], k)
+            for j, (letter, pairs) in enumerate([s for s in sweeps if s[0]] or [(s, {}) for s, _ in ways]):
+                _, seeds = ways.pop([s for s, _ in ways].index(letter.upper() if letter in "vw" else letter))
+                term = self.swept(term, pairs, seeds, letter.isupper(), j, found)
+            require(not ways, "a sweep is missing")
+            found[k] = (term, made)
+        return found
+
+    def admit(self, claim: Claim, outputs: Sequence[int]) -> None:
+        """Refuse pairs of nodes that may have no value, or be −∞, where the function and outputs have one.
+
+        Cut nodes stand for any numbers. So each must be a number wherever the sides are, and a sum over an
+        empty axis must not hide that what it would add up has no value.
+        """
         require(all(self.cut <= sure(claim, k) for k in outputs), "a node of a pair may have no value")
         inner = [n for n in claim.nodes if n in self.cut and {n} != {claim.outputs[k] for k in outputs}]
         inside = [self.opened(n, self.symbols(n, EACH)) for n in inner]
         require(self.terms.masked.isdisjoint(inside), "a node of a pair may be −∞")
         sizes = {d for n in claim.nodes for d in n.shape}  # what an empty sum does not use may have no value
         require(not inner or all(is_below(0, d) for d in sizes), "arrays next to pairs may be empty")
-        for k in outputs:
-            term, made, ways = self.stated(claim.derivative, claim.outputs[k], k)
-            for j, (letter, pairs) in enumerate([s for s in sweeps if s[0]] or [(s, {}) for s, _ in ways]):
-                require(all(same_shape(a.shape, b.shape) for a, b in pairs.items()), "a pair of other shapes")
-                _, seeds = ways.pop([s for s, _ in ways].index(letter.upper() if letter in "vw" else letter))
-                pull = letter.isupper()
-                rates: Any = {a: None if pull else partial(self.element, b) for a, b in pairs.items()}
-                for a, b in pairs.items():  # the same for all outputs that are about this term
-                    i, key = self.symbols(a, EACH), (j, a, term)
-                    goal, by = (term, {a: self.unit(i)}) if pull else (self.opened(a, i), seeds)
-                    if key not in found:
-                        found[key] = self.pulled(goal, rates | by, pairs if pull else {}), self.element(b, i)
-                term = self.pulled(term, seeds | rates, pairs if pull else {})
-            require(not ways, "a sweep is missing")
-            found[k] = (term, made)
-        return found
+
+    def swept(
+        self, term: Term, pairs: Mapping[Node, Node], seeds: Seeds, pull: bool, j: int,
+        found: dict[Any, Sides],
+    ) -> Term:  # fmt: skip
+        """The derivative of a term in sweep j by its pairs; what shows a pair is entered once in ``found``.
+
+        Forwards, a tangent b of a node a is shown by what a computes, and is then what a moves by. Backwards,
+        b is shown as what the term sends to a; then a is held there, and Σ a b brings what a is made of.
+        """
+        require(all(same_shape(a.shape, b.shape) for a, b in pairs.items()), "a pair of other shapes")
+        rates: Any = {a: None if pull else partial(self.element, b) for a, b in pairs.items()}
+        held = pairs if pull else {}
+        for a, b in pairs.items():  # the same for all outputs that are about this term
+            i, key = self.symbols(a, EACH), (j, a, term)
+            goal, by = (term, {a: self.unit(i)}) if pull else (self.opened(a, i), seeds)
+            if key not in found:
+                found[key] = self.pulled(goal, rates | by, held), self.element(b, i)
+        return self.pulled(term, seeds | rates, held)
 
     def stated(self, claim: Derivative, output: Node, k: int) -> tuple[Term, Term, list[tuple[str, Seeds]]]:
         """One element of the function, and of output k; seeds by directions ("V", "W") and axes ("X")."""
-        kind, wrt, y, at = claim.kind, claim.wrt, claim.about(k), self.symbols(output, FREE)
-        x = [wrt[k] for _ in range({"value": 0, "hessian": 2}.get(kind, not claim.v))]
-        weights, along = ((), claim.w) if kind == "curvature" else (claim.w, ())
+        wrt, y, at = claim.wrt, claim.about(k), self.symbols(output, FREE)
+        x = [wrt[k] for _ in range({"value": 0, "hessian": 2}.get(claim.kind, not claim.v))]
+        weights, along = ((), claim.w) if claim.kind == "curvature" else (claim.w, ())
         shapes = [() if weights else y[0].shape, *[a.shape for a in x]]
-        axes, rest = [d for s in shapes for d in s if d != 1], iter([i for i in at if i])
-        joins = kind in ("jacobian", "hessian") and len(wrt) + len(y) > 2
-        alike = same_shape(axes, [d for d in output.shape if d != 1])
-        require(alike and not joins, f"a {kind} joins axes of functions or inputs")
-        place, *places = [tuple(0 if d == 1 else next(rest) for d in shape) for shape in shapes]
+        place, *places = self.places(claim, shapes, output, len(y))
         ways: list[tuple[str, Seeds]] = [("X", {a.op: self.unit(i)}) for a, i in zip(x, places, strict=True)]
         ways += [(letter, {a.op: partial(self.element, b) for a, b in zip(wrt, d, strict=True)})
             for letter, d in (("V", claim.v), ("W", along)) if d]  # fmt: skip
         parts = [self.total(f.shape, lambda *i, f=f, c=c: self.element(c, i) * self.element(f, i))
             for f, c in zip(y, weights, strict=bool(weights))]  # fmt: skip
         return self.terms.sum(parts) if weights else self.element(y[0], place), self.element(output, at), ways
+
+    def places(self, claim: Derivative, shapes: Sequence[Any], output: Node, count: int) -> list[Index]:
+        """The axes of an output as those of the function and of the inputs, in order; axes of length 1 are 0.
+
+        They are what the output's shape says only if no axis joins several functions or inputs.
+        """
+        axes = [d for s in shapes for d in s if d != 1]
+        joins = claim.kind in ("jacobian", "hessian") and len(claim.wrt) + count > 2
+        alike = same_shape(axes, [d for d in output.shape if d != 1])
+        require(alike and not joins, f"a {claim.kind} joins axes of functions or inputs")
+        rest = iter([i for i in self.symbols(output, FREE) if i])
+        return [tuple(0 if d == 1 else next(rest) for d in shape) for shape in shapes]
 
     def pulled(self, term: Term, seeds: Seeds, held: Mapping[Node, Node]) -> Term:
         """The tangent of a term, and of Σ node · cotangent where the cotangents stay."""
@@ -106,30 +132,6 @@ class ForAllSizes(Writing):
     def unit(self, place: Index) -> Element:
         """The array that is 1 at one place, and 0 elsewhere."""
         return lambda at: self.terms.product(map(self.terms.delta, place, at))
-
-
-def sure(claim: Claim, k: int) -> set[Node]:
-    """Nodes with values wherever the function and output k have them: what these use, and what follows."""
-    found, nodes, sign = {*claim.derivative.about(k), claim.outputs[k]}, claim.nodes, dict[Node, int]()
-    number = {n: n.op.value for n in nodes if isinstance(n.op, Constant)}
-    for n in nodes:  # 1 if it is positive, 0 if it is not negative, −1 if neither is seen
-        adds, powers, labels = ({*getattr(n.op, a, ())} for a in ("signs", "powers", "inputs"))
-        parts, strict = [sign[a] for a in n.args] or [-1], type(n.op) in STRICT and adds <= {1}
-        twice = strict and n.args[1:] == n.args[:1] and not adds and powers <= {1, -1} and len(labels) < 2
-        least = max(parts) if adds and min(parts) >= 0 else max(min(parts), twice - 1)
-        least = min(least, not labels) if strict or isinstance(n.op, Pow) else -1  # Σ may be over nothing
-        sign[n] = 1 if (number.get(n, type(n.op) is Dimension and n.op.expression) > 0) in (True,) else least
-    for n in [n for n in reversed(nodes) if type(n.op) in STRICT or isinstance(n.op, (Apply, Pow))]:
-        found.update(n.args if n in found else ())
-    div = {n: [a for a, p in zip(n.args, getattr(n.op, "powers", ()), strict=False) if p < 0] for n in nodes}
-    over = {n for n in nodes if sign[n] > 0}.union(*[div[n] for n in found if type(n.op) in STRICT])  # not 0
-    for n in nodes:
-        whole = isinstance(n.op, Apply) and table.HEADS.get(n.op.head) in table.TOTAL
-        fixed = number.get(n.args[1]) if isinstance(n.op, Pow) else None
-        root = fixed in range(2, 9) or (isinstance(n.op, Pow) and sign[n] >= (fixed is None))
-        whole = whole or root or (type(n.op) in WHOLE and over.issuperset(div[n]))
-        found.update([n] if whole and found.issuperset(n.args) else ())
-    return found
 
 
 def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
@@ -192,19 +194,28 @@ def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, di
     return writing, goals
 
 
+Machines: TypeAlias = list[tuple[Values | Networks, list[Sides]]]  # each with the sides it has to show equal
+
+
+def for_all_sizes(claims: Sequence[Claim], proof: Proof) -> Machines:
+    """A machine for each lemma of one claim: for each pair of its sweeps, and for each output."""
+    (k,), (plan, *parts) = {k for k, _, _ in proof.goals}, proof.steps
+    w, n, outputs = ForAllSizes(Terms()), claims[k].nodes, dict.fromkeys(o for _, o, _ in proof.goals)
+    sweeps = [(letter, {n[i]: n[j] for i, j in pairs}) for letter, pairs in plan]
+    made = zip(w.lemmas(claims[k], [*outputs], sweeps).values(), parts, strict=True)
+    return [(Networks(a, {n[i]: partial(w.opened, n[i]) for i in o}), [p]) for p, (o, a) in made]
+
+
+def element_by_element(claims: Sequence[Claim], proof: Proof) -> Machines:
+    """One machine for all goals, of claims that are written out."""
+    goals, machine = written(claims, proof.claims)[1], Networks if proof.way == "sums" else Values
+    return [(machine(proof.steps), [goals[goal] for goal in proof.goals])]
+
+
 def replay(claims: Sequence[Claim], proof: Proof) -> int:
     """How many steps prove the goals of a proof; `Refused` if one is wrong, missing or unused."""
     try:
-        machines: list[tuple[Values | Networks, list[Sides]]]
-        if proof.way == "networks":
-            (k,), (plan, *parts) = {k for k, _, _ in proof.goals}, proof.steps
-            w, n, outputs = ForAllSizes(Terms()), claims[k].nodes, dict.fromkeys(o for _, o, _ in proof.goals)
-            sweeps = [(letter, {n[i]: n[j] for i, j in pairs}) for letter, pairs in plan]
-            made = zip(w.lemmas(claims[k], [*outputs], sweeps).values(), parts, strict=True)
-            machines = [(Networks(a, {n[i]: partial(w.opened, n[i]) for i in o}), [p]) for p, (o, a) in made]
-        else:
-            goals, machine = written(claims, proof.claims)[1], Networks if proof.way == "sums" else Values
-            machines = [(machine(proof.steps), [goals[goal] for goal in proof.goals])]
+        machines = (for_all_sizes if proof.way == "networks" else element_by_element)(claims, proof)
         held = [m.equal(*pair) for m, pairs in machines for pair in pairs]
         require(all(held) and min(map(min, proof.goals)) >= 0, "a goal does not follow")
         require(not any(m.unused for m, _ in machines), "a step is used nowhere")

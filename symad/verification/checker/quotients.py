@@ -46,11 +46,17 @@ def content(p: Poly) -> int:
     return gcd(*p.values()) * (1 if p[max(p, key=lambda m: (len(m), m))] > 0 else -1) if p else 1
 
 
+def may_divide(q: Poly, p: Poly) -> bool:
+    """False only if q does not divide p: it has other generators, or more terms than a single one."""
+    places = p if len(q) == 1 else [set[int]().union(*p)]
+    return not len(p) == 1 < len(q) and all([k in m for m in places for n in q for k in n])
+
+
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None; by monomials of highest degree."""
-    lead, places = max(q, key=lambda m: (len(m), m)), p if len(q) == 1 else [set[int]().union(*p)]
-    if len(p) == 1 < len(q) or not all([k in m for m in places for n in q for k in n]):
+    if not may_divide(q, p):
         return None
+    lead = max(q, key=lambda m: (len(m), m))
     rest, found, order = dict(p), dict[Monomial, int](), sorted((len(m), m) for m in p)
     while order and len(found) <= MAX_TERMS:
         if c := rest[m := order.pop()[1]]:
@@ -75,6 +81,11 @@ def by_powers(p: Poly, k: int) -> dict[int, Poly]:
     for m, c in p.items():
         parts.setdefault(e := m.count(k), {})[tuple([i for i in m if i != k]) if e else m] = c
     return parts
+
+
+def common_under(unders: Sequence[Mapping[Factor, int]]) -> Mapping[Factor, int]:
+    """The least common multiple of what is divided by; in `inner` products of several have numbers alone."""
+    return {f: max([u.get(f, 0) for u in unders]) for own in unders for f in own} if any(unders) else NONE
 
 
 class Quotient(NamedTuple):
@@ -169,8 +180,7 @@ class Quotients:
         if any([q.under for part in products if len(part) > 1 for q in part]):
             products = [[reduce(self.multiply, part)] for part in products]
         scales, made = [prod([q.scale for q in part]) for part in products], list[tuple[Poly, Poly]]()
-        scale, first = lcm(*scales), [part[0].under for part in products]  # others divide by numbers alone
-        under = {f: max([u.get(f, 0) for u in first]) for own in first for f in own} if any(first) else NONE
+        scale, under = lcm(*scales), common_under([part[0].under for part in products])
         for part, own in zip(products, scales, strict=True):
             over: Poly = ONE if own == scale else {(): scale // own}
             for f, m in under.items():

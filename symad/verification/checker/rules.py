@@ -87,12 +87,8 @@ class Values:
         match term.kind, rule:
             case "number", "":
                 return self.field.number(data)
-            case "variable", "":  # an element of an input, with the assumptions of its symbol
-                words, own = ("positive", "nonnegative", "zero", "integer"), data[0].symbol
-                plus, least, zero, whole = [getattr(own, f"is_{w}", None) is True for w in words]
-                sign, bit = "positive" if plus else "nonnegative" * least, 1 << 2 * len(self.field.generators)
-                made = Generator(bit, sign, not whole, poly.ZERO if whole else poly.ONE)
-                return self.field.number(0) if zero else self.field.generator(made)
+            case "variable", "":
+                return self.element(data[0].symbol)
             case "product", "":
                 return reduce(self.field.multiply, args)
             case "power", "" if data.denominator == 1:
@@ -112,6 +108,14 @@ class Values:
             case "call", "":
                 return self.function(data, args)
         raise Refused(f"the rule {rule!r} does not apply to {term.kind} {data}")
+
+    def element(self, symbol: Any) -> Quotient:
+        """An element of an input, with the assumptions of its symbol: a new generator, or 0."""
+        words = ("positive", "nonnegative", "zero", "integer")
+        plus, least, zero, whole = [getattr(symbol, f"is_{w}", None) is True for w in words]
+        sign, bit = "positive" if plus else "nonnegative" * least, 1 << 2 * len(self.field.generators)
+        made = Generator(bit, sign, not whole, poly.ZERO if whole else poly.ONE)
+        return self.field.number(0) if zero else self.field.generator(made)
 
     def function(self, name: Any, args: list[Quotient]) -> Quotient:
         """A function without a rule: a generator, with what is known of it."""

@@ -104,7 +104,7 @@ class Terms:
 
     def _folded(self, kind: str, start: Fraction | int, parts: Iterable[Operand]) -> Term:
         """Σ parts from 0, or Π parts from 1: numbers are taken together, and a zero makes Π zero."""
-        terms = [part if isinstance(part, Term) else self.term(part) for part in parts]
+        terms = list(map(self.term, parts))
         self.spend(len(terms))
         kept, total = [term for term in terms if term.kind != "number"], start
         for number in [t.data for t in terms if t.kind == "number"] if len(kept) < len(terms) else ():

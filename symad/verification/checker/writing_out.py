@@ -245,12 +245,18 @@ def matrix(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     symbols = w.kept.setdefault(("matrix", node), (next(w.fresh), next(w.fresh), n) if w.symbolic else ())
     t.spend(1 if symbols else n**5)  # larger ones are refused
     places = [symbols[:2]] if symbols else [*np.ndindex(n, n)]
-    places = [(max(p), min(p)) if name == "cholesky" else p for p in places]
-    a = [x[0]((*at[:rank], p, q)) if p == q or lower in (None, p > q) else t.term(0) for p, q in places]
+    a = [read(p, q, lambda p, q: x[0]((*at[:rank], p, q)), name, lower, t) for p, q in places]
     if name == "inverse":
         return w.total([n], lambda k: of_matrix(name, i, k, a, symbols) * x[1]((*at[:rank], k, j)))
     made = of_matrix(name, i, j, a, symbols) if i >= j else t.term(0)
     return t.call("log", made) if isinstance(node.op, solve_det.LogDeterminant) else made
+
+
+def read(p: int, q: int, a: Callable[..., Term], name: str, lower: bool | None, terms: Terms) -> Term:
+    """What a function reads as element p, q: beside a triangle 0, of Cholesky's matrix the lower mirror."""
+    if name == "cholesky":
+        p, q = max(p, q), min(p, q)
+    return a(p, q) if p == q or lower in (None, p > q) else terms.term(0)
 
 
 STRICT = {arithmetic.Add, arithmetic.Mul, contraction.Einsum, shaping.Broadcast, shaping.Reshape}  # use all

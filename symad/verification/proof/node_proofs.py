@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.graph import Node
-from symad.verification.checker.proofs import DAMAGE, ForAllSizes, replay, sure
+from symad.verification.checker.defined import sure
+from symad.verification.checker.proofs import DAMAGE, ForAllSizes, replay
 from symad.verification.checker.terms import Refused, Term, Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of

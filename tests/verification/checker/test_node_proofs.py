@@ -21,7 +21,8 @@ from symad.ops.basic.sources import Dimension, constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import POW
 from symad.ops.elementwise.selection import Select, compare, select
-from symad.verification.checker.proofs import ForAllSizes, replay, sure
+from symad.verification.checker.defined import sure
+from symad.verification.checker.proofs import ForAllSizes, replay
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.node_sweeps import numbered
