@@ -26,6 +26,9 @@ MAX_SUMMANDS = 24
 """The maximum number of summands of an argument of exp, sin or cos that is taken apart."""
 
 
+MIN_PART = 5000
+"""The least work of one goal that is worth while: of more goals none has a part of its own."""
+
 UNUSABLE = (Refused, *DAMAGE)
 """What the checker says of a claim that it cannot take."""
 
@@ -86,14 +89,14 @@ class Finder(Values):
             self.failed[term] = str(problem)
             raise
 
-    def share(self, goals: int, next_ones: int) -> None:
-        """Allow the next goal its part of the work for all goals, or more if the others have left more.
+    def share(self, goals: int) -> None:
+        """Allow the next of some goals what the others have left, but at least its part, if that is enough.
 
-        ``next_ones`` are to share what is left. What exhausted another goal's part is tried again.
+        What was too long for another goal is tried again.
         """
         whole = min(self.strategy.work, self.limits.work)
-        left = max(whole - self.field.work, 0)
-        self.allowed = self.field.work + max(whole // goals, left // next_ones)
+        part = whole // goals if whole >= MIN_PART * goals else 0
+        self.allowed = max(whole, self.field.work + part)
         self.failed = {term: problem for term, problem in self.failed.items() if problem != EXHAUSTED}
 
     def _decided(self, term: Term) -> Quotient:

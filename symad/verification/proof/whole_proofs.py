@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
-from typing import NamedTuple
 
 from symad.core.claims import Claim, Goal, Proof
 from symad.core.gc_pause import without_collecting
@@ -18,10 +16,6 @@ from symad.verification.proof.find_proof import EXHAUSTED, UNUSABLE, Finder, Lim
 from symad.verification.proof.sums import Board, by_sums
 
 DIFFER = "the normal forms differ"
-
-MIN_PART = 5000
-"""The least work of each goal when an attempt that used up all of it is repeated in equal parts. Attempts
-with more goals are not repeated: a transformer with 72 entries took five times as long."""
 
 MAX_RESTARTS = 4
 """The maximum number of new starts of one attempt: an argument of an exponential had a smaller unit."""
@@ -116,22 +110,6 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
     return chosen, reasons, None
 
 
-class Sharing(Enum):
-    """How much of the work of a start each goal may take."""
-
-    FREE = "all that is left"
-    PARTS = "an equal part at first, and then what all have left for those that need more"
-    AT_LEAST = "an equal part, and what those before have left"
-
-
-class Start(NamedTuple):
-    """What one start established: goals in order, those for which the work was used up, and the machine."""
-
-    done: list[Goal]
-    short: list[Goal]
-    finder: Finder
-
-
 class GivenUp(Exception):
     """No further start would come to an end."""
 
@@ -155,36 +133,36 @@ class Attempt:
         Raises:
             GivenUp: it would start again and again.
         """
-        left, sharing = list(goals), Sharing.FREE
+        left = list(goals)
         while left:
-            start = self._start(left, sharing)
-            if len(start.done) == len(left) or (start.done and not start.finder.steps):
-                return self._written(start.done, start.finder)
-            long_enough = len(left) > 1 and start.finder.allowed >= MIN_PART * len(left)
-            if sharing is Sharing.FREE and start.short and long_enough:
-                # One goal may have used up the work of the others. The better start is made once more,
-                # since a proof has its steps in the order of its goals. The goals that failed for other
-                # reasons would fail again.
-                parted = self._start([g for g in left if g in {*start.done, *start.short}], Sharing.PARTS)
-                left = max(start.done, parted.done, key=len)
-                sharing = Sharing.AT_LEAST
-            else:
-                left = start.done  # again without the goals that failed
+            done, finder = self._start(left)
+            if len(done) == len(left) or (done and not finder.steps):
+                return self._written(done, finder)
+            left = done  # again without the goals that failed: the steps of a proof are those of its goals
         return None
 
-    def _start(self, goals: Sequence[Goal], sharing: Sharing) -> Start:
-        """The goals that are established, with units that are small enough."""
+    def _start(self, goals: Sequence[Goal]) -> tuple[list[Goal], Finder]:
+        """The goals that are established in one go, in order, with units that are small enough."""
         while True:
             board = self._clean_board(goals)
             finder = Finder(self.strategy, self.limits, self.units)
             try:
-                done, short = _established(finder, board, goals, self.why, sharing)
+                return [goal for goal in goals if self._holds(finder, board, goal, len(goals))], finder
             except SmallerUnit:
                 self.restarts += 1
                 if self.restarts > MAX_RESTARTS:
                     raise GivenUp("the units of exponentials do not settle") from None
-                continue
-            return Start(done, short, finder)
+
+    def _holds(self, finder: Finder, board: Board, goal: Goal, goals: int) -> bool:
+        """Whether a goal is established by the work that is left, or by its part of that for all goals."""
+        finder.share(goals)
+        try:
+            if finder.equal(*board.goals[goal]):
+                return True
+            self.why.append(DIFFER)
+        except UNUSABLE as problem:
+            self.why.append(str(problem))
+        return False
 
     def _clean_board(self, goals: Sequence[Goal]) -> Board:
         """The claims of some goals written out, without what the start before has added."""
@@ -199,7 +177,6 @@ class Attempt:
 
     def _written(self, goals: Sequence[Goal], finder: Finder) -> Proof:
         """The steps of a start that established these goals, and with steps no others."""
-        assert self.board is not None
         digest, claims = digest_of(goals, finder.steps), tuple(dict.fromkeys(k for k, _, _ in goals))
         return Proof(claims, tuple(goals), tuple(finder.steps), digest)
 
@@ -215,27 +192,3 @@ def _attempt(
     except GivenUp as problem:
         attempt.why.append(str(problem))
     return proof, attempt.why, attempt.board
-
-
-def _established(
-    finder: Finder, board: Board, goals: Sequence[Goal], why: list[str], sharing: Sharing
-) -> tuple[list[Goal], list[Goal]]:
-    """The goals that are established, in this order, those for which the work was used up, and why."""
-    done, left = list[Goal](), list(goals)
-    for parts in (True, False) if sharing is Sharing.PARTS else (False,):
-        short = list[Goal]()
-        for k, goal in enumerate(left):
-            if sharing is not Sharing.FREE:
-                finder.share(len(goals), len(left) - k if parts else 1)
-            try:
-                if finder.equal(*board.goals[goal]):
-                    done.append(goal)
-                else:
-                    why.append(DIFFER)
-            except UNUSABLE as problem:
-                if str(problem) == EXHAUSTED:
-                    short.append(goal)
-                if not parts or str(problem) != EXHAUSTED:
-                    why.append(str(problem))
-        left = short
-    return done, left

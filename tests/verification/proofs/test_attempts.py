@@ -9,10 +9,10 @@ import symad
 from symad.core.claims import Claim, Derivative
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Term
-from symad.verification.proof import whole_proofs
+from symad.verification.proof import find_proof
 from symad.verification.proof.find_proof import EXHAUSTED, Limits, Strategy
 from symad.verification.proof.sums import Board
-from symad.verification.proof.whole_proofs import DIFFER, Attempt, Sharing
+from symad.verification.proof.whole_proofs import DIFFER, Attempt
 
 x, y, z = (Symbol(name, real=True) for name in "xyz")
 LIMITS = Limits(100_000, 4000)
@@ -28,14 +28,14 @@ def claims(*sides):
 
 @pytest.fixture
 def starts(monkeypatch):
-    """How goals shared the work of each start, and which."""
-    seen, establish = [], whole_proofs._established
+    """The claims of the goals of each start."""
+    seen, start = [], Attempt._start
 
-    def record(finder, board, goals, why, sharing):
-        seen.append((sharing, [k for k, _, _ in goals]))
-        return establish(finder, board, goals, why, sharing)
+    def record(self, goals):
+        seen.append([k for k, _, _ in goals])
+        return start(self, goals)
 
-    monkeypatch.setattr(whole_proofs, "_established", record)
+    monkeypatch.setattr(Attempt, "_start", record)
     return seen
 
 
@@ -49,7 +49,7 @@ def test_a_proof_without_steps_is_written_by_the_first_start(starts):
     proof = attempt.proof(goals(3))
     assert proof.goals == ((0, 0, 0), (2, 0, 0)) and proof.claims == (0, 2) and not proof.steps
     assert replay(asked, proof) and attempt.why == [DIFFER]
-    assert starts == [(Sharing.FREE, [0, 1, 2])]
+    assert starts == [[0, 1, 2]]
 
 
 def test_a_proof_with_steps_has_only_those_of_its_goals(starts):
@@ -57,15 +57,25 @@ def test_a_proof_with_steps_has_only_those_of_its_goals(starts):
     asked = claims((exp(x + 2 * y), product), (exp(x + 3 * y), product))
     proof = Attempt(asked, Strategy(False, 60_000), LIMITS, None).proof(goals(2))
     assert proof.goals == ((0, 0, 0),) and proof.steps and replay(asked, proof)
-    assert [k for _, k in starts] == [[0, 1], [0]]
+    assert starts == [[0, 1], [0]]
 
 
-def test_what_failed_for_good_is_not_tried_again_in_parts(starts, monkeypatch):
-    monkeypatch.setattr(whole_proofs, "MIN_PART", 1)
-    attempt = Attempt(claims(WRONG, LONG), Strategy(False, 500), LIMITS, None)
-    attempt.proof(goals(2))
-    assert attempt.why[:2] == [DIFFER, EXHAUSTED]
-    assert (Sharing.PARTS, [1]) in starts and (Sharing.PARTS, [0, 1]) not in starts
+@pytest.mark.parametrize("least", [1, 1000])
+def test_a_long_goal_leaves_the_others_their_part_if_that_is_enough(starts, monkeypatch, least):
+    monkeypatch.setattr(find_proof, "MIN_PART", least)
+    asked = claims(LONG, RIGHT)
+    attempt = Attempt(asked, Strategy(False, 500), LIMITS, None)
+    proof = attempt.proof(goals(2))
+    assert attempt.why[0] == EXHAUSTED and starts[0] == [0, 1]
+    assert (proof.goals == ((1, 0, 0),) and replay(asked, proof)) if least == 1 else proof is None
+
+
+def test_the_work_of_all_goals_is_at_most_twice_what_is_allowed(monkeypatch):
+    monkeypatch.setattr(find_proof, "MIN_PART", 1)
+    attempt = Attempt(claims(LONG, WRONG, RIGHT, LONG), Strategy(False, 500), LIMITS, None)
+    done, finder = attempt._start(goals(4))
+    assert (2, 0, 0) in done and (1, 0, 0) not in done
+    assert finder.field.work <= 2 * 500 + 4 * LIMITS.terms  # and each goal one product more
 
 
 @pytest.mark.thorough
