@@ -1,8 +1,8 @@
 """Certificates as Coq files, and the lemmas that they rest on.
 
 `write` is the start: a file of one certificate, in the parts of `layout`. `model` is what the certificate is
-about, `reading` makes its terms, `programs` and `gallina` print them; `checker_rules` has the rules of the
-checker with their lemmas, `heads` the functions, `branches` selections. The theory is in the files
+about, `reading` makes its terms, `programs` and `gallina` print them; `heads` has the
+functions, `branches` selections. The theory is in the files
 ``Symad*.v`` of this folder.
 """
 

@@ -1,11 +1,9 @@
-"""The functions of symad's derivative table, and the lemma that proves the derivative of each.
+"""The functions of symad's derivative table of which a lemma proves the derivative, as Coq has them.
 
 A head that is not here has no lemma; `WITHOUT_LEMMA` says why.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import sympy
 from sympy.codegen import cfunctions
@@ -14,76 +12,29 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.sympy_functions import scalar_functions as ours
 from symad.tracing.from_sympy.parameter_derivatives import COMPANIONS
 
+HEADS: dict[sympy.FunctionClass, str] = {
+    sympy.exp: "Exp", sympy.log: "Log", sympy.sin: "Sin", sympy.cos: "Cos", sympy.tan: "Tan",
+    sympy.sec: "Sec", sympy.csc: "Csc", sympy.cot: "Cot", sympy.asin: "Asin", sympy.acos: "Acos",
+    sympy.atan: "Atan", sympy.acot: "Acot", sympy.sinh: "Sinh", sympy.cosh: "Cosh", sympy.tanh: "Tanh",
+    sympy.sech: "Sech", sympy.csch: "Csch", sympy.coth: "Coth", sympy.asinh: "Asinh", sympy.acosh: "Acosh",
+    sympy.atanh: "Atanh", sympy.Abs: "Abs", sympy.sign: "Sign", sympy.Heaviside: "Heaviside",
+    sympy.Max: "Maximum", sympy.Min: "Minimum", sympy.erf: "Erf", sympy.erfc: "Erfc", sympy.erfi: "Erfi",
+    sympy.fresnels: "Fresnels", sympy.fresnelc: "Fresnelc", ours.sigmoid: "Sigmoid",
+    ours.softplus: "Softplus", ours.logcosh: "Logcosh", ours.silu: "Silu", ours.xlogy: "Xlogy",
+    cfunctions.log1p: "Log1p", cfunctions.expm1: "Expm1", cfunctions.log2: "Log2",
+    cfunctions.log10: "Log10", cfunctions.exp2: "Exp2", cfunctions.hypot: "Hypot", logaddexp: "Logaddexp",
+}  # fmt: skip
+"""The constructor of ``fn`` or ``fn2`` for each function. Its lemma is d_ and the name in small letters."""
 
-class CoqHead(NamedTuple):
-    """A function in Coq: the constructor of ``fn`` or ``fn2``, the function it denotes, and its lemma."""
+MORE = ("Inv", "Sqrt", "Power", "Less")
+"""What SymPy writes as powers, and what conditions are made of."""
 
-    constructor: str
-    function: str
-    lemma: str
+RENAMED = {
+    "Log": "ln", "Asinh": "arcsinh", "Abs": "Rabs", "Maximum": "Rmax", "Minimum": "Rmin", "Inv": "Rinv",
+    "Power": "Rpower",
+}  # fmt: skip
 
-
-def _of(constructor: str, function: str, lemma: str) -> CoqHead:
-    return CoqHead(constructor, function, lemma)
-
-
-HEADS: dict[sympy.FunctionClass, CoqHead] = {
-    sympy.exp: _of("Exp", "exp", "d_exp"),
-    sympy.log: _of("Log", "ln", "d_log"),
-    sympy.sin: _of("Sin", "sin", "d_sin"),
-    sympy.cos: _of("Cos", "cos", "d_cos"),
-    sympy.tan: _of("Tan", "tan", "d_tan"),
-    sympy.sec: _of("Sec", "sec", "d_sec"),
-    sympy.csc: _of("Csc", "csc", "d_csc"),
-    sympy.cot: _of("Cot", "cot", "d_cot"),
-    sympy.asin: _of("Asin", "asin", "d_asin"),
-    sympy.acos: _of("Acos", "acos", "d_acos"),
-    sympy.atan: _of("Atan", "atan", "d_atan"),
-    sympy.acot: _of("Acot", "acot", "d_acot"),
-    sympy.sinh: _of("Sinh", "sinh", "d_sinh"),
-    sympy.cosh: _of("Cosh", "cosh", "d_cosh"),
-    sympy.tanh: _of("Tanh", "tanh", "d_tanh"),
-    sympy.sech: _of("Sech", "sech", "d_sech"),
-    sympy.csch: _of("Csch", "csch", "d_csch"),
-    sympy.coth: _of("Coth", "coth", "d_coth"),
-    sympy.asinh: _of("Asinh", "arcsinh", "d_asinh"),
-    sympy.acosh: _of("Acosh", "acosh", "d_acosh"),
-    sympy.atanh: _of("Atanh", "atanh", "d_atanh"),
-    sympy.Abs: _of("Abs", "Rabs", "d_abs"),
-    sympy.sign: _of("Sign", "sign", "d_sign"),
-    sympy.Heaviside: _of("Heaviside", "heaviside", "d_heaviside"),
-    sympy.Max: _of("Maximum", "Rmax", "d_max"),
-    sympy.Min: _of("Minimum", "Rmin", "d_min"),
-    sympy.erf: _of("Erf", "erf", "d_erf"),
-    sympy.erfc: _of("Erfc", "erfc", "d_erfc"),
-    sympy.erfi: _of("Erfi", "erfi", "d_erfi"),
-    sympy.fresnels: _of("Fresnels", "fresnels", "d_fresnels"),
-    sympy.fresnelc: _of("Fresnelc", "fresnelc", "d_fresnelc"),
-    ours.sigmoid: _of("Sigmoid", "sigmoid", "d_sigmoid"),
-    ours.softplus: _of("Softplus", "softplus", "d_softplus"),
-    ours.logcosh: _of("Logcosh", "logcosh", "d_logcosh"),
-    ours.silu: _of("Silu", "silu", "d_silu"),
-    ours.xlogy: _of("Xlogy", "xlogy", "d_xlogy"),
-    cfunctions.log1p: _of("Log1p", "log1p", "d_log1p"),
-    cfunctions.expm1: _of("Expm1", "expm1", "d_expm1"),
-    cfunctions.log2: _of("Log2", "log2", "d_log2"),
-    cfunctions.log10: _of("Log10", "log10", "d_log10"),
-    cfunctions.exp2: _of("Exp2", "exp2", "d_exp2"),
-    cfunctions.hypot: _of("Hypot", "hypot", "d_hypot"),
-    logaddexp: _of("Logaddexp", "logaddexp", "d_logaddexp"),
-}
-
-POWERS = {
-    "Inv": CoqHead("Inv", "Rinv", "d_inv"),
-    "Sqrt": CoqHead("Sqrt", "sqrt", "d_sqrt"),
-    "Power": CoqHead("Power", "Rpower", "d_power"),
-}
-"""The functions that SymPy writes as powers."""
-
-CONDITIONS = {"Less": CoqHead("Less", "less", "d_less")}
-"""The functions that conditions are made of."""
-
-FUNCTIONS = {h.constructor: h.function for h in (*HEADS.values(), *POWERS.values(), *CONDITIONS.values())}
+FUNCTIONS = {name: RENAMED.get(name, name.lower()) for name in (*HEADS.values(), *MORE)}
 """The functions that the constructors stand for."""
 
 STEP = "a step with many jumps; the region away from them has no form here"

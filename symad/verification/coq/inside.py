@@ -80,4 +80,4 @@ def _applied(term: CoqTerm, args: list[Any], variables: list[Array]) -> Any:
     return VALUES[name](*args) if name in VALUES else numpy_function(NAMED[name])(*args)
 
 
-NAMED: Mapping[str, Any] = {h.constructor: head for head, h in HEADS.items()}
+NAMED: Mapping[str, Any] = {constructor: head for head, constructor in HEADS.items()}

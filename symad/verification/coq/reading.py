@@ -30,7 +30,7 @@ from symad.verification.coq.branches import (
     winner,
     won,
 )
-from symad.verification.coq.heads import HEADS
+from symad.verification.coq.heads import HEADS, WITHOUT_LEMMA
 from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms
 
 WHOLE = 600
@@ -78,12 +78,12 @@ def function(terms: CoqTerms, head: type[sympy.Basic], args: Sequence[CoqTerm]) 
         return extreme(terms, head.__name__, args)
     if head is sympy.Heaviside and (len(args) == 1 or args[1] is terms.rational(1, 2)):
         args = args[:1]
-    if head not in HEADS or len(args) != (
-        2 if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"} else 1
-    ):
-        name, plural = getattr(head, "__name__", head), "s" * (len(args) != 1)
-        raise refused(f"the function {name} of {len(args)} argument{plural}")
-    return terms.app(HEADS[head].constructor, *args)
+    constructor = HEADS.get(head, "")
+    if not constructor or len(args) != (2 if constructor in {"Xlogy", "Hypot", "Logaddexp"} else 1):
+        name, plural = getattr(head, "__name__", str(head)), "s" * (len(args) != 1)
+        why = f" ({WITHOUT_LEMMA[name]})" if name in WITHOUT_LEMMA else ""
+        raise refused(f"the function {name} of {len(args)} argument{plural}{why}")
+    return terms.app(constructor, *args)
 
 
 Part = TypeVar("Part", bound=Hashable)

@@ -12,12 +12,12 @@ from math import prod
 import numpy as np
 import sympy
 
-from symad.core.arrays import Array
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input, array_constant, constant, input_node
 from symad.ops.elementwise.apply import Apply
+from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.depending import depending
 
 STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.sign, sympy.Heaviside}

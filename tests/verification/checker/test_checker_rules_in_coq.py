@@ -8,8 +8,8 @@ from importlib.resources import files
 import pytest
 
 from symad.verification.checker import terms as functions
-from symad.verification.coq.checker_rules import DEFINITIONS, DERIVATIVES, NOT_IN_COQ, RELATIONS
 from symad.verification.coq.heads import WITHOUT_LEMMA
+from tests.verification.checker.rules_in_coq import DEFINITIONS, DERIVATIVES, NOT_IN_COQ, RELATIONS
 
 
 def statements(name):

@@ -13,10 +13,10 @@ from symad.core.claims import Claim, Derivative, Proof
 from symad.models.generative import gaussian_process, kernels
 from symad.verification.checker.proofs import ForAllSizes, replay
 from symad.verification.checker.terms import FREE, Refused, Terms, of_matrix, slope_of_matrix
-from symad.verification.coq.checker_rules import MATRICES_NOT_IN_COQ
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.with_proofs import claims_of
+from tests.verification.checker.rules_in_coq import MATRICES_NOT_IN_COQ
 
 n = sp.Symbol("n", integer=True, positive=True)
 
