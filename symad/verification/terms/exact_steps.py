@@ -17,7 +17,6 @@ from symad.errors import SymadError
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input, array_constant, constant, input_node
 from symad.ops.elementwise.apply import Apply
-from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.depending import depending
 
 STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.sign, sympy.Heaviside}
@@ -40,7 +39,7 @@ def _is_step(node: Node) -> bool:
     return isinstance(node.op, Apply) and node.op.head in STEPS
 
 
-def exact_values(nodes: Sequence[Node], most: int = MAX_ELEMENTS) -> list[Array] | None:
+def exact_values(nodes: Sequence[Node], most: int = MAX_ELEMENTS) -> list[np.ndarray] | None:
     """The rational values of some nodes; None where one has an input, too many elements, or no such value."""
     order = topological(nodes)
     if any(isinstance(n.op, Input) or not _is_short(n, most) for n in order):

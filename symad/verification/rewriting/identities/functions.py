@@ -52,7 +52,7 @@ def _beta(x: sympy.Expr, y: sympy.Expr) -> sympy.Expr:
     return sympy.gamma(x) * sympy.gamma(y) / sympy.gamma(x + y)
 
 
-FORMULAS: dict[type[sympy.Basic], Callable[..., sympy.Expr]] = {
+FORMULAS: dict[sympy.FunctionClass, Callable[..., sympy.Expr]] = {
     sympy.sinh: lambda x: (sympy.exp(x) - sympy.exp(-x)) / 2,
     sympy.cosh: lambda x: (sympy.exp(x) + sympy.exp(-x)) / 2,
     sympy.tanh: lambda x: (sympy.exp(2 * x) - 1) / (sympy.exp(2 * x) + 1),
@@ -116,7 +116,7 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
 
 
 @cache
-def _formula(head: type[sympy.Basic], count: int) -> tuple[tuple[Node, ...], Node]:
+def _formula(head: sympy.FunctionClass, count: int) -> tuple[tuple[Node, ...], Node]:
     """The formula of a function as a graph of fresh inputs."""
     if head not in FORMULAS:
         return definition_of(head, count)
