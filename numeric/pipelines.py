@@ -21,14 +21,13 @@ from symad.numeric.expressions.folding import fold
 from symad.numeric.expressions.powers import multiply_powers
 from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
-from symad.numeric.passes.algebra.definitions import write_scalar_definitions
+from symad.numeric.passes.algebra.definitions import write_out, write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
 from symad.numeric.passes.algebra.redundant_masks import drop_masks
 from symad.numeric.passes.algebra.single_range import in_single_range
 from symad.numeric.passes.algebra.sums_of_broadcasts import broadcast_sums
 from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
-from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks

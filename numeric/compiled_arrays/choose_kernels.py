@@ -16,12 +16,12 @@ from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.loop import LoopValue, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.box_sums import boxes
+from symad.numeric.passes.rewriting import over, with_results
 
 
 def fuse(graph: Graph, dtype: str) -> Graph:
     """The graph with regions of rows and elementwise chains as single nodes."""
-    made = _Fusion(REAL[dtype]).outputs(sink(graph.output_nodes, has_c_form))
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, _Fusion(REAL[dtype]).outputs(sink(graph.output_nodes, has_c_form)))
 
 
 class _Fusion:
@@ -48,7 +48,7 @@ class _Fusion:
         if isinstance(op, RowBlocks):
             cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends
             return Node.of(RowBlocks(self.body(op.body, repeated=False), *cut), args)
-        return node if args == node.args else Node.of(op, args)
+        return over(node, args)
 
     def body(self, body: Graph, repeated: bool = True) -> Graph:
         """The fused body of a loop over steps, or if not ``repeated`` over large blocks of rows."""

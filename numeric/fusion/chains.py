@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from symad.core.dims import same_shape
-from symad.core.graph import Node, op_of, rebuild, topological
+from symad.core.graph import Node, op_of, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import Nest, is_chain, summed_axes, with_sum
 from symad.numeric.fusion.units import New, in_units, nests_of
 from symad.numeric.passes.bodies import body_of, read_once
+from symad.numeric.passes.rewriting import rewritten
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import Constant, Dimension
@@ -237,16 +238,15 @@ def fuse_sums(outputs: Sequence[Node], single: bool = False, last_axes: bool = F
     """
     alone = read_once(outputs)
 
-    def joined(node: Node, args: Nodes) -> Node:
-        made = node if args == node.args else Node.of(node.op, args)
-        axes = summed_axes(made)
+    def joined(node: Node, args: Nodes) -> Node | None:
+        axes = summed_axes(node)
         if not axes or node.args[0] not in alone or (last_axes and axes[0] + len(axes) < len(args[0].shape)):
-            return made
+            return None
         (inner,) = args
         if is_chain(inner.op) and len(op_of(inner, Nest).body.output_nodes) == 1:
             return Node.of(with_sum(op_of(inner, Nest).body, axes), inner.args)
         if single and isinstance(inner.op, ElementwiseOp) and has_c_form(inner):
             return Node.of(with_sum(body_of(inner), axes), tuple(dict.fromkeys(inner.args)))
-        return made
+        return None
 
-    return rebuild(outputs, {}, joined)
+    return rewritten(outputs, joined)

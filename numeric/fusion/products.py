@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.graph import Node, rebuild
+from symad.core.graph import Node
 from symad.core.questions import Nodes
+from symad.numeric.passes.rewriting import rewritten
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import broadcast_axes
@@ -13,15 +14,14 @@ from symad.ops.basic.shaping import broadcast_axes
 
 def as_products(outputs: Sequence[Node]) -> Nodes:
     """The outputs with such contractions as products of (broadcast) arrays."""
-    return rebuild(outputs, {}, _written)
+    return rewritten(outputs, _written)
 
 
-def _written(node: Node, args: Nodes) -> Node:
-    made = node if args == node.args else Node.of(node.op, args)
-    op = made.op
+def _written(node: Node, args: Nodes) -> Node | None:
+    op = node.op
     if not isinstance(op, Einsum) or len(args) < 2 or not _is_product(op):
-        return made
-    return mul(*(_repeated(a, labels, op.output, made) for a, labels in zip(args, op.inputs, strict=True)))
+        return None
+    return mul(*(_repeated(a, labels, op.output, node) for a, labels in zip(args, op.inputs, strict=True)))
 
 
 def _is_product(op: Einsum) -> bool:

@@ -25,6 +25,7 @@ from symad.numeric.fusion.nest import (
     repeats_rows,
 )
 from symad.numeric.fusion.units import New, in_units, nests_of
+from symad.numeric.passes.rewriting import over
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape
@@ -260,7 +261,7 @@ def fuse_rows(
         first = members[0]
         if first not in unit:
             args = tuple(new[a] for a in first.args)
-            return {first: first if args == first.args else Node.of(first.op, args)}
+            return {first: over(first, args)}
         full = regions[unit[first]].full
         made = nests_of(_results(members, users), _leaves(members, full), new, full, (len(full) - 1,))
         ends = [m for m in members if m in users and isinstance(m.op, Broadcast)]

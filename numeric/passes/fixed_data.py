@@ -33,6 +33,7 @@ from symad.numeric.passes.algebra.contraction_order import (
 from symad.numeric.passes.algebra.merging import Signed, merging, written_out
 from symad.numeric.passes.algebra.network_rules import RULES, operand
 from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, atom, product
+from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import add
 from symad.ops.basic.shaping import Pad, Slice, pad, reshape, slice_axes
@@ -88,8 +89,7 @@ def gather_data(graph: Graph, live: Iterable[Node]) -> Graph:
     run = _Gathering(graph, set(live))
     for node in graph.nodes:
         run.add(node)
-    outputs = tuple(run.whole(node) for node in graph.output_nodes)
-    made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    made = with_results(graph, map(run.whole, graph.output_nodes))
     return made if _cost(made, run) < _cost(graph, run) else graph
 
 
@@ -127,7 +127,7 @@ class _Gathering:
             self.terms[node] = found
             return
         args = tuple(self.whole(a) for a in node.args)
-        self.made[node] = node if args == node.args else Node.of(node.op, args)
+        self.made[node] = over(node, args)
 
     def _found(self, node: Node) -> list[NetworkTerm] | None:
         rule = MOVES.get(type(node.op))

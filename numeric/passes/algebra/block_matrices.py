@@ -10,6 +10,7 @@ import numpy as np
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, shape
 from symad.core.questions import Array, Count, Nodes, Values, definition, evaluate, flops
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.basic.arithmetic import signed_sum
 from symad.ops.basic.shaping import Reshape, pad, reshape
@@ -60,8 +61,7 @@ def mosaic_flops(op: Mosaic, y: Node) -> Count:
 
 def in_mosaics(graph: Graph) -> Graph:
     """The graph with results that are concatenations of concatenations as one array with blocks."""
-    outputs = tuple(map(_mosaic, graph.output_nodes))
-    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    return with_results(graph, map(_mosaic, graph.output_nodes))
 
 
 def _mosaic(node: Node) -> Node:

@@ -1,4 +1,4 @@
-"""Fused ops that no backend can print are replaced by their definitions before anything else is planned.
+"""Ops that a target cannot print are replaced by their definitions before anything else is planned.
 
 Printers could replace them while they print, but then stable rewrites, fusion and the liveness of arrays
 would not see the nodes of the definition.
@@ -10,9 +10,12 @@ from collections.abc import Callable
 
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node, rebuild
-from symad.core.questions import definition
-from symad.fused.pair_sum import PairSumTangent
-from symad.higher_order.checkpointed_chain import ChainTangent
+from symad.core.questions import Nodes, definition
+from symad.fused.attention_ops import AttentionOp
+from symad.fused.pair_sum import PairOp, PairSumTangent
+from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent
+from symad.higher_order.remat import Remat
+from symad.numeric.passes.rewriting import in_bodies, with_results
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, Dimension, Input
 from symad.ops.elementwise.apply import Apply
@@ -22,6 +25,9 @@ from symad.ops.elementwise.undefined import Undefined
 
 WITHOUT_FORM = (PairSumTangent, ChainTangent, Undefined)
 """Ops that no target prints."""
+
+FUSED = (AttentionOp, PairOp, ChainOp, Remat)
+"""Ops that plain text shows by their definitions: fusing, tiling and recomputing are not mathematics."""
 
 SCALAR_OPS = (Input, Constant, Add, Mul, Pow, Apply, Compare, Logic, Select)
 """Ops of numbers that every target can print."""
@@ -47,17 +53,26 @@ def write_scalar_definitions(graph: Graph) -> Graph:
     return written(graph, lambda node: not node.shape and not isinstance(node.op, SCALAR_OPS))
 
 
-def written(graph: Graph, without_form: Callable[[Node], bool]) -> Graph:
-    """The graph with some nodes replaced by their definitions; the graph itself if there are none."""
-    if not any(map(without_form, graph.nodes)):
-        return graph
+def write_out(graph: Graph) -> Graph:
+    """The graph with `FUSED` ops replaced by their definitions, also in the bodies of loops."""
+    return written(graph, lambda node: isinstance(node.op, FUSED), inside=True)
 
-    def make(node: Node, args: tuple[Node, ...]) -> Node:
-        made = select(*args) if isinstance(node.op, Select) else Node.of(node.op, args)
+
+def written(graph: Graph, without_form: Callable[[Node], bool], inside: bool = False) -> Graph:
+    """The graph with some nodes replaced by their definitions, ``inside`` the bodies of loops too."""
+
+    def outputs_of(outputs: Nodes) -> Nodes:
+        return rebuild(outputs, {}, make)
+
+    def make(node: Node, args: Nodes) -> Node:
+        op = in_bodies(node.op, outputs_of) if inside else node.op
+        if op is node.op and args == node.args:
+            made = node
+        else:
+            made = select(*args) if isinstance(op, Select) else Node.of(op, args)
         meaning = definition(made.op, made) if without_form(made) else None
-        if not isinstance(meaning, Node):
-            return made
-        return rebuild((meaning,), {arg: arg for arg in args}, make)[0]
+        return rebuild((meaning,), {arg: arg for arg in args}, make)[0] if isinstance(meaning, Node) else made
 
-    outputs = rebuild(graph, {n: n for n in graph.input_nodes}, make)
-    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    if not inside and not any(map(without_form, graph.nodes)):
+        return graph
+    return with_results(graph, outputs_of(graph.output_nodes))

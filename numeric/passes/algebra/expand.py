@@ -14,6 +14,7 @@ from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.higher_order.scan import Scan
 from symad.numbers.number_domains import HighPrecision
+from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg
 from symad.ops.basic.sources import Constant, constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply, apply
@@ -30,8 +31,7 @@ def expand(graph: Graph) -> Graph:
     """The graph with every rule applied, also in the bodies of scans; the graph itself if no rule applies."""
     if not any(map(_may_change, graph.nodes)):
         return graph
-    made = _expanded(graph.output_nodes)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, _expanded(graph.output_nodes))
 
 
 def _expanded(outputs: Nodes) -> Nodes:
@@ -56,7 +56,7 @@ def _expanded(outputs: Nodes) -> Nodes:
                 return constant(number)
             if isinstance(op, Add):
                 node, args = _with_one_constant(node, args, numbers)
-        return node if args == node.args else Node.of(op, args)
+        return over(node, args)
 
     return tuple(rebuild(outputs, {}, better))
 

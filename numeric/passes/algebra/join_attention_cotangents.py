@@ -7,10 +7,10 @@ instead of two.
 
 from __future__ import annotations
 
-from symad.core.contents import holds
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.fused.attention_ops import AttentionCotangent
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add, add
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import constant_value
@@ -18,25 +18,21 @@ from symad.ops.basic.sources import constant_value
 
 def join_cotangents(graph: Graph) -> Graph:
     """The graph with sums of such pullbacks as one pullback."""
-    if not holds(graph, AttentionCotangent):
-        return graph
-    outputs = rebuild(graph, {n: n for n in graph.input_nodes}, _joined)
-    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    return rewrite(graph, _joined, AttentionCotangent)
 
 
-def _joined(node: Node, args: tuple[Node, ...]) -> Node:
-    made = node if args == node.args else Node.of(node.op, args)
-    if not isinstance(made.op, Add):
-        return made
+def _joined(node: Node, args: Nodes) -> Node | None:
+    if not isinstance(node.op, Add):
+        return None
     groups: dict[tuple[AttentionCotangent, Nodes], list[Node]] = {}
-    for sign, term in zip(made.op.signs, args, strict=True):
+    for sign, term in zip(node.op.signs, args, strict=True):
         if sign == 1 and isinstance(term.op, AttentionCotangent):
             groups.setdefault((term.op, term.args[:-2]), []).append(term)
     joined = [terms for terms in groups.values() if len(terms) > 1]
     if not joined:
-        return made
+        return None
     taken = [term for terms in joined for term in terms]
-    rest = [(s, t) for s, t in zip(made.op.signs, args, strict=True) if s != 1 or t not in taken]
+    rest = [(s, t) for s, t in zip(node.op.signs, args, strict=True) if s != 1 or t not in taken]
     whole = [_sum(terms) for terms in joined]
     if not rest:
         return add(*whole)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from symad.core.contents import holds
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.arrays.softmax import Softmax, SoftmaxTangent
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
@@ -20,18 +20,16 @@ FINITE = (Softmax, SoftmaxTangent, Einsum, Add, Constant, Input)
 
 def drop_masks(graph: Graph) -> Graph:
     """The graph without masks on arrays that are zero where they are masked."""
-    if not holds(graph, Select):
-        return graph
+    return rewrite(graph, _unmasked, Select)
 
-    def better(node: Node, args: Nodes) -> Node:
-        if isinstance(node.op, Select) and constant_value(args[2]) == 0:
-            condition, kept, _ = args
-            if kept.shape == node.shape and shows_every_row(condition) and vanishes(kept, condition):
-                return kept
-        return node if args == node.args else Node.of(node.op, args)
 
-    made = rebuild(graph, {}, better)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+def _unmasked(node: Node, args: Nodes) -> Node | None:
+    """The masked array itself, if the mask changes nothing."""
+    if not isinstance(node.op, Select) or constant_value(args[2]) != 0:
+        return None
+    condition, kept, _ = args
+    redundant = kept.shape == node.shape and shows_every_row(condition) and vanishes(kept, condition)
+    return kept if redundant else None
 
 
 def constant_mask(condition: Node) -> np.ndarray | None:

@@ -15,9 +15,9 @@ from math import isfinite
 import sympy
 
 from symad.core.contents import inner_graphs, op_classes
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
-from symad.numeric.passes.algebra.written_out import in_bodies
+from symad.numeric.passes.rewriting import in_bodies, over, rewrite, rewritten
 from symad.ops.basic.arithmetic import Add, Mul, neg
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.powers import Pow
@@ -41,8 +41,7 @@ def in_single_range(graph: Graph) -> Graph:
     """The graph with products in which each number is normal in float32, also in the bodies of loops."""
     if not _has_wide(graph):
         return graph
-    made = _divided(graph.output_nodes)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return rewrite(graph, _Dividing().node)
 
 
 def _has_wide(graph: Graph) -> bool:
@@ -52,7 +51,7 @@ def _has_wide(graph: Graph) -> bool:
 
 
 def _divided(outputs: Nodes) -> Nodes:
-    return tuple(rebuild(outputs, {}, _Dividing().node))
+    return rewritten(outputs, _Dividing().node)
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class _Dividing:
     def node(self, node: Node, args: Nodes) -> Node:
         """The node of these arguments, divided if it is a product with a number outside of the range."""
         op = in_bodies(node.op, _divided)
-        made = node if op is node.op and args == node.args else Node.of(op, args)
+        made = over(node, args) if op is node.op else Node.of(op, args)
         if isinstance(op, Mul):
             found = self.joined(zip(op.powers, args, strict=True))
             made = _product(found.number, found.others) if found.wide else made

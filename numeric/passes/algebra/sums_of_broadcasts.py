@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from symad.core.contents import holds
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.shaping import Broadcast, broadcast_axes
 
@@ -19,21 +19,16 @@ Terms = list[tuple[int, Node]]
 
 def broadcast_sums(graph: Graph) -> Graph:
     """The graph with terms added before they are broadcast along the same axes."""
-    if not holds(graph, Broadcast):
-        return graph
     uses = Counter(arg for node in graph.nodes for arg in node.args) + Counter(graph.output_nodes)
 
-    def better(node: Node, args: Nodes) -> Node:
-        if isinstance(node.op, Add) and node.shape:
-            once = [uses[given] == 1 for given in node.args]
-            terms = _terms(node.op.signs, args, once)
-            joined = _joined(terms, node.shape)
-            if len(joined) < len(terms):
-                return signed_sum(joined)
-        return node if args == node.args else Node.of(node.op, args)
+    def better(node: Node, args: Nodes) -> Node | None:
+        if not isinstance(node.op, Add) or not node.shape:
+            return None
+        terms = _terms(node.op.signs, args, [uses[given] == 1 for given in node.args])
+        joined = _joined(terms, node.shape)
+        return signed_sum(joined) if len(joined) < len(terms) else None
 
-    made = rebuild(graph, {}, better)
-    return Graph(graph.input_nodes, tuple(made), graph.structure, graph.name, graph.report)
+    return rewrite(graph, better, Broadcast)
 
 
 def _terms(signs: tuple[int, ...], args: Nodes, once: list[bool]) -> Terms:

@@ -18,11 +18,12 @@ from typing import TypeGuard
 import numpy as np
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, op_of, rebuild
+from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan
 from symad.numbers.number_domains import as_float
 from symad.numeric.passes.loop import LoopValue, with_body
+from symad.numeric.passes.rewriting import rewritten, with_results
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.sources import constant, constant_value, is_exact
@@ -55,8 +56,7 @@ Origin: the range of single precision, in which their product with values up to 
 
 def contract_sums(graph: Graph) -> Graph:
     """The graph with every rule of this file applied."""
-    made = _contracted(graph)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, _contracted(graph))
 
 
 def _contracted(graph: Graph) -> Nodes:
@@ -66,7 +66,7 @@ def _contracted(graph: Graph) -> Nodes:
 
     bodies: dict[Graph, Graph] = {}
 
-    def better(node: Node, args: Nodes) -> Node:
+    def better(node: Node, args: Nodes) -> Node | None:
         single = [a in alone for a in node.args]
         if isinstance(node.op, Mul):
             return _product(node, args, single)
@@ -77,9 +77,9 @@ def _contracted(graph: Graph) -> Nodes:
             if body not in bodies:
                 bodies[body] = Graph(body.input_nodes, _contracted(body))
             return Node.of(with_body(node.op, bodies[body], node.op.slices), args)
-        return node if args == node.args else Node.of(node.op, args)
+        return None
 
-    return rebuild(graph, {}, better)
+    return rewritten(graph, better)
 
 
 def split(node: Node) -> tuple[Number, Node | None]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from symad.core.contents import holds
-from symad.core.graph import Graph, Node, op_of, rebuild
+from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.value_ranges import ranges
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add, Mul, mul, neg, signed_product
 from symad.ops.basic.contraction import Einsum, contract, permute
 from symad.ops.basic.shaping import Broadcast, broadcast_axes
@@ -93,21 +93,15 @@ def layers(node: Node, labels: Labels) -> list[Weighted]:
 
 def share_grams(graph: Graph) -> Graph:
     """The graph with each weighted Gram product as a product of one array with itself."""
-    if not holds(graph, Einsum):
-        return graph
-
-    def better(node: Node, args: Nodes) -> Node:
-        made = node if args == node.args else Node.of(node.op, args)
-        return (_gram(made) if isinstance(made.op, Einsum) and len(args) == 2 else None) or made
-
-    outputs = rebuild(graph, {node: node for node in graph.input_nodes}, better)
-    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    return rewrite(graph, _gram, Einsum)
 
 
-def _gram(node: Node) -> Node | None:
+def _gram(node: Node, args: Nodes) -> Node | None:
     """A contraction as a Gram product, if it is one with weights of one sign."""
-    op = op_of(node, Einsum)
-    chains = [layers(arg, part) for arg, part in zip(node.args, op.inputs, strict=True)]
+    op = node.op
+    if not isinstance(op, Einsum) or len(args) != 2:
+        return None
+    chains = [layers(arg, part) for arg, part in zip(args, op.inputs, strict=True)]
     shared = [(a, b) for a in chains[0] for b in chains[1] if a.base is b.base]
     if not shared:
         return None

@@ -28,6 +28,7 @@ from symad.numeric.passes.algebra.merging import Signed, total, written_out
 from symad.numeric.passes.algebra.network_rules import RULES
 from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, identity, product
 from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.softmax import SoftmaxTangent
 from symad.ops.basic.sources import Eye
 
@@ -52,8 +53,7 @@ def factor_seeds(graph: Graph) -> Graph:
     factoring = _Factoring()
     for node in graph.nodes:
         factoring.add(node)
-    outputs = tuple(factoring.whole(node) for node in graph.output_nodes)
-    made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    made = with_results(graph, map(factoring.whole, graph.output_nodes))
     old, new = set(graph.nodes), set(made.nodes)
     return in_mosaics(made) if _operations(new - old) < _operations(old - new) else graph
 
@@ -84,7 +84,7 @@ class _Factoring:
             self.terms[node] = [identity(node.op.size)]
         elif not any(a in self.terms for a in node.args):
             args = tuple(self.made[a] for a in node.args)
-            self.made[node] = node if args == node.args else Node.of(node.op, args)
+            self.made[node] = over(node, args)
         elif isinstance(node.op, WRITTEN) and any(map(self._has_factors, node.args)):
             plain: Node = definition(node.op, node)
             for inner in topological([plain]):

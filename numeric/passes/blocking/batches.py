@@ -17,6 +17,7 @@ from symad.numeric.passes.blocking.aligned_axes import Misaligned, argument_axes
 from symad.numeric.passes.blocking.row_blocks import BLOCK
 from symad.numeric.passes.memory_layout.memory_spans import in_spans
 from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
@@ -47,8 +48,7 @@ def in_batches(graph: Graph) -> Graph:
     for batch in dict.fromkeys([*unknown, *long]):
         found = _rows(graph, batch)
         if found is not None:
-            made = _blocked(graph, batch, *found)
-            return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+            return with_results(graph, _blocked(graph, batch, *found))
     return graph
 
 

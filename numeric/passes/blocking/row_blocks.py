@@ -25,6 +25,7 @@ from symad.numeric.passes.blocking.aligned_axes import (
     result_axis,
 )
 from symad.numeric.passes.blocking.causal_blocks import up_to_diagonal
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import ArrayConstant, Constant, Input
@@ -69,8 +70,7 @@ def in_row_blocks(graph: Graph) -> Graph:
     """The graph with its pair arrays in blocks of rows."""
     tried: set[Node] = set()
     while (group := _find(graph, tried)) is not None:
-        made = group.rewritten(graph.output_nodes)
-        graph = Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+        graph = with_results(graph, group.rewritten(graph.output_nodes))
     return graph
 
 

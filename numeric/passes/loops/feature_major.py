@@ -15,6 +15,7 @@ from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Scan
 from symad.numeric.passes.loop import LoopValue, loop_of, with_body
+from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum, contract, matrix_transpose
@@ -41,8 +42,7 @@ def feature_major(graph: Graph) -> Graph:
     chosen = {body for body in bodies if _has_pieces(body)}
     if not chosen:
         return graph
-    made = _Turning(chosen, graph.output_nodes).outputs(graph.output_nodes)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, _Turning(chosen, graph.output_nodes).outputs(graph.output_nodes))
 
 
 def _has_pieces(body: Graph) -> bool:
@@ -112,7 +112,7 @@ class _Turning:
             if new is not None:
                 return Node.of(new, tuple(self.turned(a) for a in node.args)), True
         args = tuple(self.plain(a) for a in node.args)
-        return node if args == node.args else Node.of(op, args), False
+        return over(node, args), False
 
     def loop(self, node: Node) -> tuple[Node, bool]:
         """A loop with its state and inputs turned; arguments that all steps share keep their layout."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.dims import Dim, size
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.contraction import Einsum, contract, permute
 from symad.ops.basic.shaping import Reshape
 
@@ -20,15 +21,14 @@ Labels = tuple[int, ...]
 
 def flatten_products(graph: Graph) -> Graph:
     """The graph with contractions over several axes as matrix products."""
-    order = graph.nodes
-    if not any(_split(node) for node in order):
+    if not any(map(_split, graph.nodes)):
         return graph
     flat: dict[tuple[Node, tuple[int, ...]], Node] = {}
 
-    def better(node: Node, args: Nodes) -> Node:
+    def better(node: Node, args: Nodes) -> Node | None:
         found = _split(node)
         if found is None:
-            return node if args == node.args else Node.of(node.op, args)
+            return None
         matrices = []
         for (rows, summed, turned), arg in zip(found, args, strict=True):
             shape = (size(arg.shape[k] for k in rows), size(arg.shape[k] for k in summed))
@@ -39,16 +39,11 @@ def flatten_products(graph: Graph) -> Graph:
                 matrices.append(("im", flat[arg, summed], shape[0]))
         return _product(matrices, node)
 
-    made = rebuild(graph, {}, better)
-
-    def shared(node: Node, args: Nodes) -> Node:
+    def shared(node: Node, args: Nodes) -> Node | None:
         total = _total(node)
-        if total in flat:
-            return contract(["im"], "i", flat[total])
-        return node if args == node.args else Node.of(node.op, args)
+        return contract(["im"], "i", flat[total]) if total in flat else None
 
-    made = rebuild(made, {}, shared)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return rewrite(rewrite(graph, better), shared)
 
 
 def _product(matrices: Sequence[tuple[str, Node, Dim]], node: Node) -> Node:

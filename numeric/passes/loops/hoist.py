@@ -13,6 +13,7 @@ from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, closed, parts
 from symad.numeric.passes.loop import LoopValue, has_loops, with_body
+from symad.numeric.passes.rewriting import over, rewritten, with_results
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.sources import fresh_input
 from symad.transforms.batches import batch_outputs
@@ -22,8 +23,7 @@ def hoist(graph: Graph) -> Graph:
     """The graph with every scan's body reduced to what depends on its state."""
     if not has_loops(graph):
         return graph
-    made = hoist_nodes(graph.output_nodes)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, hoist_nodes(graph.output_nodes))
 
 
 def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | LoopValue], ...] = (Scan, LoopValue)) -> Nodes:
@@ -32,16 +32,16 @@ def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | LoopValue], ...] = (Sca
         return outputs
     done: dict[tuple[Graph, Nodes], tuple[Graph, int, Nodes]] = {}
 
-    def hoisted(node: Node, args: Nodes) -> Node:
+    def hoisted(node: Node, args: Nodes) -> Node | None:
         op = node.op
         if not isinstance(op, kinds):
-            return node if args == node.args else Node.of(op, args)
+            return None
         if (op.body, args) not in done:
             done[op.body, args] = hoist_scan(Scan(op.body, op.slices), args)
         body, slices, outer = done[op.body, args]
         return Node.of(with_body(op, body, slices), outer)
 
-    return tuple(rebuild(outputs, {}, hoisted))
+    return rewritten(outputs, hoisted)
 
 
 def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
@@ -88,7 +88,7 @@ def regrouped(body: Graph) -> Graph:
 
     def group(node: Node, args: Nodes) -> Node:
         single = [users[a] == 1 for a in node.args]
-        made = node if args == node.args else Node.of(node.op, args)
+        made = over(node, args)
         if node in state:
             if isinstance(node.op, (Add, Mul)):
                 made = _two_groups(made, single, known)

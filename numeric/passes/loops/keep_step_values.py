@@ -12,6 +12,7 @@ from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, parts, previous_states
 from symad.numeric.passes.loop import LoopValue, has_loops
 from symad.numeric.passes.loops.hoist import hoist_nodes
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.basic.shaping import Reshape, Slice
 from symad.transforms.batches import batch_outputs
@@ -30,7 +31,7 @@ def keep(graph: Graph) -> Graph:
         order = topological(outputs)
         scans = [node for node in order if isinstance(node.op, Scan)]
         if not scans:
-            return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+            return with_results(graph, outputs)
         outputs = hoist_nodes(rebuild(outputs, _kept(scans[-1], outputs, set(order))), (LoopValue,))
 
 

@@ -11,7 +11,8 @@ from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Scan, backwards
-from symad.numeric.passes.loop import LoopValue, has_loops, pieces, with_body
+from symad.numeric.passes.loop import LoopValue, pieces, with_body
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, broadcast_to, pad, reshape
 from symad.ops.basic.sources import constant_value, fresh_input
@@ -19,27 +20,23 @@ from symad.ops.basic.sources import constant_value, fresh_input
 
 def start_from_last_step(graph: Graph) -> Graph:
     """The graph with such recurrences started from the cotangent of the last state."""
-    if not has_loops(graph):
-        return graph
-    made = rebuild(graph, {}, _started)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return rewrite(graph, _started, Scan, LoopValue)
 
 
-def _started(node: Node, args: Nodes) -> Node:
-    made = node if args == node.args else Node.of(node.op, args)
-    op = made.op
+def _started(node: Node, args: Nodes) -> Node | None:
+    op = node.op
     if not isinstance(op, (Scan, LoopValue)) or (isinstance(op, LoopValue) and op.states != 1):
-        return made
-    (initial,), xs, constants = pieces(op, made.args)
+        return None
+    (initial,), xs, constants = pieces(op, args)
     if len(xs) < 2 or not _is_zero(initial):  # one array must remain: it gives the number of steps
-        return made
+        return None
     for k, x in enumerate(xs):
         seed = _last_alone(x)
         body = _without(op, k) if seed is not None else None
         if seed is not None and body is not None:
             start = broadcast_to(seed, initial.shape)
             return Node.of(with_body(op, body, op.slices - 1), (start, *xs[:k], *xs[k + 1 :], *constants))
-    return made
+    return None
 
 
 def _is_zero(node: Node) -> bool:

@@ -17,6 +17,7 @@ from symad.core.readers import readers
 from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.blocking.row_blocks import elements
 from symad.numeric.passes.loop import LoopValue, by_loop, has_loops, loop_of, with_body
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Broadcast, Slice, broadcast_axes, slice_axes
 from symad.ops.basic.sources import Constant, fresh_input, iota
@@ -40,8 +41,7 @@ def sink_large(graph: Graph) -> Graph:
     """The graph with elementwise work on large arrays over all steps moved into the loops that read it."""
     if not has_loops(graph):
         return graph
-    made = sink(graph.output_nodes, _is_large, MIN_TOTAL)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, sink(graph.output_nodes, _is_large, MIN_TOTAL))
 
 
 def _is_large(node: Node) -> bool:

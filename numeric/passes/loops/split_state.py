@@ -15,6 +15,7 @@ from symad.core.readers import readers
 from symad.higher_order.scan import Local, backwards, previous_states
 from symad.numeric.passes.loop import LoopValue, by_loop, has_loops, loop_of, pieces
 from symad.numeric.passes.memory_layout.box_sums import boxes, source
+from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.stacking import Concatenate, Stack, stack, take
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Reshape, Slice, reshape, slice_axis
@@ -29,7 +30,7 @@ def in_parts(graph: Graph) -> Graph:
     outputs = graph.output_nodes
     while (made := _one(outputs)) is not None:
         outputs = made
-    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    return with_results(graph, outputs)
 
 
 def _one(outputs: Nodes) -> Nodes | None:
@@ -155,7 +156,7 @@ def _body(body: Graph, slices: int, parts: Nodes, xs: Nodes) -> tuple[Graph, Nod
             return reshape(sources[k or 0], node.shape)
         if isinstance(node.op, Reshape):
             return _moved_inside(node, args[0])
-        return node if args == node.args else Node.of(node.op, args)
+        return over(node, args)
 
     made[local[0]] = local[0]
     outputs = rebuild((*parts, *body.output_nodes[1:]), made, better)

@@ -12,9 +12,10 @@ from math import prod
 
 from symad.core.contents import holds
 from symad.core.dims import Dim
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan
+from symad.numeric.passes.rewriting import rewritten, with_results
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.shaping import Slice
 
@@ -27,8 +28,7 @@ Box = tuple[tuple[Dim, ...], tuple[Dim, ...]]
 
 def sum_before_slicing(graph: Graph) -> Graph:
     """The graph with sums of slices as slices of sums, also in the bodies of scans."""
-    made = _joined(graph)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, _joined(graph))
 
 
 def _joined(graph: Graph) -> Nodes:
@@ -43,7 +43,7 @@ def _joined(graph: Graph) -> Nodes:
         return graph.output_nodes
     bodies: dict[Graph, Graph] = {}
 
-    def better(node: Node, args: Nodes) -> Node:
+    def better(node: Node, args: Nodes) -> Node | None:
         op = node.op
         if isinstance(op, Scan):
             if op.body not in bodies:
@@ -53,9 +53,9 @@ def _joined(graph: Graph) -> Nodes:
         if before is not None and after is not None and before[0] in chosen:
             arrays, slice_ = after
             return Node.of(slice_, (signed_sum(arrays),))
-        return node if args == node.args else Node.of(op, args)
+        return None
 
-    return rebuild(graph, {}, better)
+    return rewritten(graph, better)
 
 
 def _sum_of_slices(node: Node, args: Nodes) -> tuple[Arrays, Slice] | None:

@@ -13,32 +13,31 @@ from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.core.readers import readers
 from symad.higher_order.scan import Local, Scan, backwards
-from symad.numeric.passes.loop import LoopValue, has_loops, with_body
+from symad.numeric.passes.loop import LoopValue, with_body
+from symad.numeric.passes.rewriting import over, rewrite
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.shaping import Pad, Slice
 
 
 def drop_pads(graph: Graph) -> Graph:
     """The graph with the padding of loop inputs moved into the loop, where slices remove it."""
-    if not has_loops(graph):
-        return graph
     bodies: dict[tuple[Graph | Node | None, ...], Graph] = {}
 
-    def better(node: Node, args: Nodes) -> Node:
+    def better(node: Node, args: Nodes) -> Node | None:
         op = node.op
-        if isinstance(op, (Scan, LoopValue)):
-            found = [_padded(x) if 0 < k <= op.slices else None for k, x in enumerate(args)]
-            pads = [pair[0] if pair else None for pair in found]
-            if any(pads):
-                key = (op.body, *pads)
-                if key not in bodies:
-                    bodies[key] = _body(op.body, pads)
-                args = tuple(pair[1] if pair else x for pair, x in zip(found, args, strict=True))
-                return Node.of(with_body(op, bodies[key], op.slices), args)
-        return node if args == node.args else Node.of(op, args)
+        if not isinstance(op, (Scan, LoopValue)):
+            return None
+        found = [_padded(x) if 0 < k <= op.slices else None for k, x in enumerate(args)]
+        pads = [pair[0] if pair else None for pair in found]
+        if not any(pads):
+            return None
+        key = (op.body, *pads)
+        if key not in bodies:
+            bodies[key] = _body(op.body, pads)
+        args = tuple(pair[1] if pair else x for pair, x in zip(found, args, strict=True))
+        return Node.of(with_body(op, bodies[key], op.slices), args)
 
-    made = rebuild(graph, {}, better)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return rewrite(graph, better, Scan, LoopValue)
 
 
 def _padded(x: Node) -> tuple[Node, Node] | None:
@@ -69,7 +68,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
             sliced = _sum_of_slices(node.op, args[0])
             if sliced is not None:
                 return sliced
-        return node if args == node.args else Node.of(node.op, args)
+        return over(node, args)
 
     return Graph(tuple(sources), rebuild(body, made, better))
 

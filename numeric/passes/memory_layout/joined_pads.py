@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.dims import plus, same_dim
-from symad.core.graph import Graph, Node, op_of, rebuild
+from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
-from symad.numeric.passes.algebra.written_out import in_bodies
+from symad.numeric.passes.rewriting import in_bodies, over, rewritten, with_results
 from symad.ops.arrays.stacking import concatenate, stack
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Pad, broadcast_to, reshape
@@ -19,17 +19,16 @@ from symad.ops.basic.sources import constant
 
 def join_pads(graph: Graph) -> Graph:
     """The graph with such sums as concatenations and without pads that add nothing, also in loops."""
-    made = _joined(graph.output_nodes)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return with_results(graph, _joined(graph.output_nodes))
 
 
 def _joined(outputs: Nodes) -> Nodes:
-    return tuple(rebuild(rebuild(outputs, {}, _join), {}, _row_among_zeros))
+    return rewritten(rewritten(outputs, _join), _row_among_zeros)
 
 
 def _join(node: Node, args: Nodes) -> Node:
     op = in_bodies(node.op, _joined)
-    made = node if op is node.op and args == node.args else Node.of(op, args)
+    made = over(node, args) if op is node.op else Node.of(op, args)
     if isinstance(op, Pad) and not _moved_axes(made):
         return args[0]
     padded = len(args) > 1 and all(isinstance(a.op, Pad) for a in args)
@@ -45,7 +44,7 @@ Origin: it bounds the length of a line.
 
 def _row_among_zeros(node: Node, args: Nodes) -> Node:
     """One row padded by a few rows of zeros as a stack of rows; other nodes as they are."""
-    made = node if args == node.args else Node.of(node.op, args)
+    made = over(node, args)
     axes = _moved_axes(made) if isinstance(made.op, Pad) else set()
     if len(axes) != 1 or len(made.shape) < 2:
         return made

@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from symad.core.dims import Dim, Shape, is_concrete
-from symad.core.graph import Graph, Node, Op, op_of, shape, topological
+from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.block_loop import RowBlocks
+from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import (
@@ -134,14 +135,12 @@ def _in_gaps(op: Cleared, length: int) -> np.ndarray:
 
 def in_spans(graph: Graph) -> Graph:
     """The graph with functions of slices on spans of memory, if fewer operations then read or write gaps."""
-    before = sum(_meets_gaps(node) for node in graph.nodes)
+    before = sum(map(_meets_gaps, graph.nodes))
     if not before:
         return graph
     spans = _Spans(graph.nodes, graph.output_nodes)
-    outputs = tuple(spans.dense(node) for node in graph.output_nodes)
-    made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
-    after = sum(_meets_gaps(node) for node in topological(outputs))
-    return made if after < before else graph
+    made = with_results(graph, map(spans.dense, graph.output_nodes))
+    return made if sum(map(_meets_gaps, made.nodes)) < before else graph
 
 
 def lay_out_sparse(graph: Graph) -> Graph:
@@ -176,7 +175,7 @@ class _Spans:
                 self.spans[node] = span
             if span is None or isinstance(node.op, Slice):
                 args = tuple(self._argument(node, a) for a in node.args)
-                self.made[node] = node if args == node.args else Node.of(node.op, args)
+                self.made[node] = over(node, args)
             if span is None and node in padded:
                 self._note_padded(node, padded[node])
 

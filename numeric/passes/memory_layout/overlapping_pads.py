@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symad.core.contents import holds
 from symad.core.dims import Dim, Shape
-from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
+from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.memory_layout.box_sums import boxes
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.shaping import Pad, pad
 
@@ -57,22 +57,16 @@ def overlay_evaluate(op: Overlay, values: Values) -> Array:
 
 def overlay_pads(graph: Graph) -> Graph:
     """The graph with sums of padded one-dimensional arrays as overlays."""
-    if not holds(graph, Pad):
-        return graph
-    order = graph.nodes
-    users = Counter(a for node in order for a in set(node.args))
+    users = Counter(a for node in graph.nodes for a in set(node.args))
     users.update(graph.output_nodes)
 
-    def better(node: Node, args: Nodes) -> Node:
+    def better(node: Node, args: Nodes) -> Node | None:
         pads = [a for a in node.args if _is_padded(a) and users[a] == 1]
-        if pads and isinstance(node.op, Add) and boxes(node) is None:
-            made = _overlay(node.op, list(zip(node.args, args, strict=True)), set(pads))
-            if made is not None:
-                return made
-        return node if args == node.args else Node.of(node.op, args)
+        if not pads or not isinstance(node.op, Add) or boxes(node) is not None:
+            return None
+        return _overlay(node.op, list(zip(node.args, args, strict=True)), set(pads))
 
-    made = rebuild(graph, {}, better)
-    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return rewrite(graph, better, Pad)
 
 
 def _is_padded(node: Node) -> bool:

@@ -17,6 +17,7 @@ from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.errors import LoweringError, ShapeError
 from symad.higher_order.remat import Remat
 from symad.numeric.passes.algebra.definitions import SCALAR_OPS
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Stack, pack_scalars, stack
 from symad.ops.basic.shaping import Reshape, reshape
 from symad.ops.basic.sources import ArrayConstant, constant
@@ -163,7 +164,7 @@ def pack_entries(graph: Graph) -> Graph:
             made.append(Node.of(SparsePack(output.op), stored))
         else:
             made.append(output if entries is None else Node.of(Pack(output.shape), entries))
-    return Graph(graph.input_nodes, tuple(made), graph.structure, graph.name, graph.report)
+    return with_results(graph, made)
 
 
 def pack_points(graph: Graph) -> Graph:

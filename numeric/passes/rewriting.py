@@ -1,0 +1,48 @@
+"""The loop of the passes that replace nodes one by one: such a pass is a rule for a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from symad.core.contents import fields_of, holds, inner_graphs
+from symad.core.graph import Graph, Node, Op, rebuild
+from symad.core.questions import Nodes
+
+Rule: TypeAlias = "Callable[[Node, Nodes], Node | None]"
+"""The node in place of another one, whose arguments have been replaced already; None keeps its op."""
+
+
+def rewrite(graph: Graph, rule: Rule, *kinds: type[Op]) -> Graph:
+    """The graph with every node replaced by a rule; unchanged if it has none of some kinds of ops."""
+    if kinds and not holds(graph, *kinds):
+        return graph
+    return with_results(graph, rewritten(graph, rule))
+
+
+def rewritten(outputs: Sequence[Node] | Graph, rule: Rule) -> Nodes:
+    """The outputs (those of a graph) with every node replaced by a rule."""
+
+    def make(node: Node, args: Nodes) -> Node:
+        return rule(node, args) or over(node, args)
+
+    return rebuild(outputs, {}, make)
+
+
+def over(node: Node, args: Nodes) -> Node:
+    """The op of a node over other arguments."""
+    return node if args == node.args else Node.of(node.op, args)
+
+
+def with_results(graph: Graph, outputs: Iterable[Node]) -> Graph:
+    """The graph of the same function, computed by other nodes."""
+    return Graph(graph.input_nodes, tuple(outputs), graph.structure, graph.name, graph.report)
+
+
+def in_bodies(op: Op, change: Callable[[Nodes], Nodes]) -> Op:
+    """The op with the outputs of its inner graphs changed; the op itself if nothing changes."""
+    if not inner_graphs(op):
+        return op
+    old = fields_of(op)
+    new = [Graph(v.input_nodes, change(v.output_nodes)) if isinstance(v, Graph) else v for v in old]
+    return op if new == old else type(op)(*new)
