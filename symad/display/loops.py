@@ -6,6 +6,7 @@ of the loop contribute, plus h̄_{t+1} ∂f/∂h_t; each step adds to W̄ (backp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,10 +18,11 @@ from symad.display.notation import MAX_FORMULA, Notation, read
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
 from symad.display.typesetting.derivation import written
-from symad.display.typesetting.pieces import LatexAtom, accented, write
+from symad.display.typesetting.pieces import LatexAtom, Piece, accented, name_of, total, write
 from symad.display.typesetting.recurrences import formal_names
 from symad.higher_order.scan import Scan
 from symad.numbers.values import unchecked
+from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import input_node
 from symad.transforms.cotangents import pull
 
@@ -71,7 +73,7 @@ def _table(graph: Graph, node: Node, op: Scan, runs: Recurrences, names: Notatio
     every = [(k, *pair) for k, pair in enumerate(zip(runs.states[node], totals, strict=True), 1)]
     rows = [*every[:ENDS], ("…", "", ""), *every[-ENDS:]] if steps > 2 * ENDS else every
     headers = ("t", read(f"{state}_{{t}}"), read(accented(r"\bar", state) + "_{t}"))
-    notes = tuple(_formulas(graph, node, op, seed, bars))
+    notes = tuple(_formulas(graph, node, op))
     return Table(f"The loop {names.math('s', node).text}, {steps} steps", headers, tuple(rows), notes)
 
 
@@ -91,18 +93,56 @@ def _totals(node: Node, op: Scan, runs: Recurrences, r: Any, step: tuple[Node, T
     return totals
 
 
-def _formulas(graph: Graph, node: Node, op: Scan, seed: Node, bars: Sequence[Tangent]) -> Iterator[Math]:
-    """The step, and what one step adds to the adjoints of its inputs."""
+def _formulas(graph: Graph, node: Node, op: Scan) -> Iterator[Math]:
+    """The step, and what one step adds to the adjoints of its inputs; long steps part by part.
+
+    Each part and the new state have a name at the time t. Their adjoints are sums over the parts that use
+    them, last first, as in reverse mode of the whole graph.
+    """
     formal, pieces = formal_names(graph, node)
     (output,) = op.body.output_nodes
-    state = formal[0].removesuffix("_{0}")
-    slots = dict(zip(op.body.input_nodes, pieces, strict=True))
-    yield read(f"{state}_{{t}} = {write(written(output, slots))}")
-    known = slots | {output: LatexAtom(f"{state}_{{t}}"), seed: LatexAtom(accented(r"\bar", state) + "_{t}")}
-    for k, (name, bar) in enumerate(zip((state, *formal[1:]), bars, strict=True)):
-        if not isinstance(bar, Node):
-            continue
-        formula = write(written(bar, known))
+    state, inputs = formal[0].removesuffix("_{0}"), op.body.input_nodes
+    parts = _parts(graph, op) | {output: state}
+    known = dict(zip(inputs, pieces, strict=True))
+    known |= {part: LatexAtom(f"{name}_{{t}}") for part, name in parts.items()}
+    for part in parts:
+        rest = {n: piece for n, piece in known.items() if n is not part}
+        yield read(f"{write(known[part])} = {write(written(part, rest))}")
+    terms: dict[Node, list[Piece]] = {}
+    for part, name in reversed(parts.items()):
+        seed = input_node(sympy.Dummy(real=True), part.shape)
+        known[seed] = LatexAtom(accented(r"\bar", name) + "_{t}")
+        if part is not output and part in terms:
+            yield read(f"{write(known[seed])} = {_sum(terms[part], part)}")
+        wrt = [n for n in (*parts, *inputs) if n is not part]
+        for n, bar in zip(wrt, pull([part], [seed], wrt), strict=True):
+            if isinstance(bar, Node) and (part is output or part in terms):
+                terms.setdefault(n, []).append(written(bar, known))
+    for k, (name, given) in enumerate(zip((state, *formal[1:]), inputs, strict=True)):
         below = "" if k > op.slices else "_{t - 1}" if k == 0 else "_{t}"
-        if len(formula) <= MAX_FORMULA:
+        formula = _sum(terms.get(given, []), given)
+        if formula and len(formula) <= MAX_FORMULA:
             yield read(rf"{accented(chr(92) + 'bar', name)}{below} \mathrel{{+=}} {formula}")
+
+
+def _sum(terms: Sequence[Piece], node: Node) -> str:
+    return write(total([1] * len(terms), terms, [bool(node.shape)] * len(terms))) if terms else ""
+
+
+MAX_WHOLE = 8
+"""The number of operations of a step up to which it is one formula."""
+
+
+def _parts(graph: Graph, op: Scan) -> dict[Node, str]:
+    """The user's variables in a step that is too long for one formula, in the order of the step."""
+    (output,) = op.body.output_nodes
+    if sum(bool(n.args) for n in op.body.nodes) <= MAX_WHOLE:
+        return {}
+    taken = {str(s) for s in graph.inputs}
+    names = {
+        v.node: v.name
+        for v in graph.variables
+        if v.scope is output and v.node.args and not isinstance(v.node.op, ShapingOp) and v.name not in taken
+    }
+    once = Counter(names.values())
+    return {n: name_of(names[n]) for n in op.body.nodes if n in names and once[names[n]] == 1 and n != output}

@@ -19,7 +19,7 @@ from symad.display.reading import mathml
 from symad.display.scene import MARGIN, Scene, TextLine, scene
 from symad.display.svg import to_svg
 from symad.display.tables import Math
-from symad.display.typesetting.graphs import graph_latex
+from symad.display.typesetting.graphs import SHOWN, graph_latex
 from symad.display.writer import TableWriter
 from symad.errors import EvaluationError
 from symad.saving.atomic_files import write_text
@@ -108,7 +108,7 @@ def page(writer: TableWriter, title: str, chosen: list[Film]) -> str:
         data.append({"title": film.title, "note": note, "svg": to_svg(whole, frames=True), "frames": frames})
     template = resources.files("symad.display").joinpath("player.html").read_text("utf-8")
     safe = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    formula = graph_latex(writer.graph) if len(writer.graph.nodes) <= MAX_FORMULA_NODES else "aligned"
+    formula = graph_latex(writer.graph) if len(writer.graph.nodes) <= SHOWN else "aligned"
     function = "" if "aligned" in formula or len(formula) > MAX_TITLE else mathml(formula)
     short = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
     parts = {"TITLE": html.escape(short), "FORMULA": function, "FILMS": safe}
@@ -117,6 +117,3 @@ def page(writer: TableWriter, title: str, chosen: list[Film]) -> str:
 
 MAX_TITLE = 160
 """The maximum number of characters of the title and of the LaTeX of the formula below it."""
-
-MAX_FORMULA_NODES = 25
-"""The maximum number of nodes of a graph with a formula: written out, shared parts double its length."""

@@ -47,10 +47,10 @@ def graph_latex(graph: Graph) -> Latex:
             "lower(f).to_latex() lists its statements"
         )
     loops = loops_of(graph)
-    pieces = _pieces(graph.nodes, {}, loops)
-    lines = _outputs(graph, pieces)
-    if sum(map(len, lines)) > MAX_UNNAMED:
-        names = _names(graph, pieces, _letters(graph)[0])
+    short = _short_pieces(graph.nodes, loops)
+    lines = _outputs(graph, short) if short.keys() >= {*graph.output_nodes} else []
+    if not lines or sum(map(len, lines)) > MAX_UNNAMED:
+        names = _names(graph, short, _letters(graph)[0])
         pieces = _pieces(graph.nodes, names, loops)
         lines = [*_outputs(graph, pieces), *_shared(graph.nodes, names, pieces)]
     for letter, (left, body, inputs) in zip(_letters(graph)[1:], definitions(graph), strict=False):
@@ -77,9 +77,24 @@ def _pieces(
     made = dict(given)
     for node in order:
         if node not in made:
-            args = tuple([names.get(a) or made[a] for a in node.args])
-            is_scan = isinstance(node.op, Scan)
-            made[node] = scan_piece(node, args, loops) if is_scan else typeset(node.op, node, args)
+            made[node] = _piece(node, [names.get(a) or made[a] for a in node.args], loops)
+    return made
+
+
+def _piece(node: Node, args: Sequence[Piece], loops: Loops) -> Piece:
+    return scan_piece(node, args, loops) if isinstance(node.op, Scan) else typeset(node.op, node, tuple(args))
+
+
+def _short_pieces(
+    order: Sequence[Node], loops: Loops, given: Mapping[Node, Piece] = NONE
+) -> dict[Node, Piece]:
+    """The pieces without names of the nodes whose formulas are short: long ones double with each reuse."""
+    made = dict(given)
+    for node in order:
+        if node not in made and all(a in made for a in node.args):
+            piece = _piece(node, [made[a] for a in node.args], loops)
+            if len(write(piece)) <= MAX_UNNAMED:
+                made[node] = piece
     return made
 
 
@@ -92,7 +107,7 @@ def _shared(
 def _step(left: str, body: Graph, inputs: Sequence[Piece], loops: Loops, letter: str) -> list[str]:
     """The step of a recurrence; repeated subexpressions have names."""
     given = dict(zip(body.input_nodes, inputs, strict=True))
-    names = _names(body, _pieces(body.nodes, {}, loops, given), letter)
+    names = _names(body, _short_pieces(body.nodes, loops, given), letter)
     pieces = _pieces(body.nodes, names, loops, given)
     result = names.get(body.output_nodes[0]) or pieces[body.output_nodes[0]]
     return [f"{left} &= {write(result)}", *_shared(body.nodes, names, pieces)]
@@ -104,10 +119,11 @@ def _letters(graph: Graph) -> list[str]:
     return [c for c in ("v", "w", "u", "z", "q", *"abdegmnpry", r"\nu", r"\mu", r"\xi") if c not in taken]
 
 
-def _names(graph: Graph, pieces: Mapping[Node, Piece], letter: str) -> dict[Node, LatexAtom]:
+def _names(graph: Graph, short: Mapping[Node, Piece], letter: str) -> dict[Node, LatexAtom]:
     """Names v₁, v₂, ... for long subexpressions that are used several times."""
     uses = Counter(a for node in graph.nodes for a in node.args)
-    worth = [n for n in graph.nodes if uses[n] > 1 and n.args and len(write(pieces[n])) >= WORTH]
+    shared = [n for n in graph.nodes if uses[n] > 1 and n.args]
+    worth = [n for n in shared if n not in short or len(write(short[n])) >= WORTH]
     return {node: LatexAtom(f"{letter}_{{{k}}}") for k, node in enumerate(worth, 1)}
 
 

@@ -8,7 +8,7 @@ import sympy
 
 import symad
 from symad.display.tables import text
-from symad.functions import scan, softmax
+from symad.functions import scan, sigmoid, softmax
 
 
 def rnn(W, U, x, y):
@@ -112,3 +112,37 @@ def test_a_variable_held_twice_is_a_state():
 
     rows, _ = rows_of(symad.trace(f, [(2,)]).explain(x=np.ones(2)), "Forward")
     assert list(rows) == ["x", "s_1", "s_2", "s_3"]
+
+
+def lstm(W, U, X):
+    def step(state, x):
+        h, c = state
+        z = W @ h + U @ x
+        i, f, o = (sigmoid(z[2 * k : 2 * k + 2]) for k in range(3))
+        g = np.tanh(z[6:])
+        c = f * c + i * g
+        return o * np.tanh(c), c
+
+    hs, _ = scan(step, (np.zeros(2), np.zeros(2)), X)
+    return np.sum(hs**2)
+
+
+def test_the_adjoint_of_an_lstm_reads_like_a_lecture():
+    """Part by part: the additive path c̄ through f, each gate by its own derivative, then z̄, W̄ and Ū."""
+    rng = np.random.default_rng(0)
+    shapes = [(8, 2), (8, 3), (5, 3)]
+    shown = symad.trace(lstm, shapes).explain(*(rng.normal(size=s) for s in shapes))
+    lines = [note.text for table in shown.tables if "loop" in table.title for note in table.notes]
+    for line in (
+        "z_t = W h_(t - 1, 0, ·) + U X_t",
+        "c_t = f_t ⊙ h_(t - 1, 1, ·) + i_t ⊙ g_t",
+        "c̄_t = (h̄_t)_(1, ·) + (1 - tanh²(c_t)) ⊙ o_t ⊙ (h̄_t)_(0, ·)",
+        "ḡ_t = i_t ⊙ c̄_t",
+        "f̄_t = h_(t - 1, 1, ·) ⊙ c̄_t",
+        "ō_t = tanh(c_t) ⊙ (h̄_t)_(0, ·)",
+        "h̄_(t - 1) += pad_(1, ·)(f_t ⊙ c̄_t) + pad_(0, ·)(Wᵀ z̄_t)",
+        "W̄ += z̄_t h_(t - 1, 0, ·)ᵀ",
+        "Ū += z̄_t X_tᵀ",
+    ):
+        assert line in lines
+    assert max(map(len, lines)) < 160

@@ -173,3 +173,19 @@ def test_a_part_of_a_part_has_one_subscript():
     assert "A_{1,0,\\cdot}" in part.to_latex() and "A_{2,\\cdot,1}" in part.to_latex()
     padded = symad.gradient(symad.trace(lambda x: np.sum(x[1:3] ** 2), inputs=[(5,)])).to_latex()
     assert r"\operatorname{pad}_{1:3}" in padded
+
+
+def test_reused_values_are_named_and_not_written_out():
+    """v ← v sin v + v, n times: every value is used three times, so without names the text triples."""
+
+    def repeated(n):
+        def f(v):
+            for _ in range(n):
+                v = np.sin(v) * v + v
+            return v
+
+        return symad.trace(f, [()]).to_latex()
+
+    lengths = [len(repeated(n)) for n in (20, 40, 80)]
+    assert lengths[2] < 2.3 * lengths[1] < 5.5 * lengths[0]
+    balanced(repeated(80))
