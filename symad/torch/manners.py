@@ -25,8 +25,8 @@ from symad.verification.certificate.witness import Witness
 from symad.verification.measuring.call_users_code import on_host
 from symad.verification.measuring.floating_errors import plain
 from symad.verification.measuring.precisions import Precision
-from symad.verification.points import PointSet
 from symad.verification.values.instance_sizes import sizes_of
+from symad.verification.values.point_set import PointSet
 
 if TYPE_CHECKING:
     from symad.verification.values.points import Nested

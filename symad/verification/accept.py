@@ -18,7 +18,7 @@ from symad.verification.certificate.certificate import STATUSES, Entry
 from symad.verification.certificate.witness import Witness
 from symad.verification.fields.prime_fields import Array
 from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, is_fixed
-from symad.verification.points import Point
+from symad.verification.values.point_set import Point
 from symad.verification.without_values import Claimed, claimed_of, why, with_values
 
 DIFFER, NOTHING, SAMPLE, TEST, PROOF = GROUNDS = ("differ", "nothing", "sample", "test", "proof")

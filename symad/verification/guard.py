@@ -37,19 +37,6 @@ from symad.verification.certificate.witness import Witness, digits_of, in_order
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.goals import Pair
-from symad.verification.points import (
-    UNUSABLE,
-    Columns,
-    Point,
-    PointSet,
-    around,
-    as_plain,
-    evaluated,
-    is_generic,
-    is_short,
-    one_by_one,
-    rounded,
-)  # fmt: skip
 from symad.verification.quotients import DifferenceQuotients
 from symad.verification.rewriting.identity_testing import has_domain
 from symad.verification.rewriting.restated.by_elements import scalar_operations
@@ -64,13 +51,25 @@ from symad.verification.values.balls import (
     UNKNOWN,
     VALUE,
     Ball,
-    as_balls,
+    ball_values,
     compared,
     in_balls,
 )  # fmt: skip
-from symad.verification.values.evaluation import values_of
 from symad.verification.values.fifty_digits import settled_values
 from symad.verification.values.hostile_points import exactly, is_manageable
+from symad.verification.values.point_set import (
+    UNUSABLE,
+    Columns,
+    Point,
+    PointSet,
+    around,
+    as_plain,
+    evaluated,
+    is_generic,
+    is_short,
+    one_by_one,
+    rounded,
+)  # fmt: skip
 from symad.verification.values.points import as_floats, describe, is_promised, points, relative_gaps
 from symad.verification.values.turning_points import watched_quantities
 from symad.verification.without_values import Claimed
@@ -270,11 +269,11 @@ class _Watch:
     def _values(self, point: Point) -> list[Array]:
         """Strict values of all outputs; more precise ones where these do not tell."""
         self.meter.spend(NODE * len(self.nodes) + operations(self.nodes))
-        values = _strict(self.outputs, point, BITS[0])
+        values = ball_values(self.outputs, point, BITS[0])
         unclear = (np.any(compared(values[a], values[b]) == OVERLAP) for a, b, _ in self.places)
         if any(unclear):
             self.meter.spend(2 * operations(self.nodes))
-            values = _strict(self.outputs, point, BITS[1])
+            values = ball_values(self.outputs, point, BITS[1])
         return self._by_digits(point, values) if self.has_spectra else values
 
     @cached_property
@@ -367,7 +366,7 @@ class _Watch:
             here = point if bits is None else rounded(point, bits)
             if bits is not None and not (self._is_usable(here) and self.points.holds(here)):
                 continue
-            values = _strict(self.outputs, here, BITS[1])
+            values = ball_values(self.outputs, here, BITS[1])
             values = self._by_digits(here, values) if self.has_spectra else values
             left, right, claimed = self._sides(k, values)
             finite = _finite(left) & _finite(right) & (claimed | outside)
@@ -422,13 +421,6 @@ def _takes_points_alone(n: Node) -> bool:
 
 def _as_floats(value: Any) -> Any:
     return value.astype(float) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
-
-
-def _strict(outputs: Sequence[Node], point: Point, bits: int) -> list[Array]:
-    """Strict values; those of an op that raises an error are not known."""
-    with in_balls(point, bits) as way:
-        values = zip(values_of(outputs, way), outputs, strict=True)
-        return [np.asarray(as_balls(v)).reshape(tuple(map(int, o.shape))) for v, o in values]
 
 
 def _settled(floor: Any, ball: Ball, number: Any) -> Ball:

@@ -24,8 +24,8 @@ from symad.verification.decide import versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
 from symad.verification.measuring.measure import Task, differs, measure
 from symad.verification.measuring.precisions import DOUBLE, Precision
-from symad.verification.points import FloatPoint, PointSet
 from symad.verification.values.instance_sizes import sizes_beyond, sizes_of, sizes_of_programs
+from symad.verification.values.point_set import FloatPoint, PointSet
 from symad.verification.without_values import claimed_of, measured_with_values
 
 MAX_OPERATIONS, MAX_FLOAT_OPERATIONS = 3_000, 1_000_000

@@ -2,69 +2,82 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from symad.core.arrays import Array, Number
+from symad.core.arrays import Number
+from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.precisions import DOUBLE, Precision
 
 
 @dataclass(frozen=True)
+class Errors:
+    """How far computed values are off, element by element."""
+
+    got: Array
+    relative: Array
+    ulps: Array
+    excess: Array
+    """As multiples of what is allowed."""
+    resolution: Array
+    """The smallest relative error that is not allowed; infinite for what underflows, is 0 or overflows."""
+    absolute: Array
+
+    @staticmethod
+    def of(
+        got: Array, exact: Array, moved: Array, floor: Array | float, limits: Precision, beside: float = 1.0
+    ) -> Errors:
+        """The errors of an array; exact values, numbers of many digits, are known up to ``floor``.
+
+        Args:
+            got: what was computed.
+            exact: the exact values.
+            moved: how far roundings may move them.
+            floor: see above.
+            limits: the type in which it was computed.
+            beside: what an error is compared with where the exact value and those beside it underflow.
+        """
+        got, size = got.astype(np.float64), np.abs(exact.astype(np.float64))
+        with mpmath.workdps(60), np.errstate(all="ignore"):
+            apart = np.asarray(np.where(np.isfinite(got), got, 0.0) - exact, dtype=np.float64)
+            error = np.maximum(np.abs(apart) - floor, 0.0)
+            normal, low = size >= limits.smallest_normal, limits.smallest_subnormal
+            allowed = limits.factor * (limits.eps / 2 * (moved + size) + low)
+            spacing = np.where(normal, np.ldexp(limits.eps, np.frexp(size)[1] - 1), low)
+            scale = np.where(moved < limits.smallest_normal, beside, moved)
+            relative = error / np.where(normal, size, scale)
+            resolution = np.where(normal, allowed / size, np.inf)
+            ulps, excess = error / spacing, error / allowed
+        over, lost = size > limits.max, ~np.isfinite(got)
+        right = over & ((got > 0) == (exact > 0)) & (np.abs(got) >= limits.max)
+        none, all_of_it = np.where(over, 0.0, np.inf), np.where(right, 0.0, np.inf)
+        return Errors(
+            got,
+            np.where(over | lost, none, relative),
+            np.where(over | lost, none, ulps),
+            np.where(over | lost, all_of_it, excess),
+            np.where(over, np.inf, resolution),
+            np.where(over | lost, np.inf, error),
+        )
+
+    def at(self, index: tuple[int, ...]) -> Error:
+        """The error of one element."""
+        return Error(*(float(getattr(self, f.name)[index]) for f in fields(self)))
+
+
+@dataclass(frozen=True)
 class Error:
-    """How far a computed value is off."""
+    """How far one computed value is off; see `Errors`."""
 
     got: float
     relative: float
     ulps: float
     excess: float
-    """As a multiple of what is allowed."""
     resolution: float
-    """The smallest relative error that is not allowed here; infinite where it underflows or is 0."""
-    absolute: float = float("inf")
-
-    @staticmethod
-    def of(
-        got: float,
-        exact: mpmath.mpf,
-        moved: float,
-        floor: mpmath.mpf,
-        limits: Precision,
-        beside: float = 1.0,
-    ) -> Error:
-        """The error of one value; the exact one is known up to ``floor``.
-
-        ``beside`` is what an error is compared with where the exact value and those beside it underflow.
-        """
-        largest, smallest = mpmath.mpf(limits.max), mpmath.mpf(limits.smallest_subnormal)
-        with mpmath.workdps(60):
-            eps = mpmath.mpf(limits.eps) / 2
-            allowed = limits.factor * (eps * (mpmath.mpf(moved) + abs(exact)) + smallest)
-            infinite = float("inf")
-            tiny = abs(exact) < mpmath.mpf(limits.smallest_normal)
-            resolution = infinite if tiny else float(allowed / abs(exact))
-            if abs(exact) > largest:
-                right = (got > 0) == (exact > 0) and abs(got) >= float(largest)
-                return Error(float(got), 0.0, 0.0, 0.0 if right else infinite, infinite)
-            if not np.isfinite(got):
-                return Error(float(got), infinite, infinite, infinite, resolution)
-            error = max(abs(mpmath.mpf(float(got)) - exact) - floor, mpmath.mpf(0))
-            normal = abs(exact) >= mpmath.mpf(limits.smallest_normal)
-            spacing = (
-                2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
-            )
-            underflows = moved < limits.smallest_normal
-            relative = error / (abs(exact) if normal else mpmath.mpf(beside if underflows else moved))
-            return Error(
-                float(got),
-                float(relative),
-                float(error / spacing),
-                float(error / allowed),
-                resolution,
-                float(error),
-            )
+    absolute: float
 
     @property
     def word(self) -> str:

@@ -65,6 +65,9 @@ class OutputFinding:
     excess: float = 0.0
     losses: list[Loss] = field(default_factory=list)
     stopped: str = ""
+    """Why a point that had to be measured was not."""
+    ended: str = ""
+    """Why no more points were measured, after some that agree."""
     unsteady: Mapping[str, Nested] | None = None
     """A point at which two calls gave different values, at least one of them wrong."""
     means: Means = field(default_factory=Means)
@@ -87,6 +90,10 @@ class OutputFinding:
         found = None if self.wrong else self.means.wrong(limits)
         if found is not None:
             self.wrong, self.mean = found
+
+    def end(self, reason: str) -> None:
+        """Measure no more points, for a reason."""
+        self.ended = f"{reason} after {self.points} points"
 
     def keep(self, region: bytes, resolved: Array, right: Array) -> None:
         """Keep what one point shows: the smallest relative error that would have been seen there."""
@@ -135,7 +142,7 @@ def entry_of(name: str, w: OutputFinding, assumes: tuple[str, ...]) -> Entry:
         f"floats at {w.sampled} more; "
         f"an error of {seen:.1g} would have been seen"
     )
-    return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
+    return Entry(name, "measured", claim, 1.0, assumes, reason=w.ended, measured=figures)
 
 
 def _why_not(w: OutputFinding) -> str:

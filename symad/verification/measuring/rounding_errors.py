@@ -24,8 +24,7 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
-from symad.numbers.number_domains import UndefinedValue
-from symad.numbers.values import unchecked
+from symad.numbers.number_domains import UndefinedValue, as_float
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
@@ -34,7 +33,6 @@ from symad.ops.elementwise.selection import Condition, Select
 from symad.verification.fields.integer_inputs import integer_positions
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.precisions import DOUBLE, Precision
-from symad.verification.values.fifty_digits import anchor, as_numbers
 
 SAMPLES = 3
 """Choices of signs; the largest change counts."""
@@ -47,14 +45,6 @@ EXACT_HEADS = {sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.Heaviside, sym
 """What only moves or chooses values rounds none."""
 
 
-def values_of(outputs: Sequence[Node], point: Mapping[Node, Any], digits: int) -> dict[Node, Any]:
-    """The values of all nodes at a rational point."""
-    order = topological(outputs)
-    with mpmath.workdps(digits + ETA + 10):
-        numbers = {n: as_numbers(v) for n, v in point.items()} | {anchor(): mpmath.mpf(1)}
-        return dict(zip(order, unchecked(order, numbers), strict=True))
-
-
 def effects(
     outputs: Sequence[Node],
     values: Mapping[Node, Any],
@@ -65,16 +55,17 @@ def effects(
 
     Args:
         outputs: nodes.
-        values: of all nodes they need, from `values_of` at the same number of digits.
-        digits: to which intermediate values are known beyond the change.
+        values: of all nodes they need, to so many digits.
+        digits: of these; by `ETA` fewer are known of a change.
         rounds: which nodes have a rounding; by default all whose values are rounded in doubles.
     """
     order = topological(outputs)
+    values = {n: values[n] if n.shape else np.asarray(values[n])[()] for n in order}
     whole = _whole(order, values)
     turned = {n for n in order if n not in whole and (rounds or partial(is_rounded, limits=DOUBLE))(n)}
     rng = Random(0)
     found = [np.zeros(np.shape(values[o])) for o in outputs]
-    with mpmath.workdps(digits + ETA + 10), np.errstate(all="ignore"):
+    with mpmath.workdps(digits), np.errstate(all="ignore"):
         eta = mpmath.mpf(10) ** -ETA
         for _ in range(SAMPLES):
             moved = _moved(order, values, turned, eta, rng)
@@ -92,7 +83,8 @@ def _moved(
     rng: Random,
 ) -> dict[Node, Number]:
     """All values where some have a relative change of their own."""
-    turn = np.frompyfunc(lambda v: v * (1 + (eta if rng.random() < 0.5 else -eta)), 1, 1)
+    up, down = 1 + eta, 1 - eta
+    turn = np.frompyfunc(lambda v: v * (up if rng.random() < 0.5 else down) if v else v, 1, 1)
     found: dict[Node, Number] = {}
     for node in order:
         value = evaluate(node.op, tuple([found[a] for a in node.args])) if node.args else values[node]
@@ -109,16 +101,19 @@ def _whole(order: Sequence[Node], values: Mapping[Node, Number]) -> set[Node]:
     places = set(topological([n.args[k] for n in order for k in integer_positions(n)]))
     for node in order:
         known = node in places or (all(a in found for a in node.args) and not isinstance(node.op, Input))
-        if known and all(map(_is_integer, np.asarray(values[node]).flat)):
+        if known and _are_integers(values[node]):
             found.add(node)
     return found
 
 
-def _is_integer(value: mpmath.mpf) -> bool:
-    """Whether a value is an integer that floats represent."""
-    if isinstance(value, mpmath.mpf):
-        return bool(mpmath.isint(value)) and abs(value) < 2**53
-    return isinstance(value, (bool, int, np.integer, np.bool_))
+def _are_integers(values: Any) -> bool:
+    """Whether all values are integers that floats represent, or truth values."""
+    array = np.asarray(values)
+    if array.dtype.kind in "biu":
+        return True
+    with np.errstate(all="ignore"):
+        near = np.asarray(np.frompyfunc(as_float, 1, 1)(array), dtype=np.float64)
+    return bool(np.all((near == np.floor(near)) & (np.abs(near) < 2.0**53)) and np.all(array == near))
 
 
 def _turned(value: Array | mpmath.mpf, turn: Callable[[mpmath.mpf], mpmath.mpf]) -> Array | mpmath.mpf:

@@ -17,7 +17,7 @@ from symad.numbers.values import unchecked
 from symad.ops.basic.sources import symbol_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.precisions import Precision
-from symad.verification.points import UNUSABLE, FloatPoint, PointSet, as_plain
+from symad.verification.values.point_set import UNUSABLE, FloatPoint, PointSet, as_plain
 from symad.verification.values.points import is_whole
 from symad.verification.values.turning_points import watched_quantities
 
@@ -143,13 +143,13 @@ def suspicious(
     tried: Iterable[Named],
     inside: Callable[[FloatPoint], bool],
     limits: Precision,
-) -> tuple[list[Named], int]:
-    """The points at which floats differ, one of each region first, and how many points were tried."""
+) -> tuple[list[Named], list[FloatPoint]]:
+    """The points at which floats differ, one of each region first, and all that were tried."""
     watched = [q for q in watched_quantities(topological(outputs)) if np.prod(q.shape, dtype=int) <= 64]
     found: list[tuple[float, bytes, Named]] = []
-    start, count = time.process_time(), 0
+    start, seen = time.process_time(), list[FloatPoint]()
     for kind, point in tried:
-        if count >= LEAST and time.process_time() - start > SECONDS:
+        if len(seen) >= LEAST and time.process_time() - start > SECONDS:
             break
         if not inside(point):
             continue
@@ -158,7 +158,7 @@ def suspicious(
                 right = unchecked((*outputs, *watched), point)
         except UNUSABLE:
             continue
-        count += 1
+        seen.append(point)
         gap = _gap(call, point, right[: len(outputs)])
         if gap > max(SUSPICIOUS, ROUNDINGS * limits.eps):
             signs = [np.sign(np.nan_to_num(np.asarray(v, dtype=float))) for v in right[len(outputs) :]]
@@ -169,7 +169,7 @@ def suspicious(
     for k, (_, key, _) in enumerate(found):
         first.setdefault(key, k)
     order = [*first.values(), *(k for k in range(len(found)) if k not in first.values())]
-    return [found[k][2] for k in order[:LOOKED_AT]], count
+    return [found[k][2] for k in order[:LOOKED_AT]], seen
 
 
 def windows(tried: Sequence[FloatPoint]) -> str:

@@ -32,8 +32,8 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.tracing.from_sympy.partials import partial
 from symad.verification.certificate.certificate import GIVEN, Entry
 from symad.verification.certificate.witness import Witness, digits_of
-from symad.verification.points import PointSet
 from symad.verification.values.fifty_digits import evaluate_all
+from symad.verification.values.point_set import PointSet
 
 if TYPE_CHECKING:
     from symad.verification.values.points import Nested

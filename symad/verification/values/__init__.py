@@ -1,7 +1,7 @@
-"""Values of graphs: at points with fifty digits, in balls, on intervals; and where to look.
+"""Values of graphs: at points in balls and in fifty digits, on intervals; and where to look.
 
-`points` is the start: the points of a search, with `hostile_points` and `turning_points`. `fifty_digits` and
-`balls` give exact values, `find_values` takes whichever answers, in the ways of `evaluation`; `domains` says
-what lacks values where, `intervals` and `ranges` bound values on regions, `constant_exponents` answers single
-questions.
+`point_set` is the start: the points of a claim; `points` and `hostile_points` have those of a search. `balls`
+are the strict values, and `regions` the sides of jumps and kinks by them; `fifty_digits` gives numbers;
+`find_values` takes whichever answers, in the ways of `evaluation`; `domains` says what lacks values where,
+`intervals` and `ranges` bound values on regions, `constant_exponents` answers single questions.
 """

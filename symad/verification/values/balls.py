@@ -25,7 +25,7 @@ from flint import arb
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad.core.arrays import Array, Number
+from symad.core.arrays import Number
 from symad.core.graph import Node
 from symad.numbers.arb_functions import FUNCTIONS as MORE
 from symad.numbers.number_domains import DOMAINS, Domain, Truth, UndefinedValue, box
@@ -43,7 +43,7 @@ from symad.verification.values.ball_functions import (
     named_ball,
     sign_of,
 )
-from symad.verification.values.evaluation import Way
+from symad.verification.values.evaluation import Way, values_of
 
 VALUE, NONE, UNKNOWN = "value", "none", "unknown"
 """At a point there is a value, perhaps an infinite one; none, which is shown; or what is not known."""
@@ -418,14 +418,16 @@ def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Ball:
 # ---- graphs -------------------------------------------------------------------------------------
 
 
-def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[Any]:
-    """Strict values of some nodes at a rational point, as arrays of balls.
-
-    Raises:
-        SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
-    """
+def strict_nodes(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> dict[Node, Any]:
+    """Strict values of some nodes at a rational point; those of an op that raises an error are not known."""
     with in_balls(point, bits) as way:
-        return [as_balls(v) for v in unchecked(outputs, way.point)]
+        return dict(zip(outputs, values_of(outputs, way), strict=True))
+
+
+def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[np.ndarray]:
+    """The same as arrays of balls."""
+    found = strict_nodes(outputs, point, bits)
+    return [as_balls(found[o]).reshape(tuple(map(int, o.shape))) for o in outputs]
 
 
 @contextmanager
@@ -448,7 +450,7 @@ def _entered(value: Number) -> Ball | Number:
     return strict(value) if isinstance(value, Fraction) else value
 
 
-def as_balls(value: Number) -> Array:
+def as_balls(value: Number) -> np.ndarray:
     """A number or an array as an array of balls."""
     whole = value if isinstance(value, np.ndarray) else box(value)
     made = np.empty(whole.shape, dtype=object)

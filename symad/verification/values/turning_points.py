@@ -49,8 +49,8 @@ MAX_POINTS = 10
 ROUNDS, PARTS = 10, 16
 """The number of parts into which each round divides the neighborhood of a place."""
 
-BESIDE = (2.0**-14, 2.0**-7)
-"""Relative distances from a place at which points lie."""
+BESIDE = (2.0**-22, 2.0**-14, 2.0**-7)
+"""Relative distances from a place at which points lie; of those in one region the first one counts."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def turning_points(
         found = _places(watched, line, _grid(line.node, numbers))
         if found is None:
             continue
-        for t in found:
-            region = _values(watched, line, np.array([t]))
-            key = b"" if region is None else _binned(region[0]).tobytes()
+        regions = _values(watched, line, np.array(found))
+        for k, t in enumerate(found):
+            key = b"" if regions is None else _binned(regions[k]).tobytes()
             if key not in seen:
                 seen.add(key)
                 value = line.at(np.array([t]))[0]
@@ -170,7 +170,7 @@ def _places(watched: Sequence[Node], line: SearchLine, grid: Array) -> list[floa
         low, high = t[rows, np.maximum(best - 1, 0)], t[rows, np.minimum(best + 1, PARTS)]
     roots = np.unique((low + high) / 2)
     near = [roots * (1 + sign * part) for part in BESIDE for sign in (1, -1)]
-    return np.concatenate([(roots[1:] + roots[:-1]) / 2, roots, *near]).tolist()
+    return np.concatenate([(roots[1:] + roots[:-1]) / 2, *near[:2], roots, *near[2:]]).tolist()
 
 
 def _brackets(values: Array) -> Array:

@@ -13,10 +13,10 @@ from sympy import Abs, Max, Min, Piecewise, Rational, log, sqrt
 import symad
 from symad import functions
 from symad.errors import ShapeError
-from symad.verification.points import PointSet
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.rewriting.identity_testing import Result
 from symad.verification.values.balls import NONE, UNKNOWN, VALUE, Ball, Balls, ball_values
+from symad.verification.values.point_set import PointSet
 from tests.pairs.generate import Tally, pairs
 
 x, y = sp.symbols("x y", real=True)

@@ -303,15 +303,19 @@ STEP = 2.0**-31
 """How far the points next to a point lie, relatively."""
 
 
-def around(point: Point, count: int, integers: Iterable[Node]) -> Iterator[dict[Node, Any]]:
-    """Points next to a point, each coordinate moved by itself; integers stay."""
+def around(
+    point: Point, count: int, integers: Iterable[Node], step: float = STEP
+) -> Iterator[dict[Node, Any]]:
+    """Points next to a point, in pairs to both sides, each coordinate moved by itself; integers stay."""
     rng = np.random.default_rng(7)
-    kept = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
+    kept = {n for n in point if n in integers or is_whole(n) or is_zero(n)}
 
     def moved(value: Any) -> Any:
-        part = Fraction(float(np.round(rng.uniform(-1, 1) * 2**12) / 2**12 * STEP))
-        return value + part * (abs(value) if value else 1)
+        part = Fraction(float(np.round(rng.uniform(-1, 1) * 2**12) / 2**12 * step))
+        return part * (abs(value) if value else 1)
 
-    for _ in range(count):
-        yield {n: v if n in kept else np.frompyfunc(moved, 1, 1)(v) if isinstance(v, np.ndarray) else moved(v)
-               for n, v in point.items()}  # fmt: skip
+    for _ in range(0, count, 2):
+        apart = {n: np.frompyfunc(moved, 1, 1)(v) if isinstance(v, np.ndarray) else moved(v)
+                 for n, v in point.items() if n not in kept}  # fmt: skip
+        yield {n: v + apart[n] if n in apart else v for n, v in point.items()}
+        yield {n: v - apart[n] if n in apart else v for n, v in point.items()}
