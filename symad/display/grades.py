@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
 
 from symad.core.escaping import visible
+from symad.core.graph import Graph
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
@@ -19,7 +20,7 @@ from symad.display.typesetting.graphs import SHOWN
 from symad.errors import SymadError
 from symad.tracing import trace
 from symad.verification.certificate.certificate import Certificate, Entry
-from symad.verification.certificate.report import fault_text
+from symad.verification.certificate.report import fault_text, fitted
 from symad.verification.users import verify
 
 VERDICTS = {
@@ -71,8 +72,7 @@ class Grade:
         wrt = [s for s in graph.inputs if str(s) == name] or list(graph.inputs)
         if level == 2:
             derive = gradient if "/∂" in fault.name else hessian if "²" in fault.name else jacobian
-            made = derive(graph, wrt)
-            return plain(made.to_latex()) if len(made.nodes) <= SHOWN else "the formula is long: see explain"
+            return _formula(derive(graph, wrt), fault.name)
         pairs = zip(graph.inputs, graph.input_nodes, strict=True)
         reached, rules = {n for s, n in pairs if s in wrt}, dict[str, None]()
         for node in graph.nodes:
@@ -92,7 +92,7 @@ class Grade:
         lines[0] += f": {sum(e.status in RIGHT for e in self.entries)} of {len(self.entries)} entries right"
         wrong = {e.name for e in self.entries if e.status not in RIGHT}
         fault = next(e for e in self.entries if e.status == status)
-        lines += _in_six_digits(fault_text(fault)).splitlines()
+        lines += fitted(_in_six_digits(fault_text(_without_advice(fault)))).splitlines()
         return lines + [f"{name} is right" for name in names if name not in wrong]
 
     def __repr__(self) -> str:
@@ -105,6 +105,24 @@ class Grade:
         body = "<pre>" + "\n".join(rest) + "</pre>" if rest else ""
         style = f"border-left: 4px solid {color}; padding-left: 8px"
         return visible(f'<div style="{style}"><b>{first}</b>{body}</div>')
+
+
+MAX_HINT = 160
+"""Characters of a formula in a hint; a longer one is no help."""
+
+
+def _formula(derivative: Graph, name: str) -> str:
+    """A derivative as one line, or where to read it step by step."""
+    latex = derivative.to_latex() if len(derivative.nodes) <= SHOWN else "aligned"
+    shown = "" if "aligned" in latex else plain(latex)
+    if 0 < len(shown) <= MAX_HINT:
+        return shown
+    return f"{name} is long; symad.trace(f).explain(...) shows the adjoint of each step"
+
+
+def _without_advice(fault: Entry) -> Entry:
+    """The entry without the options of `verify`, which a student does not have."""
+    return replace(fault, reason=fault.reason.partition("; computed_in=")[0])
 
 
 def _in_six_digits(told: str) -> str:
@@ -152,4 +170,4 @@ def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
     try:
         return Grade(verify(f, wrt, **answer), "", f)
     except SymadError as problem:
-        return Grade(None, f"not an answer: {problem}")
+        return Grade(None, "not an answer: " + str(problem).removeprefix("verify: "))

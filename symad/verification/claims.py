@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     import sympy as sp
 
 
+def _parts_told(wrt: Sequence[Node], wanted: Sequence[Node]) -> str:
+    """The inputs that the parts belong to, arrays with their shapes."""
+    if len(wrt) != len(wanted):
+        return ", ".join(format_shape(w.shape) for w in wanted)
+    pairs = zip(wrt, wanted, strict=True)
+    return ", ".join(f"by {symbol_of(n)}" + f" {format_shape(w.shape)}" * bool(w.shape) for n, w in pairs)
+
+
 def formula_of(
     graph: Graph, wrt: Sequence[Node], reference: Graph, read: Graph, kind: str, by_position: bool
 ) -> Graph:
@@ -41,8 +49,8 @@ def formula_of(
         parts = [_as_matrix(graph, wrt, parts, wanted[0], kind)]
     if len(parts) != len(wanted):
         raise ShapeError(
-            f"the {kind} has {len(wanted)} parts ({', '.join(format_shape(w.shape) for w in wanted)}), "
-            f"but the candidate has {len(parts)}"
+            f"the {kind} has {len(wanted)} parts ({_parts_told(wrt, wanted)}), but the candidate has "
+            f"{len(parts)}"
         )
     fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
     inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))

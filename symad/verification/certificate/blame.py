@@ -13,7 +13,7 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, Op, topological
 from symad.errors import SymadError
 from symad.ops.basic.arithmetic import Add, Mul
-from symad.ops.basic.sources import Constant
+from symad.ops.basic.sources import Constant, Input
 from symad.verification.certificate.domain_repair import name_by_repair
 from symad.verification.certificate.expression_text import text_of
 from symad.verification.certificate.witness import digits_of
@@ -64,8 +64,9 @@ def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Number]]) -> B
         return Blame("", "", "")
     u, v = descend(a, b, kept[0])
     try:
-        rounded = _may_be_rounding(a, b, kept)
-        name = "" if rounded else name_of(a, b, kept) or name_by_repair(a, b, points)
+        name = _name_of_rounding(u, v, kept[0])
+        if not name and not _may_be_rounding(a, b, kept):
+            name = name_of(a, b, kept) or name_by_repair(a, b, points)
     except (ArithmeticError, ValueError, TypeError):  # of values that overflow or are undefined
         name = ""
     return Blame(name, describe(u, kept[0]), describe(v, kept[0]))
@@ -91,6 +92,16 @@ def _may_be_rounding(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -
         np.all(np.frompyfunc(lambda x, y: bool(abs(x - y) <= ROUNDING * abs(x)), 2, 1)(v[a], v[b]))
         for v in values
     )
+
+
+def _name_of_rounding(a: Node, b: Node, values: Mapping[Node, Array]) -> str:
+    """A decimal number that is the other constant with fewer digits."""
+    if not isinstance(b.op, Constant) or any(isinstance(n.op, Input) for n in topological([a])) or a.shape:
+        return ""
+    exact, found = values[a][()], float(values[b][()])
+    digits = len(repr(found).partition(".")[2])
+    near = "e" not in repr(found) and 2 <= digits < 15 and abs(exact - found) * 10**digits <= 0.5
+    return f"{found} is a rounded constant, in place of {text_of(a)}" if near else ""
 
 
 # ---- where --------------------------------------------------------------------------------------

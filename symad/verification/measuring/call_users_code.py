@@ -77,7 +77,7 @@ def kind_of(value: object) -> str:
     if value is None:
         return "None"
     name = type(value).__name__
-    article = "an" if name[0].lower() in "aeiou" else "a"
+    article = "an" if name[0].lower() in "aeiou" or name.startswith("nd") else "a"
     return f"{article} {name}" + (f" of {value.dtype}" if isinstance(value, np.ndarray) else "")
 
 

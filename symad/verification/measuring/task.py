@@ -143,10 +143,11 @@ class Task:
             result = self.candidate([point[n] for n in self.reference.input_nodes])
             returned = self.flat(result)
         if len(returned) != len(self.outputs):
-            made = f"{len(returned)} outputs" if len(returned) != 1 else kind_of(result)
-            count, names = len(self.outputs), ", ".join(self.names)
-            wanted = f"{count} output{'s' * (count != 1)} ({names})"
-            raise BadReturn(f"verify: the function returned {made} instead of {wanted}")
+            alone = kind_of(result) + ", which is one output," * (result is not None)
+            made = f"{len(returned)} outputs" if len(returned) != 1 else alone
+            many = f"{len(self.outputs)} outputs" if len(self.outputs) != 1 else "one output"
+            told = f"the function returned {made} in place of {many}: {', '.join(self.names)}"
+            raise BadReturn(f"verify: {told}")
         return returned
 
     def called(self, point: FloatPoint) -> list[Array]:

@@ -14,7 +14,7 @@ from itertools import chain, combinations, islice
 
 import numpy as np
 
-from symad.core.graph import Node
+from symad.core.graph import Node, topological
 from symad.ops.basic.shaping import Broadcast, ShapingOp
 from symad.ops.basic.sources import Constant, Source
 from symad.verification.certificate.domain_repair import DEPTH, signature
@@ -154,10 +154,28 @@ def _paths_of_loops(net: ChainNetwork, words: Words, inner: Sequence[Node]) -> I
         for depth in (DEPTH, 1):
             groups.setdefault((depth, signature(node, depth)), []).append(node)
     for nodes in {tuple(group): group for group in groups.values() if len(group) > 1}.values():
+        if _is_recurrence(nodes, net.forward):
+            yield partial(_without_carry, net, nodes, words.path(nodes[-1]))
         where = f"the path through {words.path(nodes[-1])}, in each of {len(nodes)} places"
         for factor, form in FACTORS:
             rank = SCALED if factor else PATH, 3.0, factor
             yield partial(_left_out, net, nodes, factor, rank, form.format(where))
+
+
+def _is_recurrence(nodes: Sequence[Node], forward: bool) -> bool:
+    """Whether each of some values is computed from the one before."""
+    before = set(topological([nodes[-1 if forward else 0]]))
+    return all(node in before for node in nodes)
+
+
+def _without_carry(net: ChainNetwork, nodes: Sequence[Node], path: str) -> Change:
+    """What flows from each step of a loop to its neighbor is left out; what flows to the ends is kept."""
+    ends = {*net.last, *net.first}
+    between = [e for n in nodes for e in net.edges.get(n, ()) if e.target not in ends]
+    flow = net.run(None, {e: 0 * net.matrix[e] for e in between})
+    side = "next step" if net.forward else "step before"
+    text = f"the carry to the {side} is missing, through {path} in each of {len(nodes)} places"
+    return Change((PATH, 2.5, 0.0), text, net.collected(flow) - net.result)
 
 
 def _left_out(

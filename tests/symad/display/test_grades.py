@@ -86,6 +86,50 @@ def test_an_answer_that_raises_says_so():
     assert "∂f/∂x is undecided: the function raised NameError" in repr(grade(F, (x, y), gradient=raises))
 
 
+def rnn(W, U, X):
+    return np.sum(symad.functions.scan(lambda h, x: np.tanh(W @ h + U @ x), np.zeros(3), X) ** 2)
+
+
+def backwards(W, U, X, carry):
+    """Backpropagation through time by hand; ``carry`` 0 forgets what comes back from the next step."""
+    h = [np.zeros(3)]
+    for x in X:
+        h.append(np.tanh(W @ h[-1] + U @ x))
+    bars, h_bar = (np.zeros_like(W), np.zeros_like(U), np.zeros_like(X)), np.zeros(3)
+    for t in reversed(range(len(X))):
+        z_bar = (1 - h[t + 1] ** 2) * (2 * h[t + 1] + carry * h_bar)
+        bars[0][:] += np.outer(z_bar, h[t])
+        bars[1][:] += np.outer(z_bar, X[t])
+        bars[2][t] = U.T @ z_bar
+        h_bar = W.T @ z_bar
+    return bars
+
+
+@pytest.mark.thorough
+def test_backpropagation_without_the_carry_is_named():
+    graph = symad.trace(rnn, [(3, 3), (3, 2), (4, 2)])
+    assert grade(graph, gradient=lambda W, U, X: backwards(W, U, X, 1)).right
+    made = grade(graph, gradient=lambda W, U, X: backwards(W, U, X, 0))
+    assert "the carry to the step before is missing" in " ".join(repr(made).split())
+    assert all("carry" in entry.blame.mistake for entry in made.entries)
+    assert "computed_in" not in repr(made) and "explain" in made.hint(2)
+
+
+@pytest.mark.parametrize(("f", "answer", "exact"), [(x / 3, 0.333, "1/3"), (x * sp.log(2), 0.6931, "log(2)")])
+def test_a_rounded_constant_is_named(f, answer, exact):
+    told = repr(grade(f, x, gradient=answer))
+    assert f"{answer} is a rounded constant, in place of {exact}" in told
+    assert "rounded" not in repr(grade(f, x, gradient=answer + 0.01))
+
+
+def test_answers_of_the_wrong_length_name_what_is_asked():
+    for answer in (lambda x, y: (y,), lambda x, y: np.array([y])):
+        told = repr(grade(F, (x, y), gradient=answer))
+        assert told.endswith("in place of 2 outputs: ∂f/∂x, ∂f/∂y") and "verify" not in told
+    told = repr(grade(F, (x, y), gradient=[y]))
+    assert told == "not an answer: the gradient has 2 parts (by x, by y), but the candidate has 1"
+
+
 def test_no_answers():
     assert repr(grade(F, (x, y), gradient=None)) == "no answer yet"
     assert repr(grade(F, (x, y), gradient="y**2, 2*x*y")).startswith("not an answer: text")

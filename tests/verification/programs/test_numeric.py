@@ -61,8 +61,8 @@ def test_a_wrong_function_is_refuted_with_a_witness():
     ("function", "words"),
     [
         (lambda x: x, "called with 2 arguments, \\(x, y\\)"),
-        (lambda x, y: of(x, y)[0], "returned a [a-z0-9]+ instead of 2 outputs"),
-        (lambda x, y: (*of(x, y), 0.0), "returned 3 outputs instead of 2"),
+        (lambda x, y: of(x, y)[0], "returned a [a-z0-9]+, which is one output, in place of 2"),
+        (lambda x, y: (*of(x, y), 0.0), "returned 3 outputs in place of 2"),
         (lambda x, y: (np.ones(3), 0.0), r"returned shape \(3,\) instead of \(\)"),
         (lambda x, y: (of(x, y)[0] + 0j, of(x, y)[1]), "returned complex numbers"),
         (lambda x, y: ("one", of(x, y)[1]), "returned a str, not real numbers"),
