@@ -18,6 +18,7 @@ from symad.torch.manners import with_manners
 from symad.torch.passes import Passes
 from symad.tracing import as_graph
 from symad.verification import Budget, Certificate, verify
+from symad.verification.certificate.certificate import Entry
 from symad.verification.measuring.call_users_code import refuse_arguments
 from symad.verification.measuring.precisions import precision_named
 
@@ -98,15 +99,26 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+SAVED = (
+    "double backward takes for a constant what forward computed and saved, and what is detached: save inputs "
+    "and outputs alone, and compute the rest again in backward"
+)
+
+
 def _of_second_order(made: Certificate) -> Certificate:
     """The certificate of a double backward, whose cotangents are told from those of the first."""
 
     def told(name: str) -> str:
         return f"{name}, second order"
 
+    def explained(entry: Entry) -> Entry:
+        mistake = entry.blame.mistake if entry.blame else ""
+        lost = entry.status == "refuted" and ("missing" in mistake or "not be zero" in mistake)
+        return replace(entry, name=told(entry.name), reason=entry.reason + f"; {SAVED}" * lost)
+
     return replace(
         made,
-        entries=tuple(replace(e, name=told(e.name)) for e in made.entries),
+        entries=tuple(map(explained, made.entries)),
         losses=tuple(replace(x, name=told(x.name)) for x in made.losses),
     )
 

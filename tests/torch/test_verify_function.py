@@ -76,6 +76,7 @@ def test_double_backward():
     found = symad.torch.verify_function(DetachedBackward, swish, order=2, hostile=False)
     assert [e.status for e in found.entries][:2] == ["measured", "measured"]
     assert found.status == "refuted"
+    assert "save inputs and outputs alone" in " ".join(str(found).split())
 
 
 class Affine(torch.autograd.Function):

@@ -241,11 +241,18 @@ def losses_text(certificate: Certificate) -> list[str]:
         many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word
         text = f"{loss.name}{index}: {many} at {loss.place} ({loss.kind})"
         if loss.expected:
-            text += f": expected {loss.expected}, found {loss.found}"
+            text += f": expected {_with_short_exponent(loss.expected)}, found {loss.found}"
         parts.append("    " + text)
     if len(worst) > MAX_SHOWN_LOSSES:
         parts.append(f"    ... and {len(worst) - MAX_SHOWN_LOSSES} more")
     return parts
+
+
+def _with_short_exponent(number: str) -> str:
+    """``3.615 · 10^(-4.3e+159)`` for a number whose exponent is too long to be read."""
+    mantissa, _, exponent = number.partition("e")
+    long = len(exponent) > 12
+    return f"{mantissa[:6]} · 10^({float(exponent):.1e})" if long else number
 
 
 # ---- Markdown and HTML --------------------------------------------------------------------------
