@@ -71,10 +71,11 @@ def lower(
         dtype: "float64" or "float32" (on a GPU also the half precisions), as a name or as a dtype of NumPy,
             PyTorch or JAX.
         packed: a call for scipy.optimize, k(x, *args): one flat vector x holds the inputs that a derivative
-            is taken by, in the order of its ``wrt``, and the other inputs follow as SciPy's ``args``. A Hessian-vector product is
-            k(x, v, *args) with the direction as a flat vector v. Results: a number for a scalar function,
-            (m,) for a vector-valued one, one flat vector in the order of x for a gradient or a product,
-            (m, N) for a Jacobian, (N, N) for a Hessian, (value, flat gradient) for value_and_gradient.
+            is taken by, in the order of its ``wrt``, and the other inputs follow as SciPy's ``args``. A
+            Hessian-vector product is k(x, v, *args) with the direction as a flat vector v. Results: a number
+            for a scalar function, (m,) for a vector-valued one, one flat vector in the order of x for a
+            gradient or a product, (m, N) for a Jacobian, (N, N) for a Hessian, (value, flat gradient) for
+            value_and_gradient.
         style: "fast"; or "plain", for backend "numpy": one line for each mathematical step and no changes for
             speed: code to read, to teach and to check the fast code against.
         inputs: order and grouping of the arguments, as in `symad.trace`.
