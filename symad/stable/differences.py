@@ -24,7 +24,6 @@ from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Select, logic, select
-from symad.stable.clues import Clues
 from symad.stable.formulas import FormulaNode, formulas
 from symad.stable.normal_forms import (
     MAX_TERMS,
@@ -50,7 +49,7 @@ from symad.stable.secants import (
     secant_of,
     spelled,
 )
-from symad.stable.steps import EARLIER, LATER, RuleContext, Step, is_root, is_sum, kind_of, pairs
+from symad.stable.steps import EARLIER, LATER, RuleContext, Step, Sum, is_root, is_sum, kind_of, pairs
 from symad.sympy_functions.scalar_functions import sigmoid
 
 DEPTH, STEPS = 5, 12
@@ -68,14 +67,12 @@ class Differences:
         """Nothing is known."""
         self.last = last
         self.known: dict[tuple[Node, Node], Node | None] = {}
-        self.forms, self.clues = Forms(), Clues()
+        self.forms = Forms()
         self.given = RuleContext(self.forms, last, in_layers)
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""
         if not MAX_TERMS >= len(args) > 1:
-            return None
-        if not self.clues.may_change(args, self.last):
             return None
         listed = [(sign, self.forms.terms(a)) for sign, a in zip(op.signs, args, strict=True)]
         terms, met = collected(*listed)
@@ -136,11 +133,12 @@ class Differences:
 
     def _steps(self, terms: Terms, depth: int) -> Iterator[Step]:
         """Some of the terms, and what replaces them."""
-        if len(terms) < 2:
+        whole = Sum(terms, self.given)
+        if len(terms) < 2 or not whole.may_change:
             return
         for rule in EARLIER:
-            yield from rule(terms, self.given)
-        for m, n in pairs(terms, self.forms):
+            yield from rule(whole)
+        for m, n in pairs(whole):
             c = min(terms[m], -terms[n])
             shared = common(m, n)
             r, s = times(m, inverse(shared)), times(n, inverse(shared))
@@ -148,7 +146,7 @@ class Differences:
             if made is not None:
                 yield {m: c, n: -c}, mul(product(c, shared), made)
         for rule in LATER:
-            yield from rule(terms, self.given)
+            yield from rule(whole)
 
     # ---- differences of monomials and their factors ----------------------------------------------
 

@@ -1,22 +1,19 @@
-"""Laurent series at 0 with rational coefficients, of nodes in one variable."""
+"""Laurent series at 0 with rational coefficients, and those of functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import mul
+from typing import Any
 
 import sympy
 from flint import ctx, fmpq, fmpq_series
 from sympy.codegen.cfunctions import expm1, log1p
 
-from symad.core.arrays import Number
-from symad.core.graph import Node
-from symad.ops.basic.arithmetic import Add, Mul
-from symad.ops.basic.sources import constant_value, is_exact
-from symad.ops.elementwise.powers import HALF, Pow
-from symad.stable.normal_forms import head_of
 from symad.sympy_functions.scalar_functions import sigmoid
 
 ORDER, FEW = 48, 6
@@ -25,10 +22,26 @@ ORDER, FEW = 48, 6
 
 @dataclass(frozen=True)
 class Laurent:
-    """t^order (s₀ + s₁ t + ...) with s₀ ≠ 0."""
+    """t^order (s₀ + s₁ t + ...) with s₀ ≠ 0; ``pole``: whether what it was made from has no value at 0."""
 
     order: int
     series: fmpq_series
+    pole: bool = False
+
+    def __mul__(self, other: Laurent) -> Laurent:
+        return Laurent(self.order + other.order, self.series * other.series, self.pole or other.pole)
+
+    def power(self, exponent: int | Fraction) -> Laurent | None:
+        """A power; those that are not whole exist for series that start with 1."""
+        if isinstance(exponent, int):
+            made = Laurent(0, fmpq_series([1]), self.pole or self.order * exponent < 0)
+            one = self if exponent > 0 else Laurent(-self.order, 1 / self.series, self.pole)
+            for _ in range(abs(exponent)):
+                made = made * one
+            return made
+        if self.order or self.series[0] != 1:
+            return None
+        return Laurent(0, (self.series.log() * exact_number(exponent)).exp(), self.pole)
 
 
 @contextmanager
@@ -41,112 +54,87 @@ def first(n: int) -> Iterator[None]:
         ctx.cap = before
 
 
-def laurent(node: Node, t: Node, known: dict[Node, Laurent | None]) -> Laurent | None:
-    """The series of a value at t = 0; None if it has none with rational coefficients."""
-    if node not in known:
-        known[node] = Laurent(1, fmpq_series([1])) if node is t else _laurent(node, t, known)
-    return known[node]
-
-
-def _laurent(node: Node, t: Node, known: dict[Node, Laurent | None]) -> Laurent | None:
-    value = constant_value(node)
-    if value is not None:
-        exact = is_exact(value) or isinstance(value, float)
-        return Laurent(0, fmpq_series([exact_number(value)])) if exact and value else None
-    parts = [laurent(a, t, known) for a in node.args]
-    given = [part for part in parts if part is not None]
-    if len(given) < len(parts):
-        return None
-    if type(node.op) is Add:
-        return sum_of(node.op.signs, given)
-    if type(node.op) is Mul:
-        order = sum(p * part.order for p, part in zip(node.op.powers, given, strict=True))
-        series = fmpq_series([1])
-        for p, part in zip(node.op.powers, given, strict=True):
-            series = series * part.series if p > 0 else series / part.series
-        return Laurent(order, series)
-    if type(node.op) is Pow:
-        return _power(given[0], constant_value(node.args[1]))
-    rule = SERIES.get(head_of(node)) if len(given) == 1 else None
-    return None if rule is None else rule(given[0])
-
-
 def exact_number(value: float | Fraction) -> fmpq:
     """A number as a rational coefficient; floats are the numbers that they are."""
     exact = Fraction(value)
     return fmpq(exact.numerator, exact.denominator)
 
 
-def sum_of(signs: tuple[int, ...], parts: list[Laurent]) -> Laurent | None:
+def scaled(value: float | Fraction, order: int = 0) -> Laurent:
+    """The series of one term, value t^order."""
+    return Laurent(order, fmpq_series([exact_number(value)]), order < 0)
+
+
+def product_of(parts: Sequence[Laurent]) -> Laurent:
+    """The product of series."""
+    return reduce(mul, parts)
+
+
+def sum_of(given: Sequence[Laurent]) -> Laurent | None:
     """The sum of series; None where no coefficient is left, or their orders lie far apart."""
-    lowest = min(part.order for part in parts)
-    if max(part.order for part in parts) - lowest >= ORDER:
+    lowest = min(part.order for part in given)
+    if max(part.order for part in given) - lowest >= ORDER:
         return None
     total = fmpq_series([0])
-    for sign, part in zip(signs, parts, strict=True):
-        total += sign * part.series * fmpq_series([0] * (part.order - lowest) + [1])
-    return _normal(lowest, total)
+    for part in given:
+        total += part.series * fmpq_series([0] * (part.order - lowest) + [1])
+    return _normal(lowest, total, any(part.pole for part in given))
 
 
-def _normal(order: int, series: fmpq_series) -> Laurent | None:
+def _normal(order: int, series: fmpq_series, pole: bool) -> Laurent | None:
     """The series from its first coefficient that is not 0; None where all of those known are 0."""
     start = series.valuation()
     coefficients = series.coeffs()
     if start < 0 or start >= len(coefficients):
         return None
-    return Laurent(order + start, fmpq_series(coefficients[start:], prec=series.prec - start))
+    return Laurent(order + start, fmpq_series(coefficients[start:], prec=series.prec - start), pole)
 
 
-def _power(base: Laurent, exponent: Number) -> Laurent | None:
-    if isinstance(exponent, int) and 0 < exponent <= ORDER:
-        series = fmpq_series([1])
-        for _ in range(exponent):
-            series = series * base.series
-        return Laurent(base.order * exponent, series)
-    if base.order or base.series[0] != 1 or not isinstance(exponent, Fraction):
-        return None
-    if exponent == HALF:
-        return Laurent(0, base.series.sqrt())
-    return Laurent(0, (base.series.log() * exact_number(exponent)).exp())
+Rule = Callable[[Laurent], "Laurent | None"]
 
 
-def _whole(part: Laurent) -> fmpq_series:
-    """The argument of a function, as a power series."""
-    return part.series * fmpq_series([0] * part.order + [1])
-
-
-def _at_zero(name: str) -> Callable[[Laurent], Laurent | None]:
+def _at_zero(value: Callable[[fmpq_series], fmpq_series]) -> Rule:
     """A function with a series at 0, of an argument that is 0 there."""
-    return lambda part: _normal(0, getattr(_whole(part), name)()) if part.order > 0 else None
+
+    def rule(part: Laurent) -> Laurent | None:
+        if part.order <= 0:
+            return None
+        return _normal(0, value(part.series * fmpq_series([0] * part.order + [1])), part.pole)
+
+    return rule
 
 
-def _inverse(rule: Callable[[Laurent], Laurent | None]) -> Callable[[Laurent], Laurent | None]:
+def _inverse(rule: Rule) -> Rule:
     def inverted(part: Laurent) -> Laurent | None:
         made = rule(part)
-        return None if made is None else Laurent(-made.order, 1 / made.series)
+        return None if made is None else made.power(-1)
 
     return inverted
 
 
 def _log(part: Laurent) -> Laurent | None:
-    return _normal(0, part.series.log()) if part.order == 0 and part.series[0] == 1 else None
+    return _normal(0, part.series.log(), part.pole) if part.order == 0 and part.series[0] == 1 else None
 
 
-SERIES: dict[sympy.FunctionClass, Callable[[Laurent], Laurent | None]] = {
+def _named(name: str) -> Rule:
+    return _at_zero(lambda x: getattr(x, name)())
+
+
+SERIES: dict[Any, Rule] = {
     **{
-        getattr(sympy, name): _at_zero(name)
+        getattr(sympy, name): _named(name)
         for name in ("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "atan", "asinh", "atanh")
     },
     **{
-        head: _inverse(_at_zero(name))
+        head: _inverse(_named(name))
         for head, name in (
             (sympy.cot, "tan"), (sympy.sec, "cos"), (sympy.csc, "sin"),
             (sympy.coth, "tanh"), (sympy.sech, "cosh"), (sympy.csch, "sinh"),
         )
     },
     sympy.log: _log,
-    log1p: lambda part: _normal(0, (1 + _whole(part)).log()) if part.order > 0 else None,
-    expm1: lambda part: _normal(0, _whole(part).exp() - 1) if part.order > 0 else None,
-    sigmoid: lambda part: _normal(0, 1 / (1 + (-_whole(part)).exp())) if part.order > 0 else None,
+    log1p: _at_zero(lambda x: (1 + x).log()),
+    expm1: _at_zero(lambda x: x.exp() - 1),
+    sigmoid: _at_zero(lambda x: 1 / (1 + (-x).exp())),
 }  # fmt: skip
-"""The series by functions."""
+"""The series of functions by those of their arguments."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import sympy
 
@@ -76,8 +77,7 @@ class Forms:
         self.products: dict[Node, Term] = {}
         self.sums: dict[Node, Terms] = {}
         self.large: set[Node] = set()
-        self.prints: dict[Monomial, int] = {}
-        self.skeletons: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = {}
+        self.variables: dict[Monomial, Any] = {}
 
     def monomial(self, node: Node, depth: int = MAX_FACTORS) -> Term:
         """The coefficient and the monomial of a product; a product of many factors is one factor."""
@@ -126,13 +126,6 @@ class Forms:
         if not (type(u.op) is Add and u.op.signs == (-1,)):
             return 1, frozenset([(node, 1)])
         return PARITY[head], frozenset([(apply(head, u.args[0]), 1)])
-
-    def print_of(self, m: Monomial) -> int:
-        """A number that products of equal monomials share; see `clues`."""
-        found = self.prints.get(m)
-        if found is None:
-            found = self.prints[m] = sum([k * hash((base, 1)) for base, k in m])
-        return found
 
     def terms(self, node: Node, depth: int = 3) -> Terms:
         """The terms of a sum, of sums in it, and of multiples of sums."""

@@ -21,7 +21,6 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
 from symad.ops.elementwise.selection import compare, select
-from symad.stable.clues import Factors
 from symad.stable.formulas import FormulaNode, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational, times
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
@@ -113,7 +112,7 @@ SQUARES = (sympy.sin, sympy.sinh, sympy.tan)
 """Functions whose squares are made by rows of sums."""
 
 
-def may_simplify(factors: Factors) -> bool:
+def may_simplify(factors: Monomial) -> bool:
     """Whether a row may apply: quickly, since it is asked for each product."""
     given = [(base.op.head, k) for base, k in factors if type(base.op) is Apply]
     for f, k in given:

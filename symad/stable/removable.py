@@ -1,49 +1,141 @@
 """Taylor pieces at removable cancellations: x − sin(x) = x³/6 − x⁵/120 + ... near 0.
 
-The terms of a sum of one variable t are expanded in Laurent series with rational coefficients. If the sum
-starts at a higher order k than its terms, the digits of these cancel near t = 0, and t^k P(t) is taken there:
-where |t| < r, with r the largest of some radii at which the dropped terms are below a quarter of a rounding
-error. Only for graphs that are not differentiated afterwards: differentiation would lose a degree.
+The terms of a sum are R L(t) with a factor R that is free of t and a Laurent series L with rational
+coefficients; t is an input, or what functions in the sum have as their argument up to a number. If the sum of
+the series with one R starts at a higher order k than these, digits cancel near t = 0, and R t^k P(t) is taken
+there: where |t| < r, with r the largest of some radii at which the dropped terms are below a quarter of a
+rounding error. Only for graphs that are not differentiated afterwards: differentiation would lose a degree.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from math import isfinite
+from math import isfinite, log2
 from typing import Any
 
 import numpy as np
 import sympy
-from flint import fmpq_series
 
 from symad.core.graph import Node, op_of
 from symad.core.questions import evaluate
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_sum
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Constant, Input, constant, constant_value
+from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
-from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, exact_number, first, laurent, sum_of
+from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, first, product_of, scaled, sum_of
 from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational, times
 
 MAX_DEGREE, MAX_NODES = 24, 40
 """The coefficients printed at most; the nodes of a sum at most."""
 
 MAX_TERMS, MAX_ARGUMENTS, MAX_DEPENDENT = 12, 8, 4
-"""The terms of a sum of several inputs, the arguments in it that are tried, and the terms of sums in it."""
+"""The terms of a sum, the arguments in it that are tried, and the terms of sums in it."""
 
 RADII = [m / 2**k for k in range(8) for m in (1.0, 0.75)]
 DROPPED = 2.0**-55
 PROBE = 2.0**-12
-"""A small value of the variable, at which sums that lose no digits are left alone."""
+"""A small value of the only input, at which sums that lose no digits are left alone."""
+
+DEPTH = 4
+"""The depth of functions in functions that are expanded."""
+
+Signed = tuple[int, Node]
 
 
 def may_have_series(node: Node) -> bool:
     """Whether a node is a quotient or a power that sums of series may hold."""
     op = node.op
     return -1 in op.powers if type(op) is Mul else type(op) is Pow and rational(node.args[1]) not in (2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """t, a product of powers, with the series of functions of t."""
+
+    monomial: Monomial
+    forms: Forms
+    known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
+
+    def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
+        """The factors that do not depend on t, and the series of the others."""
+        rest, made = dict[Node, int](), [scaled(term[0])]
+        for base, k in term[1]:
+            others, part = self._factor(base, depth) or (frozenset([(base, 1)]), None)
+            inner = None if part is None else part.power(k)
+            if inner is not None:
+                made.append(inner)
+            for b, j in others:
+                rest[b] = rest.get(b, 0) + j * k
+        base, highest = min(self.monomial, key=_rank)
+        k = int(rest.get(base, 0) / highest)
+        if k:
+            made.append(scaled(1, k))
+            for b, j in self.monomial:
+                rest[b] = rest.get(b, 0) - j * k
+        return frozenset([pair for pair in rest.items() if pair[1]]), made
+
+    def _factor(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
+        """Other factors and the series of a function of t; None if it is none."""
+        if not base.args or not depth:
+            return None
+        if base not in self.known:
+            self.known[base] = self._expanded(base, depth - 1)
+        return self.known[base]
+
+    def _expanded(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
+        if type(base.op) is Add:
+            return self.sum_of(base, depth)
+        head, inside, rest = head_of(base), base.args[0], ONE
+        if type(base.op) is Pow and constant_value(base.args[1]) is None:
+            whole, moving = _whole_part(base.args[1], self.forms)
+            head, inside = sympy.exp, exponent_of(inside, moving)
+            rest = frozenset([(base.args[0], whole)] if whole else ())
+        elif type(base.op) is not Pow and head not in SERIES:
+            return None
+        given = self.sum_of(inside, depth)
+        if given is None or given[0]:
+            return None
+        made = SERIES[head](given[1]) if head in SERIES else given[1].power(rational(base.args[1]) or 0)
+        return None if made is None else (rest, made)
+
+    def sum_of(self, node: Node, depth: int) -> tuple[Monomial, Laurent] | None:
+        """The factors and the series of a sum whose terms have equal factors; None for others."""
+        terms = self.forms.terms(node)
+        if not 0 < len(terms) <= MAX_DEPENDENT:
+            return None
+        parts = [self.split((c, m), depth) for m, c in terms.items()]
+        if len({rest for rest, _ in parts}) > 1:
+            return None
+        whole = sum_of([product_of(part) for _, part in parts])
+        return None if whole is None else (parts[0][0], whole)
+
+
+def _variable(t: Monomial, forms: Forms) -> Variable:
+    """The variable with few coefficients, which all sums of a graph share."""
+    if t not in forms.variables:
+        forms.variables[t] = Variable(t, forms)
+    return forms.variables[t]
+
+
+def _rank(factor: tuple[Node, int]) -> tuple[int, bool]:
+    """Factors of t by which powers of t are counted: inputs rather than numbers."""
+    return abs(factor[1]), type(factor[0].op) is Constant
+
+
+def exponent_of(base: Node, exponent: Node) -> Node:
+    """The number e log b of b^e = exp(e log b), with the logarithm that is in slopes."""
+    return mul(exponent, apply(sympy.log, select(equal(base, constant(0)), constant(1), base)))
+
+
+def _whole_part(exponent: Node, forms: Forms) -> tuple[int, Node]:
+    """The whole number in an exponent n + e, and e."""
+    whole = forms.terms(exponent).get(ONE, 0) if type(exponent.op) is Add else 0
+    if not isinstance(whole, int) or not whole:
+        return 0, exponent
+    return whole, product(*forms.monomial(add(exponent, constant(-whole))))
 
 
 def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | None:
@@ -56,179 +148,25 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
     """
     if type(better.op) is not Add or len(written.args) == 1:
         return None
-    if any([a in forms.large or any([b in forms.large for b in a.args]) for a in written.args]):
+    large = any([a in forms.large or any([b in forms.large for b in a.args]) for a in written.args])
+    inputs = None if large else inputs_of(written)
+    if inputs is None:
         forms.large.add(written)
         return None
-    t = variable_of(written)
-    if t is None:
-        forms.large.add(written)
-        return None
-    if type(t.op) is not Input:
-        with first(FEW):
-            sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
-            return next(filter(None, (_by_groups(n, better, forms) for n in sums)), None)
-    if not all(_cancels_at(better, t, x) for x in (PROBE, -PROBE)):
-        return None
-    with first(ORDER):
-        known: dict[Node, Laurent | None] = {}
-        terms = [laurent(a, t, known) for a in written.args]
-        whole = laurent(written, t, known)
-    lowest = min([term.order for term in terms if term is not None], default=0)
-    if whole is None or None in terms or whole.order <= lowest:
-        return None
-    found = _piece(whole, t, any(_has_pole(known[n]) for n in known))
-    if found is None:
-        return None
-    return select(found[0], mul(power(t, constant(whole.order)), found[1]), better)
+    only = inputs.pop() if len(inputs) == 1 else None
+    sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
+    for total in sums if only is None else sums[::-1]:
+        variables = _variables(total, only, forms)
+        if only is not None:
+            variables = {t: near for t, near in variables.items() if _cancels(better, only, PROBE / near[0])}
+        made = _with_pieces(total, better, variables, forms) if variables else None
+        if made is not None:
+            return made
+    return None
 
 
-# ---- sums of several inputs ------------------------------------------------------------------------
-
-
-def _by_groups(total: Node, better: Node, forms: Forms) -> Node | None:
-    """A sum with pieces for terms R t^k f(t) with one R and one t, which is an argument of functions.
-
-    In the sum as it was written, these are all terms.
-    """
-    arguments = list(_arguments(total, forms).items())[:MAX_ARGUMENTS]
-    if not arguments:
-        return None
-    left: list[tuple[int, Node]] = []
-    for sign, arg in zip(op_of(total, Add).signs, total.args, strict=True):
-        terms = forms.terms(arg)
-        left += [(sign, arg)] if len(terms) == 1 else [(sign, product(c, m)) for m, c in terms.items()]
-    made: list[tuple[int, Node]] = []
-    for t, guard in arguments:
-        if not _may_share(left, t, forms):
-            continue
-        groups: dict[Monomial, list[tuple[tuple[int, Node], Term, Laurent]]] = {}
-        for sign, arg in left:
-            c, m = forms.monomial(arg)
-            rest, part = _split((sign * c, m), t, forms)
-            groups.setdefault(rest, []).append(((sign, arg), (sign * c, m), part))
-        for rest, parts in groups.items():
-            whole = total is better or len(parts) == len(left)
-            may = whole and len(parts) > 1 and _rises([part for *_, part in parts])
-            piece = _of_group(t, guard, [term for _, term, _ in parts], forms) if may else None
-            if piece is not None:
-                args = [pair for pair, *_ in parts]
-                left = [pair for pair in left if pair not in args]
-                far = signed_sum(args) if total is better else better
-                scale, inside = forms.monomial(t)
-                order = piece[2]
-                lead = times(rest, frozenset([(b, j * order) for b, j in inside]))
-                value = mul(product(Fraction(scale) ** order, lead), piece[1])
-                made.append((1, select(piece[0], value, far)))
-    return broadcast_to(signed_sum([*left, *made]), better.shape) if made else None
-
-
-def _may_share(terms: list[tuple[int, Node]], t: Node, forms: Forms) -> bool:
-    """Whether two terms may have equal factors beside functions of t: a quick test, without series."""
-    inside, seen = {b for b, _ in forms.monomial(t)[1]}, set[int]()
-    for _, arg in terms:
-        key = 0
-        for b, k in forms.monomial(arg)[1]:
-            of_t = b is t or b in inside or _is_of(b, t)
-            few = not of_t and type(b.op) is Add and 1 < len(forms.terms(b)) <= MAX_DEPENDENT
-            if few and any(f is t or f in inside or _is_of(f, t) for m in forms.terms(b) for f, _ in m):
-                return True
-            key += 0 if of_t else hash((b, k))
-        if key in seen:
-            return True
-        seen.add(key)
-    return False
-
-
-def _is_of(base: Node, t: Node) -> bool:
-    """Whether a factor is a function of t that has a series."""
-    if head_of(base) in SERIES:
-        return base.args[0] is t
-    return type(base.op) is Pow and constant_value(base.args[1]) is None and exponent_of(base) is t
-
-
-def _rises(parts: list[Laurent]) -> bool:
-    """Whether a sum of series starts at a higher order than its terms, as far as is known."""
-    whole = sum_of((1,) * len(parts), parts)
-    return whole is None or whole.order > min(part.order for part in parts)
-
-
-def _of_group(t: Node, guard: Node, terms: list[Term], forms: Forms) -> tuple[Node, Node, int] | None:
-    with first(ORDER):
-        parts = [_split(term, t, forms)[1] for term in terms]
-        whole = sum_of((1,) * len(parts), parts)
-        found = None if whole is None else _piece(whole, t, any(map(_has_pole, parts)))
-    return None if found is None or whole is None else (logic("and", found[0], guard), found[1], whole.order)
-
-
-def _arguments(total: Node, forms: Forms) -> dict[Node, Node]:
-    """The arguments t of functions among the factors of terms, and where these are functions of t."""
-    found: dict[Node, Node] = {}
-    for arg in total.args:
-        for base, k in forms.monomial(arg)[1]:
-            inside = forms.terms(base) if type(base.op) is Add else {}
-            for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
-                if head_of(b) in SERIES:
-                    found.setdefault(b.args[0], constant(True))
-                elif type(b.op) is Pow and constant_value(b.args[1]) is None:
-                    found[exponent_of(b)] = compare("<", constant(0), b.args[0])
-            if k < 0 and len(inside) == 2 and ONE in inside:
-                (m,) = inside.keys() - {ONE}
-                if not any(type(b.op) in (Apply, Pow) for b, _ in m):
-                    found.setdefault(product(1, m), constant(True))
-    return {t: guard for t, guard in found.items() if all(forms.monomial(t))}  # numbers are no arguments
-
-
-def exponent_of(base: Node) -> Node:
-    """The number e log b of b^e = exp(e log b), with the logarithm that is in slopes."""
-    b, e = base.args
-    return mul(e, apply(sympy.log, select(equal(b, constant(0)), constant(1), b)))
-
-
-def _split(term: Term, t: Node, forms: Forms, depth: int = 3) -> tuple[Monomial, Laurent]:
-    """The factors that do not depend on t, and the series of the others."""
-    scale, inside = forms.monomial(t)
-    rest, order = dict[Node, int](), 0
-    made = fmpq_series([exact_number(term[0])])
-    if not term[0]:
-        return term[1], Laurent(0, made)
-    for base, k in term[1]:
-        factors, part = _of_argument(base, t, forms, depth)
-        for b, j in factors:
-            rest[b] = rest.get(b, 0) + j * k
-        if part is not None:
-            order += k * part.order
-            for _ in range(abs(k)):
-                made = made * part.series if k > 0 else made / part.series
-    base, highest = min(inside, key=lambda pair: abs(pair[1]), default=(t, 1))
-    k = rest.get(base, 0) // highest
-    for b, j in inside:
-        rest[b] = rest.get(b, 0) - j * k
-    made = made / exact_number(Fraction(scale) ** k)
-    return frozenset([pair for pair in rest.items() if pair[1]]), Laurent(order + k, made)
-
-
-def _of_argument(base: Node, t: Node, forms: Forms, depth: int) -> tuple[Monomial, Laurent | None]:
-    """Other factors and the series of a function of t, also of a sum of such."""
-    one: Monomial = frozenset([(base, 1)])
-    if _is_of(base, t):
-        return ONE, _of_head(head_of(base) if head_of(base) in SERIES else sympy.exp)
-    terms = forms.terms(base) if type(base.op) is Add and base is not t and depth else {}
-    if not 1 < len(terms) <= MAX_DEPENDENT:
-        return one, None
-    parts = [_split((c, m), t, forms, depth - 1) for m, c in terms.items()]
-    alike = len({rest for rest, _ in parts}) == 1
-    whole = sum_of((1,) * len(parts), [part for _, part in parts]) if alike else None
-    return (one, None) if whole is None else (parts[0][0], whole)
-
-
-@lru_cache(256)
-def _of_head(head: Any) -> Laurent | None:
-    with first(ORDER):
-        return SERIES[head](Laurent(1, fmpq_series([1])))
-
-
-def variable_of(total: Node) -> Node | None:
-    """The only input of a sum of few elementwise nodes; the sum if there are others; None for many nodes."""
+def inputs_of(total: Node) -> set[Node] | None:
+    """The inputs of a sum of few elementwise nodes, and other nodes as such; None for many nodes."""
     seen, waiting, found = {total}, [total], set[Node]()
     while waiting:
         node = waiting.pop()
@@ -240,19 +178,51 @@ def variable_of(total: Node) -> Node | None:
             waiting += new
             if len(seen) > MAX_NODES:
                 return None
-    return next(iter(found)) if len(found) == 1 else total
+    return found
 
 
-def _cancels_at(total: Node, t: Node, value: float) -> bool:
-    """Whether the sum is much smaller than one of its terms."""
-    assert isinstance(total.op, Add)
-    known: dict[Node, Any] = {t: value}
+def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, tuple[float, Node]]:
+    """What functions in a sum have as their arguments up to a number, the largest such number, and where."""
+    found: dict[Monomial, tuple[float, Node]] = {}
+
+    def enter(argument: Node, guard: Node) -> None:
+        c, m = forms.monomial(argument)
+        if c and m and (len(found) < MAX_ARGUMENTS or m in found):
+            found[m] = max(found.get(m, (0.0,))[0], abs(float(c))), guard
+
+    anywhere = constant(True)
+    for arg in total.args:
+        for base, k in forms.monomial(arg)[1]:
+            inside = forms.terms(base) if type(base.op) is Add else {}
+            for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
+                if head_of(b) in SERIES:
+                    enter(b.args[0], anywhere)
+                elif type(b.op) is Pow and constant_value(b.args[1]) is None:
+                    log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
+                    enter(log, compare("<", constant(0), b.args[0]))
+            if k < 0 and len(inside) == 2 and ONE in inside:
+                (m,) = inside.keys() - {ONE}
+                if not any(type(b.op) in (Apply, Pow) for b, _ in m):
+                    enter(product(1, m), anywhere)
+    if only is not None:
+        alone = frozenset([(only, 1)])
+        found = {alone: found.get(alone, (1.0, anywhere)), **found}
+    return found
+
+
+def _cancels(total: Node, x: Node, size: float) -> bool:
+    """Whether the sum is much smaller than one of its terms on both sides of 0."""
+    return _cancels_at(total, x, size) and _cancels_at(total, x, -size)
+
+
+def _cancels_at(total: Node, x: Node, value: float) -> bool:
+    known: dict[Node, Any] = {x: value}
     with np.errstate(all="ignore"):
         parts = [_value(a, known) for a in total.args]
     finite = [part for part in parts if part is not None and isfinite(part)]
     if len(finite) < len(parts):
         return False
-    signed = [sign * part for sign, part in zip(total.op.signs, finite, strict=True)]
+    signed = [sign * part for sign, part in zip(op_of(total, Add).signs, finite, strict=True)]
     return abs(sum(signed)) < max(map(abs, signed)) / 16
 
 
@@ -266,17 +236,61 @@ def _value(node: Node, known: dict[Node, Any]) -> float | None:
     return known[node]
 
 
-# ---- the piece ------------------------------------------------------------------------------------
+# ---- pieces ---------------------------------------------------------------------------------------
 
 
-def _has_pole(part: Laurent | None) -> bool:
-    return part is None or part.order < 0
+def _with_pieces(
+    total: Node, better: Node, variables: dict[Monomial, tuple[float, Node]], forms: Forms
+) -> Node | None:
+    """A sum with pieces for its terms R L(t) with one R; of the sum as it was written, for all terms."""
+    left: list[tuple[Signed, Term]] = []
+    for sign, arg in zip(op_of(total, Add).signs, total.args, strict=True):
+        terms = forms.terms(arg)
+        for m, c in terms.items():
+            left.append(((sign, arg if len(terms) == 1 else product(c, m)), (sign * c, m)))
+    made: list[Signed] = []
+    for t, (size, guard) in variables.items():
+        for rest, members in _groups(left, _variable(t, forms)).items():
+            whole = total is better or len(members) == len(left)
+            found = _piece([term for _, term in members], Variable(t, forms), size) if whole else None
+            if found is not None:
+                left = [pair for pair in left if pair not in members]
+                near, order, value = found
+                lead = product(1, times(rest, frozenset([(b, j * order) for b, j in t])))
+                far = signed_sum([signed for signed, _ in members]) if total is better else better
+                made.append((1, select(logic("and", near, guard), mul(lead, value), far)))
+    return broadcast_to(signed_sum([*[arg for arg, _ in left], *made]), better.shape) if made else None
 
 
-def _piece(whole: Laurent, t: Node, pole: bool) -> tuple[Node, Node] | None:
-    """The condition |t| < r, and P(t) for t^k P(t); ``pole``: the sum has no value at 0."""
+def _groups(terms: list[tuple[Signed, Term]], t: Variable) -> dict[Monomial, list[tuple[Signed, Term]]]:
+    """The terms with equal factors beside functions of t, if their sum may start at a higher order."""
+    groups: dict[Monomial, list[tuple[tuple[Signed, Term], list[Laurent]]]] = {}
+    with first(FEW):
+        for pair in terms:
+            rest, parts = t.split(pair[1])
+            groups.setdefault(rest, []).append((pair, parts))
+        return {
+            rest: [pair for pair, _ in members]
+            for rest, members in groups.items()
+            if len(members) > 1 and _rises([product_of(parts) for _, parts in members])
+        }
+
+
+def _rises(parts: list[Laurent]) -> bool:
+    """Whether a sum of series starts at a higher order than its terms, as far as is known."""
+    whole = sum_of(parts)
+    return whole is None or whole.order > min(part.order for part in parts)
+
+
+def _piece(terms: list[Term], variable: Variable, size: float) -> tuple[Node, int, Node] | None:
+    """The condition |t| < r, the order k, and P(t) for t^k P(t); functions are far from 0 at t = 1/size."""
+    with first(ORDER):
+        whole = sum_of([product_of(variable.split(term)[1]) for term in terms])
+    if whole is None:
+        return None
+    t, unit = product(1, variable.monomial), Fraction(2) ** -round(log2(size))
     given = [Fraction(int(c.p), int(c.q)) for c in whole.series.coeffs()]
-    sizes = [float(abs(c / given[0])) for c in given]
+    sizes = [float(abs(c / given[0]) * unit**j) for j, c in enumerate(given)]
     if len(sizes) < ORDER // 2 or max(sizes) > 1e200:
         return None
     growth = max(
@@ -296,5 +310,7 @@ def _piece(whole: Laurent, t: Node, pole: bool) -> tuple[Node, Node] | None:
     value = constant(float(kept[-1])) if len(kept) > 1 else constant(kept[0])
     for c in reversed(kept[:-1]):
         value = add(constant(float(c)), mul(x, value))
-    near = compare("<", apply(sympy.Abs, t), constant(r))
-    return logic("and", near, compare("!=", t, constant(0))) if pole else near, value
+    near = compare("<", apply(sympy.Abs, t), constant(r * float(unit)))
+    if whole.pole:
+        near = logic("and", near, compare("!=", t, constant(0)))
+    return near, whole.order, value

@@ -136,7 +136,7 @@ class NodeRules:
             if made is None and self.last:
                 made = difference_of_squares(op_of(node, Add), node.args)
         elif kind is Mul:
-            if self.products and may_simplify(self.differences.clues.sketch(node)[1]):
+            if self.products and may_simplify(self.differences.forms.monomial(node)[1]):
                 made = better_product(node, self.differences.forms, self.last)
         elif self.last and head_of(node) is sympy.log:
             made = self.differences.logarithm(node.args[0])

@@ -46,6 +46,8 @@ class Selections:
         found = found if len(found) < MAX_CONDITIONS else {}
         if kind is Select:
             found[node.args[0]] = 0
+        if not found:
+            return NONE
         self.zeros[node] = self._zeros(node)
         self.inside[node] = found
         return found

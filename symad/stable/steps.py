@@ -5,8 +5,8 @@ Each rule looks for terms that are related as it needs; the engine in `differenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product as pairs_of
 
@@ -41,6 +41,23 @@ MAX_PAIRS, MAX_INSIDE = 30, 12
 
 
 @dataclass(frozen=True)
+class Traits:
+    """What the rules look for in a monomial.
+
+    ``mark``: a number that equal monomials share, the sum of those of their factors.
+    ``skeleton``: its functions and all powers.
+    ``rests``: the monomial without a power, and without a quotient.
+    ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums.
+    """
+
+    mark: int
+    skeleton: object
+    rests: tuple[Monomial, ...]
+    named: list[tuple[Node, int]]
+    sums: list[tuple[Node, int]]
+
+
+@dataclass(frozen=True)
 class RuleContext:
     """What the rules of one graph share.
 
@@ -51,22 +68,56 @@ class RuleContext:
     forms: Forms
     last: bool
     in_layers: bool
+    known: dict[Monomial, Traits] = field(default_factory=dict)
+
+    def traits(self, m: Monomial) -> Traits:
+        """The traits of a monomial, found once."""
+        found = self.known.get(m)
+        if found is None:
+            found = self.known[m] = _traits(m)
+        return found
 
 
-def _named(terms: Terms, table: Collection[object]) -> list[tuple[Monomial, Node, int]]:
-    """The terms with functions of a table, these functions, and their powers."""
-    return [(m, base, k) for m in terms for base, k in m if head_of(base) in table]
+def _traits(m: Monomial) -> Traits:
+    mark, rests = 0, False
+    kinds: list[tuple[object, int]] = []
+    named: list[tuple[Node, int]] = []
+    sums: list[tuple[Node, int]] = []
+    for base, k in m:
+        mark += k * hash((base, 1))
+        kind = type(base.op)
+        rests = rests or k < 0 or kind is Pow
+        if kind is Apply or kind is Pow:
+            kinds.append((kind_of(base), k))
+            if head_of(base) in COMPLEMENTS or head_of(base) in REFLECTIONS:
+                named.append((base, k))
+        elif is_sum(base):
+            sums.append((base, k))
+    skeleton = tuple(sorted([k for _, k in m])), frozenset(kinds)
+    return Traits(mark, skeleton, tuple(_without_one(m)) if rests else (), named, sums)
 
 
-def reflections(terms: Terms, given: RuleContext) -> Iterator[Step]:
+class Sum:
+    """The terms of a sum with what the rules look for in them."""
+
+    def __init__(self, terms: Terms, given: RuleContext) -> None:
+        """The traits of the terms."""
+        self.terms, self.given = terms, given
+        self.traits = [(m, given.traits(m)) for m in terms]
+        self.named = [(m, base, k) for m, t in self.traits for base, k in t.named]
+        self.has_signs = len({c > 0 for c in terms.values()}) > 1
+        self.may_change = self.has_signs or any([t.named or t.rests or t.sums for _, t in self.traits])
+
+
+def reflections(whole: Sum) -> Iterator[Step]:
     """f(u) ± f(−u) by its row."""
-    named = _named(terms, REFLECTIONS)
-    for m, base, k in named:
-        u = base.args[0]
-        if k != 1 or type(u.op) is not Add or u.op.signs != (-1,):
+    terms = whole.terms
+    for m, base, k in whole.named:
+        u, head = base.args[0], head_of(base)
+        if k != 1 or head not in REFLECTIONS or type(u.op) is not Add or u.op.signs != (-1,):
             continue
-        u, head = u.args[0], head_of(base)
-        other = next((b for _, b, _ in named if head_of(b) is head and b.args[0] is u), None)
+        u = u.args[0]
+        other = next((b for _, b, _ in whole.named if head_of(b) is head and b.args[0] is u), None)
         if other is None:
             continue
         rest = times(m, frozenset([(base, -1)]))
@@ -77,10 +128,11 @@ def reflections(terms: Terms, given: RuleContext) -> Iterator[Step]:
                 yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(FormulaNode(u)).node)
 
 
-def complements(terms: Terms, given: RuleContext) -> Iterator[Step]:
+def complements(whole: Sum) -> Iterator[Step]:
     """c ± c f(u) for a number c by its row, if c is all of that number."""
+    terms, given = whole.terms, whole.given
     found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
-    for m, base, k in _named(terms, COMPLEMENTS):
+    for m, base, k in whole.named:
         rest: Monomial = frozenset([pair for pair in m if pair[0] is not base])
         if rest not in terms:
             continue
@@ -96,11 +148,10 @@ def complements(terms: Terms, given: RuleContext) -> Iterator[Step]:
             yield {m: terms[m] for m in (*(m for _, m, _ in parts), rest)}, add(*(f for *_, f in parts))
 
 
-def conjugates(terms: Terms, given: RuleContext) -> Iterator[Step]:
+def conjugates(whole: Sum) -> Iterator[Step]:
     """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
-    if not given.last or not 2 <= len(terms) <= 3:
-        return
-    for m, c in terms.items():
+    terms, given = whole.terms, whole.given
+    for m, c in terms.items() if given.last and len(terms) <= 3 else ():
         if len(m) != 1:
             continue
         ((root, k),) = m
@@ -118,38 +169,39 @@ def conjugates(terms: Terms, given: RuleContext) -> Iterator[Step]:
         yield dict(terms), select(same, add(p, scaled), conjugate)
 
 
-def _sums_in(terms: Terms, given: RuleContext, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
+def _sums_in(whole: Sum, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
     """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
-    forms, prints = given.forms, {given.forms.print_of(m) for m in terms}
-    for m in terms if len(terms) <= MAX_INSIDE else ():
-        for base, k in m:
-            if is_sum(base) and (k == 1 if sign > 0 else k < 0):
-                inside = forms.terms(base)
-                n = forms.print_of(m) - sign * hash((base, 1))
-                if any([n + sign * forms.print_of(part) in prints for part in inside]):
-                    yield m, base, inside
+    traits = whole.traits if len(whole.traits) <= MAX_INSIDE else []
+    factors = [(m, t.mark, base) for m, t in traits for base, k in t.sums if k * sign > 0 and k <= 1]
+    marks = {t.mark for _, t in traits} if factors else set()
+    for m, mark, base in factors:
+        inside, n = whole.given.forms.terms(base), mark - sign * hash((base, 1))
+        if any([n + sign * whole.given.traits(part).mark in marks for part in inside]):
+            yield m, base, inside
 
 
-def over_sums(terms: Terms, given: RuleContext) -> Iterator[Step]:
+def over_sums(whole: Sum) -> Iterator[Step]:
     """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
-    for m, base, inside in _sums_in(terms, given, -1):
-        whole = times(m, frozenset([(base, 1)]))
+    terms = whole.terms
+    for m, base, inside in _sums_in(whole, -1):
+        outside = times(m, frozenset([(base, 1)]))
         for part, factor in inside.items():
-            n = times(whole, inverse(part))
+            n = times(outside, inverse(part))
             if n not in terms:
                 continue
             needed = -Fraction(terms[m]) / factor
             if terms[n] * needed <= 0 or abs(Fraction(terms[n])) < abs(needed):
                 continue  # what would be left of n R/S is beyond n
             rest = total({r: x for r, x in inside.items() if r != part})
-            if given.last or rational(rest) is not None:
+            if whole.given.last or rational(rest) is not None:
                 over = product(needed, times(n, frozenset([(base, -1)])))
                 yield {n: needed, m: terms[m]}, mul(over, rest)
 
 
-def by_parts(terms: Terms, given: RuleContext) -> Iterator[Step]:
+def by_parts(whole: Sum) -> Iterator[Step]:
     """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
-    for m, base, inside in _sums_in(terms, given, 1):
+    terms = whole.terms
+    for m, base, inside in _sums_in(whole, 1):
         c, n = terms[m], times(m, frozenset([(base, -1)]))
         products = {part: times(n, part) for part in inside}
         met = [
@@ -160,25 +212,23 @@ def by_parts(terms: Terms, given: RuleContext) -> Iterator[Step]:
             yield {m: c} | {products[part]: -c * inside[part] for part in met}, made
 
 
-EARLIER: tuple[Callable[[Terms, RuleContext], Iterator[Step]], ...] = (reflections, complements)
-LATER: tuple[Callable[[Terms, RuleContext], Iterator[Step]], ...] = (conjugates, over_sums, by_parts)
+Rule = Callable[[Sum], Iterator[Step]]
+EARLIER: tuple[Rule, ...] = (reflections, complements)
+LATER: tuple[Rule, ...] = (conjugates, over_sums, by_parts)
 """The rules before and after the differences of pairs."""
 
 
 # ---- pairs ----------------------------------------------------------------------------------------
 
 
-def pairs(terms: Terms, forms: Forms) -> Iterator[tuple[Monomial, Monomial]]:
+def pairs(whole: Sum) -> Iterator[tuple[Monomial, Monomial]]:
     """Pairs of a positive and a negative term of one skeleton, and of a power or a quotient and 1."""
-    boxes: dict[object, tuple[list[Monomial], list[Monomial]]] = {}
-    for m, c in terms.items():
-        skeleton = forms.skeletons.get(m)
-        if skeleton is None:
-            skeleton = forms.skeletons[m] = _skeleton(m), tuple(_without_one(m))
-        boxes.setdefault(skeleton[0], ([], []))[c < 0].append(m)
-        for n in skeleton[1]:
-            if terms.get(n, 0) * c < 0:
-                yield (m, n) if c > 0 else (n, m)
+    terms, boxes = whole.terms, dict[object, tuple[list[Monomial], list[Monomial]]]()
+    for m, traits in whole.traits if whole.has_signs else ():
+        boxes.setdefault(traits.skeleton, ([], []))[terms[m] < 0].append(m)
+        for n in traits.rests:
+            if terms.get(n, 0) * terms[m] < 0:
+                yield (m, n) if terms[m] > 0 else (n, m)
     for positive, negative in boxes.values():
         if len(positive) * len(negative) <= MAX_PAIRS:
             yield from pairs_of(positive, negative)
@@ -192,12 +242,6 @@ def _without_one(m: Monomial) -> Iterator[Monomial]:
         if k < 0:
             yield from [times(m, frozenset([(base, j), (a, -j)])) for a, j in m if 0 < j <= -k]
             yield times(m, frozenset([(base, -k)]))
-
-
-def _skeleton(m: Monomial) -> object:
-    """The functions of a monomial with their powers, and the powers of all of its factors."""
-    kinds = [(kind, k) for kind, k in [(kind_of(base), k) for base, k in m] if kind is not None]
-    return tuple(sorted([k for _, k in m])), frozenset(kinds)
 
 
 def kind_of(base: Node) -> object:
