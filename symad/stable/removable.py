@@ -21,7 +21,7 @@ from symad.core.graph import Node, op_of
 from symad.core.questions import evaluate
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_sum
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Constant, constant, constant_value
+from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
@@ -146,19 +146,23 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         better: the same value, which is taken elsewhere.
         forms: the normal forms of the graph.
     """
-    if type(better.op) is not Add or len(written.args) == 1:
+    if type(better.op) is not Add or 1 in (len(written.args), len(better.args)):
         return None
     large = any([a in forms.large or any([b in forms.large for b in a.args]) for a in written.args])
     inputs = None if large else inputs_of(written)
     if inputs is None:
         forms.large.add(written)
         return None
-    only = inputs.pop() if len(inputs) == 1 else None
+    only = next(iter(inputs)) if {type(n.op) for n in inputs} == {Input} and len(inputs) == 1 else None
     sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
     for total in sums if only is None else sums[::-1]:
         variables = _variables(total, only, forms)
         if only is not None:
-            variables = {t: near for t, near in variables.items() if _cancels(better, only, PROBE / near[0])}
+            variables = {
+                t: near
+                for t, near in variables.items()
+                if any(b.args for b, _ in t) or _cancels(better, only, PROBE / near[0])
+            }
         made = _with_pieces(total, better, variables, forms) if variables else None
         if made is not None:
             return made
@@ -227,6 +231,8 @@ def _cancels_at(total: Node, x: Node, value: float) -> bool:
 
 
 def _value(node: Node, known: dict[Node, Any]) -> float | None:
+    if node not in known and type(node.op) is Input:
+        return None
     if node not in known:
         values = [_value(a, known) for a in node.args]
         try:
