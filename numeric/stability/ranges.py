@@ -20,14 +20,13 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Number
-from symad.numbers.arb_functions import FUNCTIONS as SPECIAL
+from symad.facts.functions import fact
 from symad.numbers.number_domains import DOMAINS, Domain, Truth
 from symad.numbers.values import unchecked
 from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.scalar_definitions import definition_of
-from symad.verification.values.ball_functions import FUNCTIONS
 from symad.verification.values.balls import NUMBERS, strict
-from symad.verification.values.intervals import MONOTONE
+from symad.verification.values.intervals import at_end
 
 UNKNOWN = arb("nan")
 
@@ -159,12 +158,12 @@ class Ranges(Domain["Range"]):
             return Range(largest + (least - largest).exp().log1p())
         if head in STEPS:
             return Range(STEPS[head](*arguments))
-        if head in MONOTONE and len(arguments) == 1:
-            ends = (MONOTONE[head](end) for end in (arguments[0].lower(), arguments[0].upper()))
-            return Range(reduce(arb.union, ends))
-        known = FUNCTIONS.get(head) or SPECIAL.get(head)
-        if known is not None:
-            return Range(known(*arguments))
+        monotone = at_end(head) if len(arguments) == 1 else None
+        if monotone is not None:
+            return Range(monotone(arguments[0].lower()).union(monotone(arguments[0].upper())))
+        function = fact(head).balls
+        if function is not None:
+            return Range(function(*arguments))
         if isinstance(head, type) and issubclass(head, ScalarFunction):
             return self._defined(head, values)
         return Range(UNKNOWN)

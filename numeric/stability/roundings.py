@@ -24,6 +24,7 @@ from symad.core.dims import Dim
 from symad.core.graph import Node, Op
 from symad.core.questions import question
 from symad.errors import LoweringError
+from symad.facts.functions import fact
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import (
     Compute,
@@ -86,9 +87,6 @@ POW_ULPS, ARRAY_ULPS = 1.0, 4.0
 
 FOLDED_ULPS = 1.0
 """The error of a constant that was computed when the code was printed."""
-
-EXACT_HEADS = {sympy.Abs, sympy.sign, sympy.Heaviside, relu}
-"""Functions that choose a value or a sign."""
 
 
 @dataclass(frozen=True)
@@ -296,7 +294,7 @@ def rounded_apply(op: Apply, args: tuple[Node, ...], made: RoundedProgram) -> No
     exact = Node.of(op, args)
     if op.head in (sympy.Max, sympy.Min):
         return _chosen(args, op.head is sympy.Max)
-    if op.head in EXACT_HEADS:
+    if fact(op.head).kink == "zero" or op.head is relu:
         return exact
     if op.head is sigmoid and made.numpy:
         power = made.function(apply(sympy.exp, Node.of(Add((-1,)), args)), ULPS[sympy.exp])

@@ -16,7 +16,7 @@ from sympy.codegen.cfunctions import expm1, hypot, log1p, log2, log10
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Array
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import float_names
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack
@@ -84,7 +84,7 @@ class Body(Python):
     """Python whose names are bound later."""
 
 
-BODY = Body("numpy", table(NUMPY_NAMES | _HEADS), "inf", "nan", writes_floats=True)
+BODY = Body("numpy", table(float_names() | _HEADS), "inf", "nan", writes_floats=True)
 
 FORMS: dict[type[sympy.Basic], str] = {
     **{head: C_FORMS[head] for head in (sympy.sec, sympy.csc, sympy.cot, sympy.csch, sympy.coth)},

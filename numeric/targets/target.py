@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import sympy
 
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import float_names
 
 
 class Level(IntEnum):
@@ -115,4 +115,4 @@ class C(Target):
         return head in self.functions or head in self.forms
 
 
-NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
+NUMPY = NumPy("numpy", table(float_names()), "np.inf", "np.nan")

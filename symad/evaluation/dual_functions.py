@@ -14,6 +14,7 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Graph
 from symad.errors import DerivativeError
+from symad.facts.functions import fact, float_names
 from symad.numbers import dual_domain  # noqa: F401  (registers the domain)
 from symad.numbers.dual import ARITHMETIC, SLOPE, UFUNCS, Dual, Rule, dual, half, scaled
 from symad.numbers.number_domains import (
@@ -25,7 +26,6 @@ from symad.numbers.number_domains import (
     raise_to,
     select,
 )
-from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numbers.values import outputs_at
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import SLOPES
@@ -42,10 +42,10 @@ def slope(head: sympy.FunctionClass, i: int, primals: tuple[Number, ...], result
     Raises:
         DerivativeError: neither SymPy nor the user defines the derivative.
     """
-    if head in STEPS:
-        return 0
     if head in KINKS:
         return KINKS[head](i, primals, result)
+    if fact(head).flat:
+        return 0
     return outputs_at(_slope_graph(head, i, len(primals)), *primals)[0]
 
 
@@ -63,10 +63,6 @@ def _slope_graph(head: sympy.FunctionClass, i: int, count: int) -> Graph:
     inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True)) for k in range(count))
     registered = SLOPES[head](apply_node(head, *inputs), inputs, i)
     return Graph(inputs, (dense(registered, inputs[i]),))
-
-
-STEPS = {sympy.sign, sympy.floor, sympy.ceiling}
-"""Piecewise constant functions: derivative 0 everywhere."""
 
 
 def _extreme_slope(i: int, primals: tuple[Number, ...], result: Number) -> Number:
@@ -136,7 +132,7 @@ def logaddexp(a: Number, b: Number) -> Number:
 UFUNCS.update(
     {
         name.rpartition(".")[2]: _head(head)
-        for head, name in NUMPY_NAMES.items()
+        for head, name in float_names().items()
         if name.startswith(("numpy.", "scipy."))
     }
     | {

@@ -12,7 +12,8 @@ from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import DerivativeError, TraceError
-from symad.numbers.function_values import IMPLEMENTATIONS, MPMATH_SPECIAL, mpmath_function, numpy_function
+from symad.facts.functions import state
+from symad.numbers.function_values import mpmath_function, numpy_function
 from symad.ops.elementwise.apply import SLOPES
 from symad.sympy_functions.scalar_functions import on_arrays
 from symad.tracing.into_sympy.nodes import to_sympy
@@ -72,11 +73,9 @@ def register_function(
     for given in (implementation, *derivatives, mpmath):
         if given is not None and not callable(given):
             raise TraceError(f"register_function({made.__name__}): {given!r} is not callable")
-    IMPLEMENTATIONS[made] = implementation
+    state(made, users=implementation, **({} if mpmath is None else {"digits": mpmath}))
     numpy_function.cache_clear()
-    if mpmath is not None:
-        MPMATH_SPECIAL[made] = mpmath
-        mpmath_function.cache_clear()
+    mpmath_function.cache_clear()
     if rules:
         SLOPES[made] = _slope(made, rules)
     return made

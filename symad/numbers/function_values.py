@@ -13,16 +13,13 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.errors import EvaluationError
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import fact
 from symad.special import elementwise
-
-IMPLEMENTATIONS: dict[sympy.FunctionClass, Callable[..., Number]] = {}
-"""Python implementations that users registered for their own functions, by SymPy head."""
 
 
 def implementation(head: type[sympy.Basic]) -> Callable[..., Number] | None:
     """The user's implementation of a SymPy head, registered or by SymPy's ``implemented_function``."""
-    found: Callable[..., Number] | None = IMPLEMENTATIONS.get(head, getattr(head, "_imp_", None))
+    found: Callable[..., Number] | None = fact(head).users or getattr(head, "_imp_", None)
     return found
 
 
@@ -32,8 +29,8 @@ def numpy_function(head: sympy.FunctionClass) -> Callable[..., Any]:
     users = implementation(head)
     if users is not None:
         return partial(elementwise, head.__name__, users)
-    name = NUMPY_NAMES.get(head)
-    if name is not None:
+    name = fact(head).floats
+    if name:
         module, _, attribute = name.rpartition(".")
         found: Callable[..., Number] = getattr(importlib.import_module(module), attribute)
         return found
@@ -51,7 +48,7 @@ def mpmath_function(head: type[sympy.Basic]) -> Callable[..., Number]:
     """The mpmath function of a SymPy head."""
     from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
 
-    special = MPMATH_SPECIAL.get(head)
+    special = fact(head).digits
     if special is not None:
         return special
     if hasattr(head, "_imp_"):
@@ -83,34 +80,3 @@ def _evaluates(head: type[sympy.Basic]) -> bool:
 
 def _as_float(value: Number) -> float:
     return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
-
-
-def _spherical(bessel: Callable[..., mpmath.mpf], n: mpmath.mpf, x: mpmath.mpf, parity: int) -> mpmath.mpf:
-    """√(π/2x) J or Y of order n + 1/2; for x < 0 and integers n by f(−x) = parity (−1)ⁿ f(x)."""
-    turned = parity * (-1) ** int(n) if x < 0 and n == int(n) else 1
-    x = abs(x) if x < 0 and n == int(n) else x
-    return turned * mpmath.sqrt(mpmath.pi / (2 * x)) * bessel(n + mpmath.mpf(1) / 2, x)
-
-
-MPMATH_SPECIAL: dict[sympy.FunctionClass, Callable[..., Number]] = {
-    sympy.Max: lambda *values: max(values),
-    sympy.Min: lambda *values: min(values),
-    sympy.Abs: abs,
-    sympy.Mod: lambda a, b: a - b * mpmath.floor(a / b),
-    sympy.Heaviside: lambda x, at=0.5: mpmath.mpf(at if x == 0 else x > 0),
-    sympy.frac: lambda x: x - mpmath.floor(x),
-    sympy.loggamma: lambda x: mpmath.log(abs(mpmath.gamma(x))) if x > 0 else mpmath.nan,
-    sympy.sec: mpmath.sec,
-    sympy.binomial: mpmath.binomial,
-    sympy.erfcinv: lambda x: mpmath.erfinv(1 - x),
-    sympy.jn: lambda n, x: _spherical(mpmath.besselj, n, x, 1),
-    sympy.yn: lambda n, x: _spherical(mpmath.bessely, n, x, -1),
-    sympy.laguerre: lambda n, x: mpmath.laguerre(n, 0, x),
-    sympy.beta: lambda x, *y: mpmath.beta(x, *(y or (x,))),
-    sympy.lowergamma: lambda s, x: mpmath.gammainc(s, 0, x),
-    sympy.uppergamma: lambda s, x: mpmath.gammainc(s, x),
-    sympy.expint: mpmath.expint,
-    sympy.polylog: lambda s, x: mpmath.re(mpmath.polylog(s, x)) if mpmath.isfinite(x) else mpmath.nan,
-    sympy.betainc: lambda a, b, low, high: mpmath.betainc(a, b, low, high),
-    sympy.betainc_regularized: lambda a, b, low, high: mpmath.betainc(a, b, low, high, regularized=True),
-}

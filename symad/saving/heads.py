@@ -9,8 +9,7 @@ from sympy.core.function import FunctionClass
 
 from symad.core.signatures import Json
 from symad.errors import SavingError
-from symad.numbers.function_values import IMPLEMENTATIONS
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import FACTS, float_names
 
 OPERATORS: dict[str, type[sympy.Expr]] = {
     "+": sympy.Add,
@@ -34,7 +33,7 @@ def sympy_heads() -> dict[str, sympy.FunctionClass]:
 
 def heads() -> dict[str, sympy.FunctionClass]:
     """All functions that can be saved, by name: SymPy's, symad's own, and registered ones."""
-    return _heads(tuple(NUMPY_NAMES), tuple(IMPLEMENTATIONS))
+    return _heads(tuple(float_names()), tuple(head for head, row in FACTS.items() if row.users))
 
 
 @cache

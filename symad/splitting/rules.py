@@ -9,6 +9,7 @@ import sympy
 
 from symad.core.dims import Dim, as_dim
 from symad.core.graph import Node, Op
+from symad.facts.functions import fact
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.softmax import LogSumExp, Softmax, TangentOp
 from symad.ops.arrays.softmax import logsumexp as logsumexp_of
@@ -228,10 +229,6 @@ def select_splitting(op: Select, y: Node, states: States, n: Length) -> Split:
     return state if isinstance(state, Rows) and replace(state, weight=None) == condition else None
 
 
-GROWING = (sympy.exp, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh)
-"""Functions that increase on all reals. Not log: it may exist for the maximum, but not for that of a part."""
-
-
 @splitting.dispatch
 def apply_splitting(op: Apply, y: Node, states: States, n: Length) -> Split:
     """A function acts row by row; an increasing function preserves extremes; exp log Σ exp = Σ exp."""
@@ -239,7 +236,8 @@ def apply_splitting(op: Apply, y: Node, states: States, n: Length) -> Split:
     if rest or not isinstance(state, Total):
         return _row_by_row(states)
     if state.kind in ("maximum", "minimum"):
-        return state if op.head in GROWING else None
+        # not log: it may exist for the maximum, but not for that of a part
+        return state if fact(op.head).monotone == 1 and fact(op.head).total else None
     if state.kind == "logsumexp" and op.head is sympy.exp:
         return SUM
     return None

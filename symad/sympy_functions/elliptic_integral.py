@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 from sympy.core.function import ArgumentIndexError
 
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import state
 from symad.sympy_functions.special_functions import SpecialFunction
 
 
@@ -30,7 +30,7 @@ class elliptic_moment(SpecialFunction):
         raise ArgumentIndexError(self, argindex)
 
 
-NUMPY_NAMES[elliptic_moment] = "symad.special.elliptic_moment"
+state(elliptic_moment, "symad.special.elliptic_moment")
 
 
 def in_tables(p: int, r: int, q: int) -> bool:

@@ -12,8 +12,7 @@ import mpmath
 from flint import acb, arb
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
-from symad.numbers.arb_functions import FUNCTIONS
-from symad.numbers.function_values import MPMATH_SPECIAL
+from symad.facts.functions import state
 from symad.sympy_functions.elliptic_integral import elliptic_moment, in_tables
 
 Real: TypeAlias = "mpmath.mpf | arb"
@@ -110,9 +109,9 @@ def _third_to_many_digits(n: mpmath.mpf, *rest: mpmath.mpf) -> mpmath.mpf:
     return _in_domain(mpmath.ellippi, n, rest[0] if len(rest) == 2 else None, n, *rest)
 
 
-MPMATH_SPECIAL[elliptic_moment] = _to_many_digits
-MPMATH_SPECIAL[elliptic_pi] = _third_to_many_digits
-MPMATH_SPECIAL[elliptic_f] = lambda z, m: _in_domain(mpmath.ellipf, m, z, z, m)
+state(elliptic_moment, digits=_to_many_digits)
+state(elliptic_pi, digits=_third_to_many_digits)
+state(elliptic_f, digits=lambda z, m: _in_domain(mpmath.ellipf, m, z, z, m))
 
 
 # ---- by Arb -------------------------------------------------------------------------------------
@@ -187,8 +186,12 @@ def _by_integral(orders: tuple[int, int, int], n: arb, z: arb, m: arb) -> arb:
     return _real(acb.integral(integrand, 0, z))
 
 
-FUNCTIONS[elliptic_moment] = _moment_by_arb
-FUNCTIONS[elliptic_k] = lambda m: _first(None, m)
-FUNCTIONS[elliptic_f] = _first
-FUNCTIONS[elliptic_e] = lambda *rest: _second(*rest) if len(rest) == 2 else _second(None, *rest)
-FUNCTIONS[elliptic_pi] = lambda n, *rest: _third(n, *rest) if len(rest) == 2 else _third(n, None, *rest)
+state(elliptic_moment, balls=_moment_by_arb, slow=True)
+state(elliptic_k, balls=lambda m: _first(None, m), slow=True)
+state(elliptic_f, balls=_first, slow=True)
+state(elliptic_e, balls=lambda *rest: _second(*rest) if len(rest) == 2 else _second(None, *rest), slow=True)
+state(
+    elliptic_pi,
+    balls=lambda n, *rest: _third(n, *rest) if len(rest) == 2 else _third(n, None, *rest),
+    slow=True,
+)

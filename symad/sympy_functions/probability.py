@@ -10,10 +10,8 @@ from sympy.core.function import ArgumentIndexError
 
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
-from symad.numbers.arb_functions import FUNCTIONS as BY_ARB
+from symad.facts.functions import state
 from symad.numbers.arb_functions import by_arb
-from symad.numbers.function_values import MPMATH_SPECIAL
-from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
@@ -151,31 +149,25 @@ class stdtr(ScalarFunction):
         return sympy.exp(-(v + 1) / 2 * cfunctions.log1p(t**2 / v)) / scale
 
 
-NUMPY_NAMES.update(
-    {
-        gammainc: "scipy.special.gammainc",
-        gammaincc: "scipy.special.gammaincc",
-        ive: "symad.special.ive",
-        log_ndtr: "scipy.special.log_ndtr",
-        normal_ratio: "symad.special.normal_ratio",
-        normal_excess: "symad.special.normal_excess",
-        stdtr: "scipy.special.stdtr",
-    }
+state(
+    gammainc,
+    "scipy.special.gammainc",
+    digits=lambda a, x: _regularized(a, 0, x) if x >= 0 else mpmath.nan,
+    balls=lambda a, x: x.gamma_lower(a, regularized=1) if a > 0 and x > 0 else arb("nan"),
+    slow=True,
 )
-
-BY_ARB.update(
-    {
-        gammainc: lambda a, x: x.gamma_lower(a, regularized=1) if a > 0 and x > 0 else arb("nan"),
-        gammaincc: lambda a, x: x.gamma_upper(a, regularized=1) if a > 0 and x > 0 else arb("nan"),
-    }
+state(
+    gammaincc,
+    "scipy.special.gammaincc",
+    digits=lambda a, x: _regularized(a, x, mpmath.inf) if x >= 0 else mpmath.nan,
+    balls=lambda a, x: x.gamma_upper(a, regularized=1) if a > 0 and x > 0 else arb("nan"),
+    slow=True,
 )
-MPMATH_SPECIAL.update(
-    {
-        gammainc: lambda a, x: _regularized(a, 0, x) if x >= 0 else mpmath.nan,
-        gammaincc: lambda a, x: _regularized(a, x, mpmath.inf) if x >= 0 else mpmath.nan,
-        stdtr: lambda v, t: _student(v, t),
-    }
-)
+state(ive, "symad.special.ive")
+state(log_ndtr, "scipy.special.log_ndtr")
+state(normal_ratio, "symad.special.normal_ratio")
+state(normal_excess, "symad.special.normal_excess")
+state(stdtr, "scipy.special.stdtr", digits=lambda v, t: _student(v, t))
 
 
 def _regularized(a: Array, low: Number, high: Number) -> Number:

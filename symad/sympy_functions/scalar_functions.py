@@ -8,6 +8,7 @@ also takes matrix expressions, NumPy arrays and traced values, elementwise.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from symad.core.questions import Nodes, Tangent
 from symad.core.real_arrays import numbers_only
 from symad.core.strict_sympify import as_sympy
 from symad.errors import TraceError
+from symad.facts.functions import EVEN, state
 from symad.numbers.function_values import numpy_function
-from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply, choice, slope
@@ -273,18 +274,30 @@ def _of_sympy(head: type[sympy.Basic], *args: Array) -> Array:
     return head(*args) if elsewhere is None else elsewhere
 
 
-NUMPY_NAMES.update(
-    {
-        sigmoid: "scipy.special.expit",
-        softplus: "symad.special.softplus",
-        logcosh: "symad.special.logcosh",
-        relu: "symad.special.relu",
-        silu: "symad.special.silu",
-        gelu: "symad.special.gelu",
-        xlogy: "scipy.special.xlogy",
-        stop_gradient: "numpy.positive",
-    }
+state(
+    sigmoid,
+    "scipy.special.expit",
+    balls=lambda a: 1 / (1 + (-a).exp()),
+    total=True,
+    monotone=1,
+    range=(0, 1),
+    limits=(0, 1),
 )
+state(
+    softplus,
+    "symad.special.softplus",
+    balls=lambda a: a.exp().log1p(),
+    total=True,
+    monotone=1,
+    range=(0, inf),
+    limits=(0, inf),
+)
+state(logcosh, "symad.special.logcosh", total=True, parity=EVEN)
+state(relu, "symad.special.relu", total=True, range=(0, inf), limits=(0, inf))
+state(silu, "symad.special.silu", total=True, limits=(0, inf))
+state(gelu, "symad.special.gelu", total=True)
+state(xlogy, "scipy.special.xlogy")
+state(stop_gradient, "numpy.positive", total=True)
 
 
 # ---- derivatives in well-conditioned form -------------------------------------------------------

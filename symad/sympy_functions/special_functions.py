@@ -15,9 +15,8 @@ import sympy
 from sympy.core.function import ArgumentIndexError
 
 from symad.core.arrays import Array, Number
-from symad.numbers.arb_functions import FUNCTIONS as BY_ARB
-from symad.numbers.function_values import MPMATH_SPECIAL, mpmath_function
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import state
+from symad.numbers.function_values import mpmath_function
 from symad.sympy_functions.scalar_functions import on_arrays
 
 if TYPE_CHECKING:
@@ -200,37 +199,41 @@ def polylog_slope_value(k: mpmath.mpf, s: mpmath.mpf, x: mpmath.mpf) -> mpmath.m
         return mpmath.re(sum(terms)) / x**k
 
 
-BY_ARB.update(
-    {
-        hyp0f1: lambda b, x: x.hypgeom_0f1(b),
-        hyp1f1: lambda a, b, x: x.hypgeom_1f1(a, b),
-        hyp2f1: lambda a, b, c, x: x.hypgeom_2f1(a, b, c),
-        owens_t: _owens_t_by_arb,
-        voigt_profile: lambda *args: _faddeeva_by_arb(*args).real,
-        voigt_dispersion: lambda *args: _faddeeva_by_arb(*args).imag,
-    }
+state(
+    hyp0f1,
+    "scipy.special.hyp0f1",
+    digits=mpmath.hyp0f1,
+    balls=lambda b, x: x.hypgeom_0f1(b),
+    slow=True,
 )
-MPMATH_SPECIAL.update(
-    {
-        hyp0f1: mpmath.hyp0f1,
-        hyp1f1: mpmath.hyp1f1,
-        hyp2f1: mpmath.hyp2f1,
-        spherical_in: _spherical_in,
-        polylog_slope: polylog_slope_value,
-        owens_t: _owens_t,
-        voigt_profile: lambda *args: _faddeeva(*args).real,
-        voigt_dispersion: lambda *args: _faddeeva(*args).imag,
-    }
+state(
+    hyp1f1,
+    "scipy.special.hyp1f1",
+    digits=mpmath.hyp1f1,
+    balls=lambda a, b, x: x.hypgeom_1f1(a, b),
+    slow=True,
 )
-NUMPY_NAMES.update(
-    {
-        hyp0f1: "scipy.special.hyp0f1",
-        hyp1f1: "scipy.special.hyp1f1",
-        hyp2f1: "scipy.special.hyp2f1",
-        spherical_in: "symad.special.spherical_in",
-        polylog_slope: "symad.special_derivatives.polylog_slope",
-        owens_t: "scipy.special.owens_t",
-        voigt_profile: "scipy.special.voigt_profile",
-        voigt_dispersion: "symad.special.voigt_dispersion",
-    }
+state(
+    hyp2f1,
+    "scipy.special.hyp2f1",
+    digits=mpmath.hyp2f1,
+    balls=lambda a, b, c, x: x.hypgeom_2f1(a, b, c),
+    slow=True,
+)
+state(spherical_in, "symad.special.spherical_in", digits=_spherical_in)
+state(polylog_slope, "symad.special_derivatives.polylog_slope", digits=polylog_slope_value)
+state(owens_t, "scipy.special.owens_t", digits=_owens_t, balls=_owens_t_by_arb, slow=True)
+state(
+    voigt_profile,
+    "scipy.special.voigt_profile",
+    digits=lambda *args: _faddeeva(*args).real,
+    balls=lambda *args: _faddeeva_by_arb(*args).real,
+    slow=True,
+)
+state(
+    voigt_dispersion,
+    "symad.special.voigt_dispersion",
+    digits=lambda *args: _faddeeva(*args).imag,
+    balls=lambda *args: _faddeeva_by_arb(*args).imag,
+    slow=True,
 )

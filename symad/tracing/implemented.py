@@ -10,7 +10,7 @@ from sympy.core.function import AppliedUndef
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.errors import SymadError
-from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.facts.functions import fact
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import SLOPES, apply
 from symad.tracing.inlining import inline
@@ -31,7 +31,7 @@ def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Nod
         return input_node(expression)
     head = expression.func
     made = None
-    if hasattr(head, "_imp_") and head not in SLOPES and head not in IMPLEMENTATIONS:
+    if hasattr(head, "_imp_") and head not in SLOPES and not fact(head).users:
         made = implemented(head, args)
     return apply(head, *args) if made is None else made
 

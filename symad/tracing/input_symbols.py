@@ -10,7 +10,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.dims import as_shape
 from symad.errors import TraceError
-from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.facts.functions import fact
 from symad.ops.elementwise.apply import SLOPES
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def is_function_input(expression: sympy.Basic) -> bool:
     if not isinstance(expression, AppliedUndef):
         return False
     head = expression.func
-    return not (head in SLOPES or head in IMPLEMENTATIONS or hasattr(head, "_imp_"))
+    return not (head in SLOPES or fact(head).users or hasattr(head, "_imp_"))
 
 
 def is_formula(leaf: sympy.Basic) -> bool:

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import sympy
-from sympy.codegen.cfunctions import expm1
-from sympy.codegen.numpy_nodes import logaddexp
-
 from symad.core.graph import Node
 from symad.core.questions import chosen
+from symad.facts.functions import fact
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.arithmetic import Mul
@@ -21,25 +18,6 @@ from symad.ops.basic.sources import Constant, Source, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
-from symad.sympy_functions.scalar_functions import (
-    gelu,
-    logcosh,
-    relu,
-    sigmoid,
-    silu,
-    softplus,
-    stop_gradient,
-)
-
-OVERFLOWING = frozenset({sympy.exp, sympy.sinh, sympy.cosh, expm1})
-"""Functions whose values and slopes are finite but for overflow."""
-
-FINITE = OVERFLOWING | {
-    sympy.sin, sympy.cos, sympy.tanh, sympy.sech, sympy.atan, sympy.asinh, sympy.erf, sympy.erfc, sympy.sinc,
-    sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside, sympy.Max, sympy.Min,
-    sigmoid, softplus, logcosh, relu, silu, gelu, stop_gradient, logaddexp,
-}  # fmt: skip
-"""Functions with a finite slope at every finite argument."""
 
 FINITE_OPS = (Select, Condition, Einsum, Extreme, Product, ExponentialOp, Source)
 
@@ -71,10 +49,10 @@ def has_finite_slopes(node: Node, flat: Collection[Node]) -> bool:
     if isinstance(op, Pow):
         exponent = constant_value(node.args[1])
         return isinstance(exponent, int) and exponent >= 1
-    return isinstance(op, Apply) and op.head in FINITE
+    return isinstance(op, Apply) and fact(op.head).total
 
 
 def may_overflow(node: Node, flat: Collection[Node]) -> bool:
     """True if the value or a slope of the op may not be finite where its arguments are."""
-    growing = isinstance(node.op, Apply) and node.op.head in OVERFLOWING and node not in flat
+    growing = isinstance(node.op, Apply) and fact(node.op.head).grows and node not in flat
     return growing or not has_finite_slopes(node, flat)

@@ -19,6 +19,7 @@ import sympy
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import chosen, jvp
+from symad.facts.functions import fact
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -37,7 +38,7 @@ from symad.transforms.branch_masks import (
     upwards,
     use_conditions,
 )
-from symad.transforms.finite_slopes import FINITE, OVERFLOWING, flat_nodes, has_finite_slopes, may_overflow
+from symad.transforms.finite_slopes import flat_nodes, has_finite_slopes, may_overflow
 
 Conditions = tuple["Node | None", ...]
 
@@ -149,7 +150,7 @@ def _grows(node: Node) -> bool:
     if isinstance(op, Einsum):
         return sum(not isinstance(a.op, Softmax) for a in node.args) > 1
     if isinstance(op, Apply):
-        return op.head not in FINITE - OVERFLOWING
+        return not fact(op.head).total or fact(op.head).grows
     known = op.linear or isinstance(op, (Source, Select, Condition, Extreme))
     return not known and not _is_multiple(node)
 

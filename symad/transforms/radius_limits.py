@@ -16,6 +16,7 @@ import sympy
 
 from symad.core.graph import ZERO, Node, Tangent, rebuild, topological
 from symad.core.questions import Nodes, evaluate
+from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Broadcast, broadcast_to
 from symad.ops.basic.sources import constant, constant_value, fresh_input
@@ -33,8 +34,6 @@ ROUNDING = Fraction(1, 10**6)
 
 SCALAR = (ElementwiseOp, Broadcast)
 """Ops that on numbers make a number."""
-
-NEVER_ZERO = (sympy.exp, sympy.cosh, sympy.sech)
 
 
 def with_limits(
@@ -259,7 +258,7 @@ def _is_never_zero(node: Node) -> bool:
     value = constant_value(node)
     if isinstance(value, (int, float, Fraction)):
         return value != 0
-    return isinstance(node.op, Apply) and node.op.head in NEVER_ZERO
+    return isinstance(node.op, Apply) and fact(node.op.head).never_zero
 
 
 def _excludes(condition: Node | None, radius: Node) -> bool:

@@ -25,8 +25,8 @@ from flint import arb
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
 from symad.derivatives.root import Root
+from symad.facts.functions import fact
 from symad.numbers.function_values import implementation
-from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numbers.values import unchecked
 from symad.ops.elementwise.apply import Apply
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
@@ -415,7 +415,7 @@ def _takes_points_alone(n: Node) -> bool:
     if isinstance(n.op, Root) or is_numerical(n):
         return True
     head = n.op.head if isinstance(n.op, Apply) else None
-    known = head is None or head in NUMPY_NAMES or implementation(head) is not None
+    known = head is None or fact(head).floats or implementation(head) is not None
     return not known and not head.__module__.startswith("sympy.")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node, op_of, topological
+from symad.facts.functions import fact
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -22,7 +23,6 @@ from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.sympy_functions.scalar_functions import relu, sigmoid, softplus
 
 Range = tuple[float, float]
 
@@ -30,24 +30,6 @@ ANY: Range = (-inf, inf)
 POSITIVE: Range = (0.0, inf)
 UNIT: Range = (0.0, 1.0)
 SYMMETRIC: Range = (-1.0, 1.0)
-
-HEADS: dict[type[sympy.Basic], Range] = {
-    sigmoid: UNIT,
-    relu: POSITIVE,
-    softplus: POSITIVE,
-    sympy.exp: POSITIVE,
-    sympy.Abs: POSITIVE,
-    sympy.cosh: (1.0, inf),
-    sympy.sech: UNIT,
-    sympy.tanh: SYMMETRIC,
-    sympy.sin: SYMMETRIC,
-    sympy.cos: SYMMETRIC,
-    sympy.sign: SYMMETRIC,
-    sympy.Heaviside: UNIT,
-    sympy.erf: SYMMETRIC,
-    sympy.erfc: (0.0, 2.0),
-}
-"""The values of functions for any argument."""
 
 
 def ranges(outputs: Iterable[Node]) -> dict[Node, Range]:
@@ -148,7 +130,7 @@ def function_range(node: Node, args: list[Range]) -> Range:
         return choose(r[0] for r in args), choose(r[1] for r in args)
     if head is sympy.log and args[0][0] >= 1:
         return POSITIVE
-    return HEADS.get(head, ANY)
+    return fact(head).range
 
 
 def contraction_range(node: Node, args: list[Range]) -> Range:

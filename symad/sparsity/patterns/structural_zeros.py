@@ -21,6 +21,7 @@ from symad.core.arrays import Array, Number
 from symad.core.graph import Node, Op, topological
 from symad.core.interning import WeakMemo
 from symad.core.questions import definition, evaluate
+from symad.facts.functions import is_zero_at_zero
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.arithmetic import Add, Mul
@@ -37,12 +38,6 @@ ZERO, ANY, MINUS_INFINITY = np.uint8(0), np.uint8(1), np.uint8(2)
 
 MAX_ELEMENTS = 20_000_000
 """Larger arrays are ANY."""
-
-ODD = {
-    sympy.sin, sympy.tan, sympy.sinh, sympy.tanh, sympy.asin, sympy.atan, sympy.asinh, sympy.atanh,
-    sympy.erf, sympy.sign, sympy.Abs, sympy.floor, sympy.ceiling,
-}  # fmt: skip
-"""Functions that are 0 at 0."""
 
 _known: WeakMemo[Node, tuple[Array | None, States | None]] = WeakMemo()
 _point: ContextVar[Mapping[Node, Number] | None] = ContextVar("point", default=None)
@@ -186,7 +181,7 @@ def _apply_states(op: Apply, y: Node) -> States | None:
     argument = _filled(y.args[0])
     if op.head is sympy.exp:
         return _reduced(np.where(argument == MINUS_INFINITY, ZERO, ANY))
-    if op.head in ODD:
+    if len(y.args) == 1 and is_zero_at_zero(op.head):
         return _reduced(np.where(argument == ZERO, ZERO, ANY))
     return None
 

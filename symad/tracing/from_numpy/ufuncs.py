@@ -17,7 +17,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.core.dims import format_shape
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import float_names
 from symad.ops.arrays import softmax
 from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.basic.arithmetic import div, mul, neg, sub
@@ -101,7 +101,7 @@ def elementwise_sum(a: Node, b: Node) -> Proxy:
 
 def _inverted(prefix: str) -> dict[str, sympy.FunctionClass]:
     """Function names under a module, and their SymPy heads, from the table of the evaluator."""
-    return {name[len(prefix) :]: head for head, name in NUMPY_NAMES.items() if name.startswith(prefix)}
+    return {name[len(prefix) :]: head for head, name in float_names().items() if name.startswith(prefix)}
 
 
 FORMULAS: dict[str, Callable[..., Node]] = {

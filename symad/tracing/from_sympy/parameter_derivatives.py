@@ -19,9 +19,8 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Tangent
 from symad.errors import DerivativeError
-from symad.numbers.function_values import MPMATH_SPECIAL
+from symad.facts.functions import state
 from symad.numbers.number_domains import HighPrecision
-from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.ops.basic.sources import constant, constant_value, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.sympy_functions.probability import gammainc, gammaincc, stdtr
@@ -73,8 +72,11 @@ def high_precision_value(head: type[sympy.Basic], values: Sequence[Any]) -> Numb
 
 def _companion(head: type[sympy.Basic]) -> type[ParameterDerivative]:
     made = type(f"{head.__name__}_derivative", (ParameterDerivative,), {"of": head, "__module__": __name__})
-    MPMATH_SPECIAL[made] = lambda *values: high_precision_value(head, values)
-    NUMPY_NAMES[made] = f"symad.special_derivatives.{made.__name__}"
+    state(
+        made,
+        f"symad.special_derivatives.{made.__name__}",
+        digits=lambda *values: high_precision_value(head, values),
+    )
     return made
 
 

@@ -8,7 +8,7 @@ import sympy
 
 from symad.core.contents import nodes_at_any_depth
 from symad.core.graph import Graph
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import fact
 from symad.ops.elementwise.apply import Apply
 
 READING = "the reading of the input as a graph"
@@ -26,16 +26,12 @@ def trusted(*graphs: Graph, derivatives: bool = True) -> tuple[str, ...]:
     """What is assumed about graphs: the reading of the input, and the derivative of each function used."""
     result = [READING]
     if derivatives:
-        result.extend(_derivative_text(head) for head in functions_in(graphs) if _has_derivative(head))
+        result.extend(_derivative_text(head) for head in functions_in(graphs) if not fact(head).flat)
     return tuple(result)
-
-
-def _has_derivative(head: type[sympy.Basic]) -> bool:
-    return head not in (sympy.floor, sympy.ceiling, sympy.sign, sympy.Heaviside)
 
 
 def _derivative_text(head: type[sympy.Basic]) -> str:
     name = getattr(head, "__name__", str(head))
-    if head in NUMPY_NAMES:
+    if fact(head).floats:
         return f"the derivative of {name}{CHECKED}"
     return f"the derivative of {name} as its author defines it"

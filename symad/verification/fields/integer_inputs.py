@@ -8,24 +8,23 @@ from itertools import product
 from math import prod
 
 import numpy as np
-import sympy
 
 from symad.core.arrays import Number
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, Op, topological
 from symad.errors import SymadError
+from symad.facts.functions import fact
 from symad.numbers.values import unchecked
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.random import RandomOp
 from symad.ops.basic.sources import Input
+from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.verification.fields.prime_fields import Array
-from symad.verification.terms.discontinuities import LooseSign, Rounded, WeakSign
+from symad.verification.terms.discontinuities import Rounded
 from symad.verification.terms.linear_terms import linear_terms, moves_elements
-
-STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, WeakSign, LooseSign, Rounded}
 
 
 def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
@@ -102,10 +101,14 @@ def _inputs_of_value(node: Node) -> list[Node]:
         part = waiting.pop()
         if isinstance(part.op, Input):
             found.append(part)
-        elif not (isinstance(part.op, (Condition, SortingPositions)) or getattr(part.op, "head", 0) in STEPS):
+        elif not (isinstance(part.op, (Condition, SortingPositions)) or _steps(part.op)):
             waiting += [arg for arg in part.args if arg not in seen]
             seen.update(part.args)
     return found
+
+
+def _steps(op: Op) -> bool:
+    return isinstance(op, Apply) and (fact(op.head).flat or op.head is Rounded)
 
 
 def integer_positions(node: Node) -> list[int]:

@@ -19,11 +19,11 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
+from symad.facts.functions import fact
 from symad.numbers.number_domains import UndefinedValue, as_float
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.shaping import ShapingOp
@@ -41,7 +41,6 @@ ETA = 30
 """Changes are 10^-ETA, relative."""
 
 EXACT_OPS = (ShapingOp, Select, Condition, Extreme)
-EXACT_HEADS = {sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling}
 """What only moves or chooses values rounds none."""
 
 
@@ -133,7 +132,7 @@ def is_rounded(node: Node, limits: Precision) -> bool:
         return bool(array.dtype == object or np.any((limits.rounded(array) != array) & np.isfinite(array)))
     if isinstance(node.op, EXACT_OPS):
         return False
-    return not (isinstance(node.op, Apply) and node.op.head in EXACT_HEADS)
+    return not (isinstance(node.op, Apply) and fact(node.op.head).exact)
 
 
 def _is_float(value: Number, limits: Precision) -> bool:

@@ -24,8 +24,7 @@ from symad.core.arrays import Number
 from symad.core.contents import nodes_at_any_depth
 from symad.core.graph import ZERO, Node, Tangent, topological
 from symad.errors import SymadError
-from symad.numbers.function_values import IMPLEMENTATIONS, MPMATH_SPECIAL
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import fact
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import Apply, apply
@@ -106,7 +105,7 @@ def entries_of_rules(outputs: Sequence[Node], order: int, seed: int) -> list[Ent
 
 def _entry_of_implementation(head: type[sympy.Basic], count: int, seed: int) -> list[Entry]:
     """A refuted entry if a function has other values in floats than in many digits."""
-    if head not in IMPLEMENTATIONS or head not in MPMATH_SPECIAL:
+    if not fact(head).users or not fact(head).digits:
         return []
     inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True), ()) for k in range(count))
     value = apply(head, *inputs)
@@ -161,9 +160,9 @@ def _uses(outputs: Sequence[Node]) -> list[Use]:
 def is_users(head: type[sympy.Basic]) -> bool:
     """Whether a function is a user's own."""
     module = getattr(head, "__module__", "") or ""
-    if head in IMPLEMENTATIONS:  # registered
+    if fact(head).users:  # registered
         return True
-    return head not in NUMPY_NAMES and not module.startswith(("sympy.", "symad."))
+    return not fact(head).floats and not module.startswith(("sympy.", "symad."))
 
 
 def _entry(rule: Rule) -> Entry | None:

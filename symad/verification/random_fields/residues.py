@@ -19,6 +19,7 @@ import sympy
 
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import Values, question
+from symad.facts.functions import ODD, fact
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -34,7 +35,7 @@ from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
 from symad.verification.terms.discontinuities import WeakSign
-from symad.verification.terms.signs import ODD, weak_sign
+from symad.verification.terms.signs import weak_sign
 
 
 @dataclass(eq=False)
@@ -280,7 +281,7 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
         run.mark(y, run.field.is_zero(arguments[0]))
         run.leave(y, y.args[0], arguments[0])
         return functions.logarithm(arguments[0])
-    return functions.opaque(op.head, arguments, odd=op.head in ODD and len(arguments) == 1)
+    return functions.opaque(op.head, arguments, odd=fact(op.head).parity == ODD and len(arguments) == 1)
 
 
 def _full(y: Node, run: Run) -> tuple[int, ...]:

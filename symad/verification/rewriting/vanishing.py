@@ -16,6 +16,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, Op, op_of, rebuild, topological
+from symad.facts.functions import OF_ARGUMENT, fact
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
@@ -31,11 +32,7 @@ from symad.verification.terms.discontinuities import (
     is_loose,
     unseen,
 )
-from symad.verification.terms.signs import ODD
 from symad.verification.values.constant_exponents import is_nonzero_somewhere, may_cancel
-
-NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
-ZERO_AT_ZERO = {*ODD, sympy.Abs}
 
 MAX_SIGNS_CONSIDERED = 4
 """The maximum number of signs of a scalar that is looked at; others count as vanishing."""
@@ -98,9 +95,13 @@ class Vanishing:
             return may[0]
         if isinstance(op, Select):
             return may[1] or may[2]
-        if isinstance(op, Apply) and len(may) == 1 and op.head in ZERO_AT_ZERO:
+        if (
+            isinstance(op, Apply)
+            and len(may) == 1
+            and (fact(op.head).sign == OF_ARGUMENT or op.head is sympy.Abs)
+        ):
             return may[0]
-        if isinstance(op, Apply) and op.head in NEVER_ZERO:
+        if isinstance(op, Apply) and fact(op.head).never_zero:
             return False
         if isinstance(op, Einsum) or (isinstance(op, ShapingOp) and len(may) == 1):
             return any(may) or not _is_product(node)

@@ -7,6 +7,7 @@ from collections.abc import Container
 import sympy
 
 from symad.core.graph import Node, topological
+from symad.facts.functions import ODD, OF_ARGUMENT, fact, state
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.sources import Input
 from symad.ops.elementwise.apply import Apply
@@ -29,11 +30,10 @@ class PowerOfJump(sympy.Function):
     """b ** e without relations, where b may be 0, or e an integer, on an open set only."""
 
 
-KINKED = {
-    sympy.sign, sympy.Abs, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod,
-    sympy.Max, sympy.Min, WeakSign, LooseSign, Rounded, PowerOfJump,
-}  # fmt: skip
-"""Functions that are not analytic inside their domains."""
+state(WeakSign, total=True, parity=ODD, sign=OF_ARGUMENT, range=(-1, 1), kink="zero", jumps=True, flat=True)
+state(LooseSign, total=True, parity=ODD, sign=OF_ARGUMENT, range=(-1, 1), kink="zero", jumps=True, flat=True)
+state(Rounded, total=True, parity=ODD, sign=OF_ARGUMENT, kink="whole", jumps=True)
+state(PowerOfJump, kink="ties")
 
 SIGNS = {sympy.sign, WeakSign}
 """Functions with exact values in a region of the inputs."""
@@ -42,7 +42,7 @@ SIGNS = {sympy.sign, WeakSign}
 def is_jump(node: Node) -> bool:
     """Whether a node may do what an analytic function cannot: be constant on an open set only."""
     if isinstance(node.op, Apply):
-        return node.op.head in KINKED
+        return bool(fact(node.op.head).kink)
     if isinstance(node.op, Input):
         return bool(getattr(node.op.symbol, "is_integer", False))
     return isinstance(node.op, (Condition, Select, Extreme))
@@ -51,7 +51,7 @@ def is_jump(node: Node) -> bool:
 def is_loose(node: Node) -> bool:
     """Whether a node jumps for other reasons than signs."""
     if isinstance(node.op, Apply):
-        return node.op.head in KINKED - SIGNS
+        return bool(fact(node.op.head).kink) and node.op.head not in SIGNS
     return isinstance(node.op, Input) and is_jump(node)
 
 

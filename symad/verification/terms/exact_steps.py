@@ -14,12 +14,11 @@ import sympy
 
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
+from symad.facts.functions import fact
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input, array_constant, constant, input_node
 from symad.ops.elementwise.apply import Apply
 from symad.verification.terms.depending import depending
-
-STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.sign, sympy.Heaviside}
 
 MAX_ELEMENTS = 10_000
 
@@ -36,7 +35,7 @@ def with_exact_steps(outputs: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _is_step(node: Node) -> bool:
-    return isinstance(node.op, Apply) and node.op.head in STEPS
+    return isinstance(node.op, Apply) and fact(node.op.head).jumps
 
 
 def exact_values(nodes: Sequence[Node], most: int = MAX_ELEMENTS) -> list[np.ndarray] | None:

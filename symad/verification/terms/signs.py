@@ -15,6 +15,7 @@ import sympy
 
 from symad.core.graph import Node, Op, topological
 from symad.core.questions import question
+from symad.facts.functions import ALWAYS, OF_ARGUMENT, OF_POSITIVE, fact
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -25,7 +26,7 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, c
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
-from symad.verification.terms.discontinuities import SIGNS, LooseSign, Rounded, WeakSign, unseen
+from symad.verification.terms.discontinuities import SIGNS, unseen
 
 Signs: TypeAlias = "tuple[int, ...]"
 
@@ -140,26 +141,14 @@ def pow_sign(op: Pow, y: Node, signs: Signs) -> int:
     return signs[0]
 
 
-POSITIVE = {sympy.exp, sympy.cosh, sympy.sech, sympy.Abs, sympy.acos, sympy.erfc, sympy.asech, sympy.acosh}
-ODD = {
-    sympy.sign, sympy.sinh, sympy.tanh, sympy.csch, sympy.coth, sympy.atan, sympy.asinh, sympy.erf,
-    sympy.asin, sympy.erfi, sympy.atanh, sympy.acsch, sympy.acoth, sympy.acsc, WeakSign, LooseSign, Rounded,
-}  # fmt: skip
-"""Functions with the sign of their argument."""
-
-AT_POSITIVE = {
-    sympy.gamma, sympy.factorial, sympy.besseli, sympy.besselk, sympy.Shi, sympy.Si, sympy.LambertW,
-}  # fmt: skip
-"""Functions that are positive where their arguments are."""
-
-
 @sign_of.dispatch
 def apply_sign(op: Apply, y: Node, signs: Signs) -> int:
-    if op.head in POSITIVE:
+    sign = fact(op.head).sign
+    if sign == ALWAYS:
         return 1
-    if op.head in ODD:
+    if sign == OF_ARGUMENT:
         return int(signs[0])
-    if op.head in AT_POSITIVE and all(s == 1 for s in signs):
+    if sign == OF_POSITIVE and all(s == 1 for s in signs):
         return 1
     if op.head in (sympy.Max, sympy.Min):
         wins = 1 if op.head is sympy.Max else -1

@@ -12,6 +12,7 @@ Source: Johansson (2017), "Arb: efficient arbitrary-precision midpoint-radius in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -27,22 +28,13 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Number
 from symad.core.graph import Node
-from symad.numbers.arb_functions import FUNCTIONS as MORE
+from symad.facts.functions import fact, sign_of
 from symad.numbers.number_domains import DOMAINS, Domain, Truth, UndefinedValue, box
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Constant
 from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.scalar_definitions import definition_of
-from symad.verification.values.ball_functions import (
-    ENDS,
-    FUNCTIONS,
-    LIMITS,
-    NAN,
-    OUTSIDE,
-    ball_by_mpmath,
-    named_ball,
-    sign_of,
-)
+from symad.verification.values.ball_functions import ball_by_mpmath, named_ball
 from symad.verification.values.evaluation import Way, values_of
 
 VALUE, NONE, UNKNOWN = "value", "none", "unknown"
@@ -135,7 +127,7 @@ class Ball:
         return bool(self.value.is_finite())
 
 
-NOTHING, NOT_KNOWN = Ball(NAN, NONE), Ball(NAN, UNKNOWN)
+NOTHING, NOT_KNOWN = Ball(arb("nan"), NONE), Ball(arb("nan"), UNKNOWN)
 INFINITE = {1: Ball(arb("inf")), -1: Ball(arb("-inf"))}
 
 
@@ -259,23 +251,22 @@ class Balls(Domain["Ball | int"]):
         if head in (sympy.Max, sympy.Min):
             return reduce(_largest if head is sympy.Max else _smallest, boxed)
         arguments = [b.value for b in boxed]
-        if head in OUTSIDE and OUTSIDE[head](*arguments):
+        row = fact(head)
+        if row.outside(*arguments):
             return NOTHING
         if not all(a.is_finite() for a in arguments):
             return _at_infinity(head, boxed)
         if len(arguments) == 1 and arguments[0].is_exact():
-            ends = ENDS.get(head, {})
-            known = next((INFINITE[sign] for end, sign in ends.items() if arguments[0] == end), None)
+            known = next((_infinite(sign) for end, sign in row.ends.items() if arguments[0] == end), None)
             if known is not None:
                 return known
         if head in BY_DEFINITION:
             return BY_DEFINITION[head](*boxed)
-        if head in FUNCTIONS:
-            return _known(FUNCTIONS[head](*arguments))
+        if row.balls is not None:
+            return _known(row.balls(*arguments))
         if isinstance(head, type) and issubclass(head, ScalarFunction):
             return _defined(head, boxed)
-        found = MORE[head](*arguments) if head in MORE else NAN
-        return Ball(found) if found.is_finite() else _known(ball_by_mpmath(head, arguments))
+        return _known(ball_by_mpmath(head, arguments))
 
     def power(self, base: Any, exponent: Any) -> Ball:
         """The real power: 0⁰ = 1, and none of a negative base with an exponent that is no integer."""
@@ -341,6 +332,10 @@ def _either(a: Ball, b: Ball) -> Ball:
     return Ball(both) if both.rel_accuracy_bits() > SHARP else NOT_KNOWN
 
 
+def _infinite(sign: float) -> Ball:
+    return INFINITE[1 if sign > 0 else -1]
+
+
 def _largest(a: Ball, b: Ball) -> Ball:
     if a is b or a.value >= b.value:
         return a
@@ -353,14 +348,14 @@ def _smallest(a: Ball, b: Ball) -> Ball:
 
 def _at_infinity(head: type[sympy.Basic], values: Sequence[Ball]) -> Ball:
     """A function where an argument is infinite; not known where no rule says so."""
-    if len(values) == 1 and head in LIMITS:
-        limit = LIMITS[head][bool(values[0].value > 0)]
+    limits = fact(head).limits
+    if len(values) == 1 and limits is not None:
+        limit = limits[bool(values[0].value > 0)]
         if limit is None:
             return NOTHING
-        return INFINITE[1 if limit == "+" else -1] if isinstance(limit, str) else Ball(arb(limit))
-    if head in (sympy.atan, sympy.acot) and len(values) == 1:
-        side = 1 if values[0].value > 0 else -1
-        return Ball(side * arb.pi() / 2 if head is sympy.atan else arb(0))
+        if isinstance(limit, sympy.Basic):
+            return Ball(named_ball(limit))
+        return _infinite(limit) if math.isinf(limit) else Ball(arb(limit))
     if head in BY_DEFINITION:
         return BY_DEFINITION[head](*values)
     if isinstance(head, type) and issubclass(head, ScalarFunction):

@@ -17,6 +17,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
+from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import Input, constant_value, symbol_of
@@ -82,13 +83,6 @@ WITNESSES, PIECES = 8, 32
 BESIDE = 1 << 40
 """1 over the distance of a point beside another one."""
 
-SINGLE_VALUED = {
-    sympy.exp, sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.sec, sympy.csc, sympy.sinh, sympy.cosh,
-    sympy.tanh, sympy.coth, sympy.sech, sympy.csch, sympy.erf, sympy.erfc, sympy.erfi, sympy.gamma,
-    sympy.digamma, sympy.polygamma, sympy.sinc, sympy.Si, sympy.Shi,
-}  # fmt: skip
-"""Functions without branch points: what is 0 on one piece is 0 on all, around their poles."""
-
 PLAIN = {sympy.sign, WeakSign, sympy.Abs, sympy.exp}
 """Functions all of whose relations are known."""
 
@@ -138,7 +132,7 @@ def is_nonzero_somewhere(node: Node) -> bool:
 
 def _branches(node: Node) -> bool:
     """Whether a function of complex numbers has branch points, as far as is known here."""
-    return _is_root(node) or (isinstance(node.op, Apply) and node.op.head not in SINGLE_VALUED)
+    return _is_root(node) or (isinstance(node.op, Apply) and not fact(node.op.head).meromorphic)
 
 
 def _signs_at(node: Node, point: Mapping[Node, Number]) -> tuple[Array, Array]:

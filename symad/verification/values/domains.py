@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import sympy
-from sympy.codegen.cfunctions import log1p
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
+from symad.facts.functions import Facts, fact
 from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.random import RandomOp
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.softmax import ExponentialOp
-from symad.ops.basic.arithmetic import Add, Mul, add, sub
+from symad.ops.basic.arithmetic import Add, Mul, sub
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import Source, constant, constant_value
@@ -29,28 +29,9 @@ from symad.ops.linalg.eigen import eigenvalues
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, determinant
 from symad.ops.sparse.csr import CompressedRows
-from symad.verification.terms.discontinuities import KINKED
 from symad.verification.terms.linear_terms import number
-from symad.verification.values.intervals import ENTIRE, MONOTONE, Interval
+from symad.verification.values.intervals import Interval
 from symad.verification.values.ranges import ranges
-
-TOTAL = (ENTIRE | set(MONOTONE) | KINKED) - {sympy.log, log1p, sympy.Mod}
-"""Functions that have a value at every real number."""
-
-MARGINS: dict[type[sympy.Basic], tuple[bool, Callable[[Node], Node]]] = {
-    sympy.log: (False, lambda a: a),
-    log1p: (False, lambda a: add(a, constant(1))),
-    sympy.asin: (True, lambda a: sub(constant(1), apply(sympy.Abs, a))),
-    sympy.acos: (True, lambda a: sub(constant(1), apply(sympy.Abs, a))),
-    sympy.atanh: (False, lambda a: sub(constant(1), apply(sympy.Abs, a))),
-    sympy.acosh: (True, lambda a: sub(a, constant(1))),
-    sympy.acoth: (False, lambda a: sub(apply(sympy.Abs, a), constant(1))),
-    sympy.asec: (True, lambda a: sub(apply(sympy.Abs, a), constant(1))),
-    sympy.acsc: (True, lambda a: sub(apply(sympy.Abs, a), constant(1))),
-    sympy.loggamma: (False, lambda a: a),
-}
-"""For each function that is not defined everywhere, whether its boundary belongs to the domain, and what is
-positive inside."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +54,24 @@ def margins(nodes: Sequence[Node]) -> list[Margin]:
             base, exponent = node.args[0], number(node.args[1])
             if exponent is None or exponent.denominator > 1:
                 found.append(Margin(node, base, True, exponent is not None))
-        elif isinstance(node.op, Apply) and node.op.head in MARGINS and len(node.args) == 1:
-            closed, inside = MARGINS[node.op.head]
-            found.append(Margin(node, inside(node.args[0]), closed))
+        elif isinstance(node.op, Apply) and len(node.args) == 1:
+            row = fact(node.op.head)
+            inside = _inside(row, node.args[0])
+            found += [] if inside is None else [Margin(node, inside, row.closed)]
         elif isinstance(node.op, Cholesky):
             found.append(Margin(node, eigenvalues(node.args[0])))
         elif isinstance(node.op, LogDeterminant):
             found.append(Margin(node, determinant(node.args[0])))
     return found
+
+
+def _inside(row: Facts, a: Node) -> Node | None:
+    """What is positive inside the domain of a function of ``a``; None if it has values everywhere."""
+    if row.above is not None:
+        return sub(a, constant(row.above)) if row.above else a
+    if row.size_below is not None:
+        return sub(constant(row.size_below), apply(sympy.Abs, a))
+    return None if row.size_above is None else sub(apply(sympy.Abs, a), constant(row.size_above))
 
 
 TOTAL_OPS = (
@@ -94,7 +85,7 @@ def may_lack_values(node: Node) -> bool:
     """Whether a node may have no value although its arguments have."""
     op = node.op
     if isinstance(op, Apply):
-        return op.head not in TOTAL
+        return not fact(op.head).total
     if isinstance(op, Mul):
         return -1 in op.powers
     if isinstance(op, Pow):
@@ -103,20 +94,13 @@ def may_lack_values(node: Node) -> bool:
     return not isinstance(op, TOTAL_OPS)
 
 
-POLES = {
-    sympy.log, sympy.loggamma, sympy.gamma, sympy.digamma, sympy.cot, sympy.csc, sympy.coth, sympy.csch,
-    sympy.acoth, sympy.asec, sympy.acsc, sympy.Ci, sympy.Chi, sympy.expint, sympy.bessely, sympy.besselk,
-}  # fmt: skip
-"""Functions that have no value where the last argument is 0."""
-
-
 def divisors(node: Node) -> list[int]:
     """The arguments of a node that has no value where one of them is 0."""
     op = node.op
     if isinstance(op, Mul):
         return [k for k, power in enumerate(op.powers) if power == -1]
     if isinstance(op, Apply):
-        return [len(node.args) - 1] if op.head in POLES else []
+        return [len(node.args) - 1] if fact(op.head).pole_at_zero else []
     return [0] if isinstance(op, Pow) else []
 
 

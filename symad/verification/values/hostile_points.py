@@ -14,6 +14,7 @@ from sympy.functions.special.bessel import BesselBase
 from symad.core.arrays import Array, ArrayLike, Number
 from symad.core.graph import Node, op_of, topological
 from symad.errors import SymadError
+from symad.facts.functions import fact
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import ArrayConstant, Constant, symbol_of
 from symad.ops.elementwise.apply import Apply
@@ -38,7 +39,6 @@ HOSTILE: tuple[tuple[str, float, float], ...] = (
 )
 """What is hostile about them; the values are offset + scale·(a small number of either sign)."""
 
-RUNAWAY = {sympy.exp, sympy.sinh, sympy.cosh, sympy.gamma, sympy.factorial}
 MAX_EXACT_EXPONENT = 1e9
 """The largest exponent of a power that is computed exactly; beyond it, it would fill the memory."""
 
@@ -148,7 +148,7 @@ def _may_run_away(node: Node) -> bool:
     """Whether a node may take long, or fill the memory, at large arguments."""
     if isinstance(node.op, Pow):
         return not _is_small_power(node)
-    return isinstance(node.op, Apply) and (node.op.head in RUNAWAY or _is_slow_far_out(node))
+    return isinstance(node.op, Apply) and (fact(node.op.head).grows or _is_slow_far_out(node))
 
 
 def _runs_away(node: Node, arguments: list[Array], masked: bool) -> bool:

@@ -13,12 +13,12 @@ import flint
 import numpy as np
 import sympy
 from flint import arb
-from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.arrays import Number
+from symad.facts.functions import Facts, fact
 from symad.numbers.number_domains import DOMAINS, Domain, Truth
 from symad.numbers.values import unchecked
-from symad.sympy_functions.scalar_functions import ScalarFunction, sigmoid, softplus
+from symad.sympy_functions.scalar_functions import ScalarFunction
 from symad.verification.scalar_definitions import definition_of
 from symad.verification.values.balls import NUMBERS, Ball
 
@@ -173,8 +173,9 @@ class Intervals(Domain["Interval | float"]):
         if head is sympy.Abs:
             size = _extreme(True, [given[0], -given[0]], sure)
             return size if size.low >= 0 else Interval(arb(0), size.high, sure, (False, size.beyond[1]))
-        if head in MONOTONE and len(given) == 1:
-            return _monotone(head, given[0])
+        monotone = at_end(head) if len(given) == 1 else None
+        if monotone is not None:
+            return _monotone(fact(head), monotone, given[0])
         if head in (sympy.asin, sympy.acos) and len(given) == 1:
             return _arcsine(head, given[0])
         if head is sympy.sign:
@@ -184,12 +185,10 @@ class Intervals(Domain["Interval | float"]):
             return _angle(*given)
         if head in WAVES and given[0].low.is_finite() and given[0].high.is_finite():
             return _wave(head, given[0])
-        if head in BOUNDED:
-            low, high = map(arb, BOUNDED[head])
-            return Interval(low, high, sure)
-        if head in ENTIRE:
-            return whole_line(sure)
-        return _defined(head, given) if issubclass(head, ScalarFunction) else whole_line()
+        if issubclass(head, ScalarFunction):
+            return _defined(head, given)
+        low, high = map(arb, fact(head).range)
+        return Interval(low, high, sure) if fact(head).total else whole_line()
 
     def power(self, base: Any, exponent: Any) -> Any:
         """A power with a constant exponent or a positive base; the whole line for others."""
@@ -277,37 +276,20 @@ def _defined(head: sympy.FunctionClass, values: Sequence[Interval]) -> Interval:
     return interval(value)
 
 
-def _log(a: flint.arb) -> flint.arb:
-    return -INFINITE if a <= 0 else a.log()
+def at_end(head: type[sympy.Basic]) -> Callable[[flint.arb], flint.arb] | None:
+    """A monotone function at an end of an interval, −∞ below its domain; None of another function."""
+    row = fact(head)
+    function = row.balls
+    if not row.monotone or function is None or row.size_below is not None:
+        return None
+    return lambda a: -INFINITE if row.above is not None and a <= row.above else function(a)
 
 
-MONOTONE: dict[sympy.FunctionClass, Callable[[flint.arb], flint.arb]] = {
-    sympy.exp: arb.exp, sympy.log: _log, sympy.sinh: arb.sinh, sympy.tanh: arb.tanh, sympy.atan: arb.atan,
-    sympy.asinh: arb.asinh, sympy.erf: arb.erf, sympy.erfc: arb.erfc,
-    log1p: lambda a: _log(1 + a), expm1: arb.expm1,
-    sigmoid: lambda a: 1 / (1 + (-a).exp()), softplus: lambda a: a.exp().log1p(),
-}  # fmt: skip
-"""Functions that increase, or decrease, wherever they are defined."""
-
-FALLING = {sympy.erfc}
-
-ENTIRE = {sympy.sin, sympy.cos, sympy.cosh, sympy.sign, sympy.sech, sympy.floor, sympy.ceiling}
-"""Functions that have a value at every real number."""
-
-BOUNDED = {sympy.sin: (-1, 1), sympy.cos: (-1, 1), sympy.cosh: (1, "inf"), sympy.sech: (0, 1)}
-"""Bounds of the values of some of them."""
-
-ABOVE = {sympy.log: 0, log1p: -1}
-"""Functions that are defined only above a number."""
-
-
-def _monotone(head: type[sympy.Basic], a: Interval) -> Interval:
-    first, last = MONOTONE[head](a.low), MONOTONE[head](a.high)
-    falls = head in FALLING
-    low, high = _hull([first, last])
-    sure = a.sure and (head not in ABOVE or Interval(*[arb(ABOVE[head])] * 2).below(a))
+def _monotone(row: Facts, function: Callable[[flint.arb], flint.arb], a: Interval) -> Interval:
+    low, high = _hull([function(a.low), function(a.high)])
+    sure = a.sure and (row.above is None or Interval(arb(row.above), arb(row.above)).below(a))
     passed = a.beyond[0] or a.low == -INFINITE, a.beyond[1] or a.high == INFINITE  # exp is 0 at no number
-    return Interval(low, high, sure, passed[::-1] if falls else passed)
+    return Interval(low, high, sure, passed if row.monotone > 0 else passed[::-1])
 
 
 WAVES: dict[sympy.FunctionClass, tuple[Callable[[flint.arb], flint.arb], float, float]] = {

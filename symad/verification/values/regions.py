@@ -16,12 +16,12 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node
+from symad.facts.functions import sign_of
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
 from symad.verification.fields.prime_fields import Array
-from symad.verification.values.ball_functions import sign_of
 from symad.verification.values.balls import Ball, NoTruth, as_balls, strict_nodes
 from symad.verification.values.point_set import Point, around
 

@@ -19,6 +19,7 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
+from symad.facts.functions import fact
 from symad.numbers.values import unchecked
 from symad.ops.basic.arithmetic import sub
 from symad.ops.basic.sources import Input, input_node, symbol_of
@@ -26,16 +27,9 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
 from symad.transforms.batches import batch_outputs
 from symad.verification.fields.prime_fields import Array
-from symad.verification.terms.discontinuities import KINKED
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.domains import margins
 from symad.verification.values.points import is_whole, points
-
-SATURATING = {
-    sympy.exp, sympy.tanh, sympy.sech, sympy.erf, sympy.erfc, sympy.atan, sympy.sinh, sympy.cosh, sympy.coth,
-    sympy.csch,
-}  # fmt: skip
-"""Functions that are nearly constant, or out of range, but for ordinary arguments."""
 
 MAX_NODES, MAX_ELEMENTS = 600, 4000
 """The maximum numbers of nodes, and of elements of watched arguments, of graphs that are looked at."""
@@ -115,7 +109,11 @@ def watched_quantities(nodes: Sequence[Node]) -> list[Node]:
         elif isinstance(node.op, Apply) and node.op.head in (sympy.Max, sympy.Min):
             for other in node.args[1:]:
                 found.setdefault(sub(node.args[0], other))
-        elif isinstance(node.op, Apply) and len(node.args) == 1 and node.op.head in KINKED | SATURATING:
+        elif (
+            isinstance(node.op, Apply)
+            and len(node.args) == 1
+            and (fact(node.op.head).kink or fact(node.op.head).saturates)
+        ):
             found.setdefault(node.args[0])
     return [q for q in found if any(isinstance(n.op, Input) for n in topological([q]))][:MAX_ARGUMENTS]
 

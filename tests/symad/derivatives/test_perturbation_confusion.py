@@ -12,7 +12,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.errors import DerivativeError, SavingError, TraceError
-from symad.numbers.function_values import IMPLEMENTATIONS
+from symad.facts.functions import FACTS
 from symad.numeric import lower
 from symad.ops.elementwise.apply import SLOPES
 
@@ -168,7 +168,7 @@ def test_registered_derivatives_that_close_over_outer_values():
         return symad.gradient(symad.trace(lambda x_: scaled(x_), [()]))(x)
 
     assert slope(f)(3.0) == 6.0
-    del SLOPES[scaled], IMPLEMENTATIONS[scaled]
+    del SLOPES[scaled], FACTS[scaled]
 
 
 def test_joined_and_structured_graphs():

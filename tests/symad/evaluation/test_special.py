@@ -12,8 +12,8 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 import symad
 from symad import functions
 from symad.errors import DerivativeError, EvaluationError, TraceError
+from symad.facts.functions import float_names
 from symad.numbers.function_values import mpmath_function
-from symad.numbers.numpy_names import NUMPY_NAMES
 from symad.numeric import lower
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import apply
@@ -43,7 +43,7 @@ CASES = {
 
 def test_every_number_of_arguments_has_a_case():
     """A name that is keyed by the head alone would be called with arguments that mean something else."""
-    for head in NUMPY_NAMES:
+    for head in float_names():
         counts = getattr(head, "nargs", sp.S.Naturals0)
         if counts is not sp.S.Naturals0 and head is not functions.stop_gradient:
             missing = {(head, int(c)) for c in counts} - set(CASES) - ONLY_ONE

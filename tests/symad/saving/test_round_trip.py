@@ -42,7 +42,7 @@ from sympy import (
 
 import symad
 from symad.core.graph import Graph, Node, topological
-from symad.numbers.numpy_names import NUMPY_NAMES
+from symad.facts.functions import float_names
 from symad.op_examples import EXAMPLES
 from symad.ops.arrays.stacking import element
 from symad.ops.basic.arithmetic import add, mul
@@ -201,7 +201,7 @@ def test_numbers_at_the_end_of_deep_chains_come_back():
     assert symad.trace(form).outputs[0] is number
 
 
-@pytest.mark.parametrize("head", [h for h in NUMPY_NAMES if isinstance(h, sympy.FunctionClass)], ids=str)
+@pytest.mark.parametrize("head", [h for h in float_names() if isinstance(h, sympy.FunctionClass)], ids=str)
 def test_every_function_head_comes_back(head):
     counts = head.nargs if head.nargs != sympy.S.Naturals0 else (2,)
     if head is sympy.log:

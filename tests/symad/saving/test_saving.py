@@ -16,10 +16,10 @@ import symad
 from symad import functions
 from symad.core.graph import DictOf, Graph, rebuild, topological
 from symad.errors import SavingError, SymadError
+from symad.facts.functions import FACTS
 from symad.fused.pair_sum import PairSum
 from symad.higher_order.checkpointed_chain import Kept
 from symad.library.user_functions import register_function
-from symad.numbers.function_values import IMPLEMENTATIONS
 from symad.op_examples import EXAMPLES
 from symad.ops.basic.arithmetic import add
 from symad.ops.basic.contraction import matmul
@@ -136,8 +136,7 @@ def test_constant_arrays_keep_every_bit():
     assert loads(dumps(Graph((), (node,)))).outputs[0] is node
 
 
-def test_registered_functions_are_saved_by_name(monkeypatch):
-    monkeypatch.setattr(symad.numbers.function_values, "IMPLEMENTATIONS", IMPLEMENTATIONS)
+def test_registered_functions_are_saved_by_name():
     head = register_function("bumpy", np.square, [lambda v: 2 * v])
     try:
         g = symad.trace(head(x) + 1)
@@ -145,7 +144,7 @@ def test_registered_functions_are_saved_by_name(monkeypatch):
         assert '"registered.bumpy"' in text
         assert loads(text) is g
     finally:
-        del IMPLEMENTATIONS[head]
+        del FACTS[head]
     with pytest.raises(SavingError, match=r"registered\.bumpy.*register_function"):
         loads(text)
 

@@ -1,28 +1,24 @@
 """A rule that is forgotten weakens certificates: without any one row or rule, no wrong claim is certified.
 
-Rows of the tables of limits and domains, rules of the identity test, rules of its basis and tactics are taken
-away, one at a time. The claims are wrong on a region, or right twins of such claims (tests/pairs/mechanisms).
+Facts of functions, rules of the identity test, rules of its basis and tactics are taken away, one at a time.
+The claims are wrong on a region, or right twins of such claims (tests/pairs/mechanisms).
 """
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from symad.core.graph import Node, Op
+from symad.facts.functions import FACTS, NOTHING
 from symad.verification import tactics
 from symad.verification.budget import Unsupported
 from symad.verification.random_fields import residues, residues_linalg
 from symad.verification.rewriting import rewrite
-from symad.verification.terms import signs
-from symad.verification.values import ball_functions, domains, intervals
 from tests.pairs.generate import Tally, pairs
 
-TABLES = {
-    "limits": ball_functions.LIMITS,
-    "domains": domains.MARGINS,
-    "monotone functions": intervals.MONOTONE,
-}
-SETS = {"poles": (domains, "POLES"), "values everywhere": (domains, "TOTAL"), "odd functions": (signs, "ODD")}
+FIELDS = ("limits", "above", "size_above", "size_below", "ends", "none_at", "monotone", "pole_at_zero",
+          "total", "sign", "parity", "range", "never_zero", "meromorphic", "grows")  # fmt: skip
 
 
 def _ops(*modules):
@@ -33,12 +29,8 @@ def _ops(*modules):
     return sorted((op for op in found if op is not Op), key=lambda op: op.__name__)
 
 
-def _without_row(table, key):
-    return lambda patch: patch.delitem(table, key)
-
-
-def _without_member(module, name, member):
-    return lambda patch: patch.setattr(module, name, getattr(module, name) - {member})
+def _without_fact(head, name):
+    return lambda patch: patch.setitem(FACTS, head, replace(FACTS[head], **{name: getattr(NOTHING, name)}))
 
 
 def _without_residue(op):
@@ -74,10 +66,9 @@ def _without_tactic(tactic):
 
 
 DELETIONS = {
-    **{f"{name}: {key}": _without_row(table, key) for name, table in TABLES.items() for key in list(table)},
-    **{f"{name}: {member}": _without_member(module, attribute, member)
-       for name, (module, attribute) in SETS.items()
-       for member in sorted(getattr(module, attribute), key=str)},
+    **{f"{name}: {head.__name__}": _without_fact(head, name)
+       for head, row in FACTS.items() for name in FIELDS
+       if getattr(row, name) != getattr(NOTHING, name)},
     **{f"residues: {op.__name__}": _without_residue(op) for op in _ops(residues, residues_linalg)},
     **{f"basis: {op.__name__}": _without_basis(op) for op in _ops(rewrite)},
     **{f"tactic: {tactic.__name__}": _without_tactic(tactic) for tactic in tactics.TACTICS},
@@ -104,4 +95,4 @@ def test_without_a_rule_no_wrong_claim_is_certified(name, monkeypatch):
 
 def test_rules_of_all_kinds_are_taken_away():
     kinds = {name.split(":")[0] for name in DELETIONS}
-    assert kinds == {*TABLES, *SETS, "residues", "basis", "tactic"} and len(DELETIONS) > 100
+    assert kinds == {*FIELDS, "residues", "basis", "tactic"} and len(DELETIONS) > 100

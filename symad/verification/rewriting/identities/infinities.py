@@ -18,6 +18,7 @@ import sympy
 
 from symad.core.graph import Node, Op, op_of, topological
 from symad.evaluation.evaluate import run
+from symad.facts.functions import fact
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Extreme, extreme
 from symad.ops.arrays.stacking import element, pack_scalars, stack
@@ -39,7 +40,6 @@ from symad.ops.elementwise.selection import Compare, Select, compare, logic, sel
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import moves_elements
 from symad.verification.terms.signs import known_signs
-from symad.verification.values.ball_functions import LIMITS
 from symad.verification.values.intervals import ZERO, Interval
 from symad.verification.values.ranges import always_exist, promised, ranges
 
@@ -131,7 +131,7 @@ def _of_one_sign(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Nod
     if isinstance(op, Mul):
         return _product(node, finite, parts)
     if isinstance(op, Apply) and len(args) == 1 and parts[0] is not None:
-        limit = LIMITS.get(op.head, (None, None))[parts[0].sign > 0]
+        limit = (fact(op.head).limits or (None, None))[parts[0].sign > 0]
         known = isinstance(limit, int)
         return select(parts[0].where, constant(limit), Node.of(op, finite)) if known else None
     if isinstance(op, Extreme):

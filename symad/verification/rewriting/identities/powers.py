@@ -14,6 +14,7 @@ from math import isfinite
 import sympy
 
 from symad.core.graph import Node, topological
+from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, sub
 from symad.ops.basic.shaping import ShapingOp, broadcast_to
 from symad.ops.basic.sources import Constant, Dimension, Input, Iota, constant, constant_value
@@ -27,9 +28,8 @@ from symad.verification.terms.factoring import absolute
 from symad.verification.terms.linear_terms import linear_terms, number
 from symad.verification.values.constant_exponents import is_never_whole
 
-ROUNDED = {sympy.floor, sympy.ceiling, sympy.sign, sympy.Heaviside}
 CLOSED = {sympy.Abs, sympy.Max, sympy.Min, sympy.factorial, sympy.binomial}
-"""Functions with integer values, and those with integer values at integers."""
+"""Functions with integer values at integers."""
 
 
 def general_power(base: Node, exponent: Node, basis: Basis) -> Node:
@@ -74,7 +74,7 @@ def _is_integer(node: Node, parts: Sequence[bool]) -> bool:
     if isinstance(op, (Dimension, Iota, Condition)):
         return True
     if isinstance(op, Apply):
-        return op.head in ROUNDED or (op.head in CLOSED and all(parts))
+        return fact(op.head).flat or (op.head in CLOSED and all(parts))
     if isinstance(op, Select):
         return all(parts[1:])
     if isinstance(op, Pow):

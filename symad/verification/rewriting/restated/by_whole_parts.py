@@ -18,14 +18,13 @@ import sympy
 from sympy import divisors
 
 from symad.core.graph import Node, rebuild, topological
+from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, add, mul
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.discontinuities import jumps
 from symad.verification.terms.linear_terms import number
-
-STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod}
 
 MAX_CASES = 64
 MAX_COMMON_MULTIPLE = 10_000
@@ -59,7 +58,11 @@ def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
     """Two sides for each case of one input; none where whole parts are of something else."""
     sides = expand_definitions(outputs)
     nodes = topological(sides)
-    steps = [n for n in nodes if isinstance(n.op, Apply) and n.op.head in STEPS and not n.shape]
+    steps = [
+        n
+        for n in nodes
+        if isinstance(n.op, Apply) and fact(n.op.head).kink in ("whole", "quotient") and not n.shape
+    ]
     below = topological(steps)
     inputs = [n for n in below if isinstance(n.op, Input)]
     if len(inputs) != 1 or inputs[0].shape:
