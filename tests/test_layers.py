@@ -439,7 +439,6 @@ OTHER_TEXT = {
     "numeric/passes/loops/flat_products.py": "subscripts of a contraction",
     "numeric/sampling/markov_chains.py": "random keys are split",
     "numeric/scalars/python_binding.py": "results are split",
-    "numeric/scalars/small_arrays.py": "results are split",
     "numeric/scale/chunks.py": "names of modules",
     "numeric/scale/engines.py": "names of files",
     "numeric/scheduling/roles.py": "names that users give",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -31,7 +31,8 @@ from symad.numeric.scalars.compiled_batches import Batches
 from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.python_binding import Binder, python_function
 from symad.numeric.scalars.quick_calls import LONG_FUNCTION, MIN_LANES, MIN_LANES_IF_LONG, quick_call
-from symad.numeric.scalars.small_arrays import lower_small
+from symad.numeric.scalars.small_arrays import MAX_OPERATIONS as MAX_SMALL_OPERATIONS
+from symad.numeric.scalars.small_arrays import is_small
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC
@@ -84,7 +85,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         LoweringError: the graph holds arrays, or the dtype is not float64.
     """
     if any(node.shape for node in graph.input_nodes):
-        small = lower_small(graph, print_c, report) if dtype == "float64" else None
+        small = _small(graph, report) if dtype == "float64" else None
         return lower_arrays.lower(graph, dtype, report) if small is None else raising(small, graph)
     scalars, prepared = graph, prepare(graph)
     if not is_scalar(prepared):
@@ -112,27 +113,62 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     header = print_header(name, layout, source)
     if len(prepared.nodes) > MAX_OPERATIONS:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
+    made = _compiled(prepared, source, plain, packed)
+    if made is None:
+        return replace(plain(), c_source=source, c_header=header)
+    made = replace(made, c_header=header)
+    return made if scalars is graph else raising(made, graph)
+
+
+def _small(graph: Graph, report: list[PassReport] | None) -> Kernel | None:
+    """The kernel of a function of few numbers in arrays; None if it has no form in scalars or in C.
+
+    Its arrays are written out in scalars, and one C function computes all results.
+    """
+    if compiler() is None or not is_small(graph):
+        return None
+    try:
+        prepared = prepare(in_scalars(graph, MAX_SMALL_OPERATIONS, report))
+        layout = layout_of(prepared.input_nodes, prepared)
+        source = print_c(prepared, layout, c_name(prepared.name), report)
+    except (LoweringError, NotInC):
+        return None
+    plain = cache(partial(lower_numpy.lower, graph, "float64", False))
+    return _compiled(prepared, source, plain, False, [tuple(map(int, n.shape)) for n in graph.input_nodes])
+
+
+def _compiled(
+    prepared: Graph,
+    source: str,
+    plain: Callable[[], Kernel],
+    packed: bool,
+    shapes: Sequence[tuple[int, ...]] = (),
+) -> Kernel | None:
+    """The kernel of a C file; None if there is no compiler, or if a result is a truth value.
+
+    ``shapes`` are those of the arguments, if these are arrays whose elements are the inputs.
+    """
     library = None if returns_truth(prepared, packed) else compile_c(source, native_options())
     if library is None:
-        return replace(plain(), c_source=source, c_header=header)
-    native = _binder(prepared, getattr(library, f"{name}_bound"))
-    batches = Batches(prepared)
-    slow = python_function(prepared, native, batches.at_points, plain, packed)
-    results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
-    least = MIN_LANES if len(prepared.nodes) <= LONG_FUNCTION else MIN_LANES_IF_LONG
+        return None
+    one = getattr(library, c_name(prepared.name))
+    native = _binder(prepared, getattr(library, f"{c_name(prepared.name)}_bound"))
+    batches = None if shapes else Batches(prepared)
+    many = None if batches is None else batches.at_points
+    slow = python_function(prepared, native, many, plain, packed, shapes)
+    results, inputs, operations = FlatResults.of(prepared), len(prepared.input_nodes), len(prepared.nodes)
+    least = MIN_LANES if operations <= LONG_FUNCTION else MIN_LANES_IF_LONG
 
     def quick(otherwise: Call, packed: bool = packed) -> Call:
-        return quick_call(
-            getattr(library, name), results, inputs, len(prepared.nodes), packed, otherwise,
-            partial(lower_runs.lanes, lambda: batches.runs), least, batches.most,
-        )  # fmt: skip
+        known = results, inputs, operations, packed, otherwise
+        if batches is None:
+            return quick_call(one, *known, None, shapes=() if packed else shapes)
+        return quick_call(one, *known, partial(lower_runs.lanes, lambda: batches.runs), least, batches.most)
 
-    title = identifier(graph.name)
-    made = Kernel(
-        title, "", slow, {}, source, header, packed=packed, native=native, plain=plain, quick=quick,
-        one_vector=partial(quick, packed=True),
-    )  # fmt: skip
-    return made if scalars is graph else raising(made, graph)
+    title, vector = identifier(prepared.name), partial(quick, packed=True)
+    return Kernel(
+        title, "", slow, {}, source, packed=packed, native=native, plain=plain, quick=quick, one_vector=vector
+    )
 
 
 def raising(kernel: Kernel, graph: Graph) -> Kernel:

@@ -75,7 +75,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     runs, operations = found
     many = runs.at_points if isinstance(runs, Scalars) else None
     function = python_function(prepared, runs.bind, many, plain, packed)
-    quick = partial(runs.quick, prepared, operations, packed)
+    quick = partial(_quick, runs, prepared, operations, packed)
     return Kernel(
         identifier(graph.name), "", function, packed=packed, native=runs.bind, plain=plain, quick=quick
     )
@@ -144,21 +144,16 @@ class Scalars:
             _values(made), table, len(table), places, x, len(x), y, made.results.astype(np.int32), len(y)
         ]  # fmt: skip
 
+    @property
+    def function(self) -> CFunction:
+        """The function of a call at one point."""
+        found: CFunction = self.library.symad_runs_bound
+        return found
+
     def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
         """A call at one point, bound to x (inputs,) and y (results,)."""
         check_sizes(x, y, self.plan.inputs, len(self.plan.results))
-        return bound(self.library.symad_runs_bound, self.parts(x, y), self.plan.size)
-
-    def quick(
-        self, graph: Graph, operations: int, packed: bool, otherwise: Callable[..., Any]
-    ) -> Callable[..., Any]:
-        """The Python function, with its arguments read in C."""
-        function = _framed(self.library.symad_runs_bound, self, graph)
-        least = MIN_POINTS if operations <= LONG_FUNCTION else MIN_POINTS_IF_LONG
-        return quick_call(
-            function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise,
-            lambda: self.lanes(), least,
-        )  # fmt: skip
+        return bound(self.function, self.parts(x, y), self.plan.size)
 
     def at_points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Results (results, points) of contiguous inputs, each with the values at all points."""
@@ -242,20 +237,17 @@ class LaneRows:
     plan: LanePlan
     library: Any
 
+    @property
+    def function(self) -> CFunction:
+        """The function of a call at one point."""
+        found: CFunction = self.library.symad_runs_rows
+        return found
+
     def bind(self, x: np.ndarray, y: np.ndarray) -> Callable[[], None]:
         """A call at one point, bound to x (inputs,) and y (results,)."""
         made = self.plan
         check_sizes(x, y, made.scalars.inputs, len(made.places))
-        return bound(self.library.symad_runs_rows, self.parts(x, y), made.rows * made.lanes)
-
-    def quick(
-        self, graph: Graph, operations: int, packed: bool, otherwise: Callable[..., Any]
-    ) -> Callable[..., Any]:
-        """The Python function, with its arguments read in C; batches are passed to ``otherwise``."""
-        function = _framed(self.library.symad_runs_rows, self, graph)
-        return quick_call(
-            function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise, None
-        )
+        return bound(self.function, self.parts(x, y), made.rows * made.lanes)
 
     def parts(self, x: np.ndarray, y: np.ndarray) -> list[int | np.ndarray]:
         """The frame of a call at one point."""
@@ -265,25 +257,20 @@ class LaneRows:
         table, places = tables(made.runs, slices=False)
         inner, inner_places = tables(made.scalars.runs)
         wanted = made.places.astype(np.int32)
-        parts: list[int | np.ndarray] = [
-            s,
-            w,
-            made.lanes,
-            table,
-            len(table),
-            places,
-            x,
-            len(x),
-            y,
-            wanted,
-            len(y),
-            made.rows,
-        ]
-        return [*parts, inner, len(inner), inner_places]
+        return [
+            s, w, made.lanes, table, len(table), places, x, len(x), y, wanted, len(y), made.rows,
+            inner, len(inner), inner_places,
+        ]  # fmt: skip
 
 
-def _framed(function: CFunction, runs: Scalars | LaneRows, graph: Graph) -> Framed:
-    """A call at one point, with input and result vectors of its own."""
-    x, y = np.zeros(len(graph.input_nodes)), np.zeros(FlatResults.of(graph).total)
+def _quick(
+    runs: Scalars | LaneRows, graph: Graph, operations: int, packed: bool, otherwise: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The Python function, with its arguments read in C; batches of rows of lanes go to ``otherwise``."""
+    results, inputs = FlatResults.of(graph), len(graph.input_nodes)
+    x, y = np.zeros(inputs), np.zeros(results.total)
     parts = runs.parts(x, y)
-    return Framed(frame_of(function, parts), x, y, parts)
+    function = Framed(frame_of(runs.function, parts), x, y, parts)
+    least = MIN_POINTS if operations <= LONG_FUNCTION else MIN_POINTS_IF_LONG
+    lanes = runs.lanes if isinstance(runs, Scalars) else None
+    return quick_call(function, results, inputs, operations, packed, otherwise, lanes, least)

@@ -24,9 +24,14 @@ def python_function(
     many: Callable[[Sequence[np.ndarray]], np.ndarray] | None,
     plain: Callable[[], Kernel],
     packed: bool,
+    shapes: Sequence[tuple[int, ...]] = (),
 ) -> Callable[..., Any]:
-    """The Python function of bound calls; arguments that these do not accept go to the NumPy form."""
+    """The Python function of bound calls; arguments that these do not accept go to the NumPy form.
+
+    ``shapes`` are those of the arguments, if these are arrays whose elements are the inputs of the graph.
+    """
     results, inputs = FlatResults.of(graph), len(graph.input_nodes)
+    given = [*shapes] or [()] * inputs
     here = threading.local()  # each thread has its own vectors, which its calls reuse
 
     def at_point(values: ArrayLike) -> np.ndarray:
@@ -41,13 +46,14 @@ def python_function(
 
     def call(*values: Array | float) -> Any:
         arrays = [np.asarray(v) for v in values]
-        if len(values) != inputs or any(a.dtype.kind not in "fiub" for a in arrays):
+        if len(values) != len(given) or any(a.dtype.kind not in "fiub" for a in arrays):
             return plain().function(*values)  # it raises the error with the names
-        batch = np.broadcast_shapes(*{a.shape for a in arrays})
-        if not batch:
-            return results.split(at_point([float(a) for a in arrays]))
+        if [a.shape for a in arrays] == given:
+            one = np.concatenate([a.ravel() for a in arrays]) if shapes else [float(a) for a in arrays]
+            return results.split(at_point(one))
         if many is None:
             return plain().function(*values)
+        batch = np.broadcast_shapes(*{a.shape for a in arrays})
         try:
             computed = many([_column(a, batch) for a in arrays])
         except NotCompiled:  # the function itself was compiled before: the disk may be full now
