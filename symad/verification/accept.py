@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from symad.verification.certificate.blame import Blame, blame
+from symad.verification.certificate.blame import NO_BLAME, Blame
 from symad.verification.certificate.certificate import STATUSES, Entry
 from symad.verification.certificate.witness import Witness
 from symad.verification.fields.prime_fields import Array
@@ -105,6 +105,8 @@ class Seen:
     stopped: str = ""
     sizes: str = ""
     """The choice of sizes, as text."""
+    blame: Blame = NO_BLAME
+    """What is wrong, if elements differ."""
 
     @staticmethod
     def nothing(pair: Pair) -> Seen:
@@ -145,8 +147,7 @@ def weakened(verdict: Verdict, seen: Seen) -> Verdict:
     valued = _fitted(seen.valued, ground.shape, True)
     differs = differs & ~(wrong & bool(verdict.witnesses))
     if differs.any():
-        found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame
-        fault = fault or blame(seen.pair.left, seen.pair.right, seen.places)
+        found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame or seen.blame
         ground[differs] = DIFFER
         verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or seen.sizes)
     reason = verdict.reason
@@ -154,6 +155,8 @@ def weakened(verdict: Verdict, seen: Seen) -> Verdict:
     if (missing := (held | wrong | differs) & ~valued & ~settled).any():
         ground[missing] = NOTHING
         reason = _because(reason, seen.stopped or why(claim_of(seen.pair)), ground, missing)
+    elif seen.looked and not seen.stopped and not verdict.final and not (valued | settled).any():
+        reason = why(claim_of(seen.pair))
     if (lacking := held & lacks & ~differs & ~missing).any():
         ground[lacking] = NOTHING
         reason = f"at {seen.lacking}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,18 @@ from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
 from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import product
-from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.arithmetic import ElementwiseOp, mul
+from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Input, constant
-from symad.ops.elementwise.selection import compare, select
+from symad.ops.basic.sources import Input, Source, constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select, compare, indicator, select
 from symad.tracing import as_graph, trace
+from symad.verification.certificate.expression_text import text_of
 from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
+from symad.verification.values.domains import margins
 from symad.verification.values.hostile_points import FloatPoint
 
 
@@ -122,6 +128,28 @@ def _all_definite(matrices: tuple[Any, ...]) -> sympy.Basic | Array | bool:
         for k in range(1, rows + 1):
             holds = (np.linalg.det(part[:k, :k]) > 0) & holds
     return holds
+
+
+def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
+    """The domain that logarithms, roots and inverse functions leave a scalar function, in words, too.
+
+    Outside of it the function has no value, so that nothing is claimed of its derivatives. None where there
+    is no bound, or where a part without a value may not reach the result: a branch that is not taken, or an
+    element that is not read.
+    """
+    nodes = topological(function)
+    bounds = [m.inside for m in margins(nodes) if m.always and isinstance(m.of.op, (Apply, Pow))]
+    bounds = [b for b in bounds if any(isinstance(n.op, Input) for n in topological([b]))]
+    everywhere = all(isinstance(n.op, (Source, ElementwiseOp, Einsum)) for n in nodes)
+    branches = any(isinstance(n.op, Select) for n in nodes)
+    if not bounds or [y.shape for y in function] != [()] or branches:
+        return None
+    if any(b.shape for b in bounds) and not everywhere:
+        return None
+    holds = [indicator(compare(">", b, constant(0))) for b in bounds]
+    whole = [reduce(lambda node, _: product(node), node.shape, node) for node in holds]
+    domain = reduce(mul, whole)
+    return domain, " and ".join(dict.fromkeys(f"{text_of(b)} > 0" for b in bounds))
 
 
 def restricted(sides: Sequence[Node], condition: Node) -> tuple[Node, ...]:

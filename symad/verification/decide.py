@@ -23,7 +23,7 @@ from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.goals import Pair
 from symad.verification.proof.with_proofs import Replayed, with_proofs
-from symad.verification.tactics import TACTICS, Goals, Work, looked_at, solve
+from symad.verification.tactics import TACTICS, Goals, looked_at, solve
 from symad.verification.values.points import is_zero
 from symad.verification.without_values import MAX_ELEMENTS, largest
 from symad.version import __version__
@@ -58,7 +58,7 @@ def decide(
     pairs = dict(enumerate(pair for k, c in enumerate(comparisons) for pair in pairs_of(k, c)))
     known = Replayed(comparisons, budget)
     refused = known.replay(proofs)
-    goals = Goals(pairs, seed, Work(budget, meter), known)
+    goals = Goals(pairs, seed, meter, known)
     solve(goals, TACTICS)
     seen = looked_at(goals)
     entries = [accept(pair, goals.found[k], seen[k]) for k, pair in pairs.items()]

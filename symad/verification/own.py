@@ -23,7 +23,7 @@ from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import symbol_of
 from symad.tracing.wrt import input_names, select_wrt
-from symad.verification.budget import Budget, Meter, OutOfBudget
+from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.certificate.model import CertifiedModel
@@ -50,7 +50,7 @@ from symad.verification.outside import as_decidable, refuse_free_sizes, undecide
 from symad.verification.proof.with_proofs import DIRECTED, NOT_COMPARED, derived_for_all_sizes
 from symad.verification.rewriting.restated.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.time_guard import Guard
+from symad.verification.time_guard import within
 from symad.verification.values.instance_sizes import sizes_of
 
 if TYPE_CHECKING:
@@ -336,18 +336,10 @@ def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
     Raises:
         NoReference: it takes too long.
     """
-    try:
-        patience.spend(0)
-        with Guard(patience):
-            return make(patience)
-    except OutOfBudget:
-        raise NoReference(patience.used_up) from None
-    except NoReference:
-        raise
-    except Exception:
-        if patience.stopped:
-            raise NoReference(patience.used_up) from None
-        raise
+    made = within(patience, partial(make, patience), None)
+    if made is None:
+        raise NoReference(patience.used_up)
+    return made
 
 
 # ---- comparing ----------------------------------------------------------------------------------

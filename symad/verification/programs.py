@@ -22,8 +22,9 @@ from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import with_values_of
 from symad.verification.decide import versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
-from symad.verification.measuring.measure import Task, differs, measure
+from symad.verification.measuring.measure import differs, measure
 from symad.verification.measuring.precisions import DOUBLE, Precision
+from symad.verification.measuring.task import Task
 from symad.verification.values.instance_sizes import sizes_beyond, sizes_of, sizes_of_programs
 from symad.verification.values.point_set import FloatPoint, PointSet
 from symad.verification.without_values import claimed_of, measured_with_values
@@ -244,7 +245,7 @@ def _measured_at(
 
     inside = PointSet((), setting.seed, domain=task.domain).holds
     graph, wrt = program.graph, program.wrt
-    return named_program(made, program.kind, graph, wrt, concrete, sizes, task.names, called, inside)
+    return named_program(made, meter, program.kind, graph, wrt, concrete, sizes, task.names, called, inside)
 
 
 CHANGES = (

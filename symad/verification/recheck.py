@@ -22,6 +22,7 @@ from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
 from symad.verification.after_refutation import named_formula
+from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
 from symad.verification.decide import decide
@@ -103,7 +104,7 @@ def _named(certificate: Certificate, comparison: Comparison) -> Certificate:
         return certificate
     inputs = tuple(n for n in comparison.right.input_nodes if n not in (*claim.v, *claim.w))
     function = Graph(inputs, claim.function)
-    return named_formula(certificate, KINDS[claim.kind], function, claim.wrt, comparison)
+    return named_formula(certificate, Meter(Budget()), KINDS[claim.kind], function, claim.wrt, comparison)
 
 
 def _against_own(

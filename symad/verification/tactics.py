@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import islice
 from math import prod
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 import sympy
@@ -36,7 +36,8 @@ from symad.verification.accept import (
     weakened,
     with_search,
 )
-from symad.verification.budget import Budget, Meter, OutOfBudget, operations
+from symad.verification.budget import Meter, operations
+from symad.verification.certificate.blame import blame
 from symad.verification.fields.integer_inputs import are_all_looked_at
 from symad.verification.fields.prime_fields import Array
 from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, is_fixed
@@ -49,7 +50,7 @@ from symad.verification.rewriting.identity_testing import Result, compare_nodes
 from symad.verification.rewriting.restated.by_one_element import by_one_element
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending
-from symad.verification.time_guard import Guard
+from symad.verification.time_guard import in_time, within
 from symad.verification.values.domains import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
 from symad.verification.values.ranges import always_exist
@@ -58,37 +59,13 @@ from symad.verification.without_values import MAX_ELEMENTS, largest, nowhere_def
 PART_OF_TESTS = 0.8
 """The part of the steps that the identity test may take."""
 
-T = TypeVar("T")
-
-
-@dataclass(eq=False)
-class Work:
-    """The budget of one certificate, and what is spent of it."""
-
-    budget: Budget
-    meter: Meter
-
-    def within(self, compute: Callable[[], T], otherwise: T) -> T:
-        """The result of a computation, or ``otherwise`` if it uses up the budget."""
-        try:
-            self.meter.spend(0)
-            with Guard(self.meter):
-                return compute()
-        except OutOfBudget:
-            return otherwise
-        except Exception:
-            if self.meter.stopped:  # other code has turned an interruption into its own error
-                return otherwise
-            raise
-
-
 @dataclass(eq=False)
 class Goals:
     """Pairs that are decided together, what is known of them, and the verdicts so far."""
 
     pairs: Mapping[int, Pair]
     seed: int
-    work: Work
+    meter: Meter
     known: Replayed | None = None
     """What the checker accepts; None at chosen sizes, which are only tested."""
     found: dict[int, Verdict] = field(default_factory=dict)
@@ -135,7 +112,7 @@ def solve(goals: Goals, tactics: Sequence[Tactic]) -> None:
         if goals.open:
             goals.found.update(tactic(goals))
     for k, pair in goals.open.items():
-        goals.found[k] = nothing_known(pair, goals.work.meter.used_up, final=False)
+        goals.found[k] = nothing_known(pair, goals.meter.used_up, final=False)
 
 
 # ---- what needs no search ------------------------------------------------------------------------
@@ -170,7 +147,7 @@ def about_nothing(goals: Goals) -> dict[int, Verdict]:
         return {}
     claims = {(pair.function, pair.domain) for pair in goals.open.values()}
     unknown = dict.fromkeys(claims, "")
-    reasons = goals.work.within(lambda: {claim: nowhere_defined(*claim) for claim in claims}, unknown)
+    reasons = within(goals.meter, lambda: {claim: nowhere_defined(*claim) for claim in claims}, unknown)
     found = ((k, pair, reasons[pair.function, pair.domain]) for k, pair in goals.open.items())
     return {k: nothing_known(pair, reason) for k, pair, reason in found if reason}
 
@@ -184,7 +161,7 @@ def for_all_sizes(goals: Goals) -> dict[int, Verdict]:
     for k, pair in goals.open.items():
         if known is None or not goals.is_symbolic(pair):
             continue
-        if goals.work.within(partial(known.proves_for_all_sizes, pair.place), False):
+        if within(goals.meter, partial(known.proves_for_all_sizes, pair.place), False):
             made[k] = proof(pair, replayed_claim(pair.comparison))
     return made
 
@@ -198,11 +175,12 @@ def before_tests(goals: Goals) -> dict[int, Verdict]:
     if known is None:
         return {}
     wanted = {k: [(*p.place, e) for e in range(prod(p.left.shape))] for k, p in pairs.items()}
-    goals.work.within(partial(known.whole_arrays, [goal for part in wanted.values() for goal in part]), None)
+    every = [goal for part in wanted.values() for goal in part]
+    within(goals.meter, partial(known.whole_arrays, every), None)
     chosen = [k for k in _with_extremes(pairs) if len(wanted[k]) <= MAX_SINGLE_ENTRIES]
     if any(pairs[k].left is not pairs[k].right for k in chosen):
         left = sorted({goal for k in chosen for goal in wanted[k]} - known.goals)
-        goals.work.within(partial(known.elements, left), None)
+        within(goals.meter, partial(known.elements, left), None)
     return goals.proofs(pairs)
 
 
@@ -254,8 +232,8 @@ def _inspected(goals: Goals, pairs: Mapping[int, Pair], large: bool = False) -> 
     listed = list(pairs.values())
     watched = [goals.found[k].ground == NOTHING if large else np.ones(p.left.shape, dtype=bool)
                for k, p in pairs.items()]  # fmt: skip
-    looked = partial(inspect, listed, watched, goals.seed, goals.work.meter, large)
-    seen = goals.work.within(looked, [Seen.nothing(p) for p in listed]) if listed else []
+    looked = partial(inspect, listed, watched, goals.seed, goals.meter, large)
+    seen = within(goals.meter, looked, [Seen.nothing(p) for p in listed]) if listed else []
     return dict(zip(pairs, seen, strict=True))
 
 
@@ -298,11 +276,11 @@ def by_test(goals: Goals) -> dict[int, Verdict]:
         return {}
     seen = {k: goals.seen.get(k) or Seen.nothing(p) for k, p in pairs.items()}
     decided = [seen[k].differs | goals.proved(goals.pairs[k]) for k in pairs]
-    meter = goals.work.meter.part(goals.work.budget.steps * PART_OF_TESTS)
-    budget, nodes = goals.work.budget, [p.asked for p in pairs.values()]
+    meter = goals.meter.part(goals.meter.budget.steps * PART_OF_TESTS)
+    budget, nodes = goals.meter.budget, [p.asked for p in pairs.values()]
     untested = tuple(PairResult(none := np.zeros(d.shape, dtype=bool), none, 0.0, "none") for d in decided)
-    nothing = Result(untested, goals.seed, (), (), (goals.work.meter.used_up,))
-    result = goals.work.within(lambda: compare_nodes(nodes, goals.seed, budget, meter, decided), nothing)
+    nothing = Result(untested, goals.seed, (), (), (goals.meter.used_up,))
+    result = within(goals.meter, lambda: compare_nodes(nodes, goals.seed, budget, meter, decided), nothing)
     goals.primes = result.primes
     parts = zip(pairs.items(), result.pairs, strict=True)
     return {k: _tested(goals, k, pair, found, result, seen[k]) for (k, pair), found in parts}
@@ -397,7 +375,7 @@ def _at_sizes(goals: Goals, pairs: Sequence[Pair], sizes: Sizes) -> list[Verdict
     for j in range(max(len(texts), 1)):
         chosen = {symbol: values[j] for symbol, values in sizes}
         text = f" at {texts[j]}" if texts else ""
-        there = Goals({k: bound(p, chosen) for k, p in enumerate(pairs)}, goals.seed + j, goals.work)
+        there = Goals({k: bound(p, chosen) for k, p in enumerate(pairs)}, goals.seed + j, goals.meter)
         here = [replace(v, sizes=text) for v in standing(there)]
         worst = [a.worse(b) for a, b in zip(worst, here, strict=True)] if worst else here
         goals.primes = there.primes
@@ -426,7 +404,7 @@ def _by_one_element(pair: Pair, verdict: Verdict, goals: Goals) -> Verdict:
     comparison = replace(pair.comparison, derivative=None)
     left, right = sides  # the domain is a condition in both
     alone = Pair(comparison, pair.name, left, right, pair.place)
-    (one,) = standing(Goals({0: alone}, goals.seed, goals.work))
+    (one,) = standing(Goals({0: alone}, goals.seed, goals.meter))
     if one.ground != TEST:
         return verdict
     dims = ", ".join(sorted(map(str, pair.comparison.left.dims | pair.comparison.right.dims)))
@@ -446,7 +424,7 @@ def _elsewhere(pair: Pair, verdict: Verdict, goals: Goals) -> Verdict:
         there = bound(pair, sizes)
         if operations(topological([there.left, there.right])) > MAX_OPERATIONS:
             continue
-        found = weakened(nothing_known(there, ""), _inspected(goals, {0: there})[0])
+        found = weakened(nothing_known(there, ""), _searched(goals, _inspected(goals, {0: there})[0]))
         if (found.ground == DIFFER).any():
             return replace(found, sizes=f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}")
     return verdict
@@ -524,6 +502,10 @@ def _seen_at(
 
 
 def _searched(goals: Goals, seen: Seen) -> Seen:
-    """What was seen, and what a search for values finds."""
-    ended = replace(seen, stopped=seen.stopped or goals.work.meter.used_up)
-    return goals.work.within(partial(with_search, seen), ended)
+    """What was seen, with what a search for values finds, and what is wrong with what differs."""
+    ended = replace(seen, stopped=seen.stopped or goals.meter.used_up)
+    found = within(goals.meter, partial(with_search, seen), ended)
+    if not found.differs.any():
+        return found
+    fault = partial(blame, found.pair.left, found.pair.right, found.places)
+    return replace(found, blame=in_time(goals.meter, fault, found.blame))

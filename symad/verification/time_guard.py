@@ -11,7 +11,9 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from collections.abc import Callable
 from types import TracebackType
+from typing import TypeVar
 
 from symad.verification.budget import Meter, OutOfBudget
 
@@ -97,3 +99,25 @@ def resident_memory() -> int:
             return int(file.read().split()[1]) * 4096
     except (OSError, ValueError, IndexError):
         return 0
+
+
+T = TypeVar("T")
+
+
+def within(meter: Meter, compute: Callable[[], T], otherwise: T) -> T:
+    """The result of a computation, or ``otherwise`` if it uses up the budget."""
+    try:
+        meter.spend(0)
+        with Guard(meter):
+            return compute()
+    except OutOfBudget:
+        return otherwise
+    except Exception:
+        if meter.stopped:  # other code has turned an interruption into its own error
+            return otherwise
+        raise
+
+
+def in_time(meter: Meter, compute: Callable[[], T], otherwise: T) -> T:
+    """The same for words about a verdict: they count no steps, and have what is left of a limit of time."""
+    return within(Meter(meter.budget, start=meter.start), compute, otherwise)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
@@ -12,23 +11,20 @@ from typing import Any
 import sympy
 
 from symad.core.claims import Derivative
-from symad.core.graph import Graph, Node, TupleOf, topological
+from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Inputs, Traceable, Where, Wrt
 from symad.derivatives.forward import pushforward as own_pushforward
 from symad.derivatives.hessian import hessian as own_hessian
 from symad.derivatives.jacobian import gradient as own_gradient
 from symad.derivatives.jacobian import jacobian as own_jacobian
 from symad.derivatives.reverse import pullback as own_pullback
-from symad.ops.basic.sources import Input, constant_value, symbol_of
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.powers import Pow
 from symad.tracing.wrt import select
 from symad.verification.after_refutation import named_formula
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.claimed_domain import condition_of, needed_condition
+from symad.verification.claimed_domain import condition_of, implied_domain, needed_condition
 from symad.verification.claims import as_array, formula_of
 from symad.verification.decide import decide, seed_of
 from symad.verification.equality import value_names
@@ -122,7 +118,7 @@ def verify(
         >>> symad.verify(sympy.tanh(x), gradient=1 - sympy.tanh(x)).status
         'refuted'
     """
-    limits = precision_named(computed_in, "verify")
+    limits, meter = precision_named(computed_in, "verify"), Meter(budget or Budget())
     if constants not in ("exact", "rounded"):
         raise ValueError(f'verify: constants is "exact" or "rounded", not {constants!r}')
     kind, candidate = _only({
@@ -145,7 +141,7 @@ def verify(
             function = FORMS[kind](function, graph, select(graph, wrt))
         of = () if kind == "value" else graph.output_nodes
         program = ClaimedProgram(title, function, reference, names, kind, assumes, of, graph, nodes, limits)
-        made = measured(program, Meter(budget or Budget()), hostile, domain, seed_of(seed))
+        made = measured(program, meter, hostile, domain, seed_of(seed))
     else:
         read = as_decidable(as_array(candidate))
         known = graph if kind not in PRODUCTS else reference
@@ -160,9 +156,8 @@ def verify(
             comparison = replace(comparison, reading=(_reference(simple, wrt, kind)[0], other))
             notes = (REASON, *notes)
         made = _with_rounded(title, comparison, constants, seed, budget)
-        made = named_formula(made, kind, graph, nodes, comparison)
-        if made.status == "undecided" and where is None:
-            notes = (*notes, *_domains(graph))
+        made = _where_defined(made, comparison, constants, meter.budget)
+        made = named_formula(made, meter, kind, graph, nodes, comparison)
     rules = entries_of_rules(graph.output_nodes, 1 + (kind in SECOND), made.seed) if kind != "value" else []
     return replace(made, entries=(*made.entries, *rules), notes=made.notes + notes)
 
@@ -201,20 +196,20 @@ def _words(where: Where) -> str:
     )
 
 
-def _domains(graph: Graph) -> list[str]:
-    """Advice for logarithms and roots of an input that may be negative."""
-    heads = {sympy.log: ">", sympy.sqrt: ">="}
-    found = [(n, n.args[0]) for n in topological(graph.output_nodes) if isinstance(n.op, Apply | Pow)]
-    told = []
-    for node, inner in found:
-        power = isinstance(node.op, Pow) and constant_value(node.args[1]) == Fraction(1, 2)
-        head = sympy.sqrt if power else getattr(node.op, "head", None)
-        symbol = symbol_of(inner) if isinstance(inner.op, Input) else None
-        if head in heads and symbol is not None and not symbol.is_nonnegative:
-            told.append(f"{symbol} {heads[head]} 0")
-    return [
-        f"f has values where {c} alone: where={c} makes the claim about these" for c in dict.fromkeys(told)
-    ]
+def _where_defined(made: Certificate, comparison: Comparison, constants: str, budget: Budget) -> Certificate:
+    """The verdict on the domain of a function alone, where the claim is undecided on all numbers."""
+    claim = comparison.derivative
+    found = implied_domain(claim.function) if claim is not None and claim.kind != "value" else None
+    if made.status != "undecided" or comparison.domain is not None or found is None:
+        return made
+    if 2 * made.steps > budget.steps or (budget.seconds is not None and 2 * made.seconds > budget.seconds):
+        return made
+    domain, words = found
+    again = _with_rounded(made.title, replace(comparison, domain=domain), constants, made.seed, budget)
+    if again.status == "undecided":
+        return made
+    note = f"the function has values where {words} alone: the claim is about these"
+    return replace(again, notes=(*again.notes, note))
 
 
 CLOSE = 1e-9

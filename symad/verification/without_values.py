@@ -36,10 +36,9 @@ from symad.verification.values.find_values import (
 from symad.verification.values.ranges import promised
 
 NOT_INSIDE = (
-    "no open set of points was found on which where= holds and the function has values, so that nothing is "
-    "claimed"
+    "an empty claim: no open set of points was found on which where= holds and the function has values"
 )
-NO_VALUE = "no point was found at which it has a real value, so that nothing is claimed"
+NO_VALUE = "an empty claim: no point was found at which it has a real value"
 
 MAX_ELEMENTS = 1 << 18
 """The maximum number of elements of an array in a claim. With 100,000 the work allowed is used up in 25 s."""
@@ -175,8 +174,8 @@ def _apart(claim: Claimed) -> str:
     if any(flags is not None and not any(f.any() for f in flags) for flags in found):
         return ""
     return (
-        "each side has values, but no open set of points was found on which both have: their domains touch "
-        "at most, so that nothing is claimed"
+        "an empty claim: each side has values, but no open set of points was found on which both have: their "
+        "domains touch at most"
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -13,12 +15,14 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, Op, topological
 from symad.errors import SymadError
 from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import Constant, Input
 from symad.verification.certificate.domain_repair import name_by_repair
 from symad.verification.certificate.expression_text import text_of
 from symad.verification.certificate.witness import digits_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.linear_terms import number
 from symad.verification.values.fifty_digits import settled_values
 
 CLOSE = mpmath.mpf(10) ** -25
@@ -44,6 +48,9 @@ class Blame:
     """What the other side has in its place."""
 
 
+NO_BLAME = Blame("", "", "")
+
+
 def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Number]]) -> Blame:
     """Compare two nodes that differ at the first of these points.
 
@@ -61,7 +68,7 @@ def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Number]]) -> B
         except (SymadError, ArithmeticError, ValueError):
             continue
     if not kept:
-        return Blame("", "", "")
+        return NO_BLAME
     u, v = descend(a, b, kept[0])
     try:
         name = _name_of_rounding(u, v, kept[0])
@@ -197,13 +204,31 @@ def name_of(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
         return "transposed"
     factor = _constant_ratio(pairs)
     if factor is not None:
-        return f"missing factor {factor}" if factor else "it should be zero"
+        return _mean(a, b, factor) or (f"missing factor {factor}" if factor else "it should be zero")
     if all(same(y, 0 * y) for _, y in pairs):
         return "it should not be zero"
     count = len(topological([a, b]))
     if count > MAX_SEARCHED_NODES or count * pairs[0][0].size > MAX_SEARCHED_NUMBERS:
         return ""
     return _wrong_axis(a, b, values) or _missing_factor(a, b, values) or _missing_term(a, b, values)
+
+
+def _mean(a: Node, b: Node, factor: Fraction) -> str:
+    """A mean in place of a sum, or a sum in place of a mean, if one of both sides alone is divided so."""
+    count = max(factor, 1 / factor) if factor else Fraction(0)
+    divided, plain = (b, a) if factor > 1 else (a, b)
+    own = set(topological([divided])).difference(topological([plain]))
+    if not factor or not any(number(n) in (count, 1 / count) for n in own):
+        return ""
+    for node in topological([plain]):
+        op: Any = node.op
+        if isinstance(op, Einsum) and len(op.inputs) == 1 and len(set(op.inputs[0])) == len(op.inputs[0]):
+            axes = [k for k, label in enumerate(op.inputs[0]) if label not in op.output]
+            if axes and prod(node.args[0].shape[k] for k in axes) == count:
+                over = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
+                one, other = ("mean", "sum") if factor > 1 else ("sum", "mean")
+                return f"a {one} over {over} in place of a {other}"
+    return ""
 
 
 def _finite(x: Array) -> bool:
@@ -213,17 +238,16 @@ def _finite(x: Array) -> bool:
 def _constant_ratio(pairs: Sequence[tuple[Array, Array]]) -> Fraction | None:
     """The rational c ≠ 1 with a = c·b everywhere, at all points."""
     found: Fraction | None = None
-    for x, y in pairs:
-        for u, v in zip(x.ravel(), y.ravel(), strict=True):
-            if v == 0:
-                if u != 0:
-                    return None
-                continue
+    for u, v in ((u, v) for x, y in pairs for u, v in zip(x.ravel(), y.ravel(), strict=True)):
+        if v == 0:
+            if u != 0:
+                return None
+            continue
+        with mpmath.workdps(50):
             ratio = mpmath.mpf(u) / mpmath.mpf(v)
             if ratio and abs(mpmath.mag(ratio)) > MAX_FACTOR_LOG2:
                 return None
-            if found is None:
-                found = Fraction(str(mpmath.nstr(ratio, 40))).limit_denominator(1000)
+            found = found or Fraction(str(mpmath.nstr(ratio, 40))).limit_denominator(1000)
             if abs(ratio - mpmath.mpf(found.numerator) / found.denominator) > CLOSE * abs(ratio):
                 return None
     return found

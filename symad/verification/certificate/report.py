@@ -196,18 +196,22 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _faults(certificate: Certificate) -> list[str]:
-    """What is wrong, or not known, entry by entry."""
+    """What is wrong, or not known, entry by entry; one reason of several that are undecided stands once."""
     found = [e for e in certificate.entries if e.status in ("refuted", "undecided")]
-    parts = [fault_text(e) for e in found[:MAX_SHOWN_FAULTS]]
-    if len(found) > MAX_SHOWN_FAULTS:
-        parts.append(f"... and {len(found) - MAX_SHOWN_FAULTS} more")
-    return parts
+    groups: dict[str | int, list[Entry]] = {}
+    for k, entry in enumerate(found):
+        groups.setdefault(entry.reason if entry.status == "undecided" else k, []).append(entry)
+    parts = [fault_text(*group) for group in groups.values()]
+    more = len(parts) - MAX_SHOWN_FAULTS
+    return [*parts[:MAX_SHOWN_FAULTS], *([f"... and {more} more"] if more > 0 else [])]
 
 
-def fault_text(entry: Entry) -> str:
-    """One refuted or undecided entry."""
+def fault_text(entry: Entry, *others: Entry) -> str:
+    """One refuted entry, or undecided ones for one reason."""
     if entry.status == "undecided":
-        return fitted(f"{entry.label} is undecided: {entry.reason}")
+        labels = [e.label for e in (entry, *others)]
+        names = ", ".join(labels if len(labels) <= MAX_ALIKE else [labels[0], "...", labels[-1]])
+        return fitted(f"{names} {'are' if others else 'is'} undecided: {entry.reason}")
     element = entry.witness.index if entry.witness is not None and not entry.index else ()
     rows = [
         f"{entry.label}{list(element) if element else ''} is wrong"
@@ -226,10 +230,17 @@ def fault_text(entry: Entry) -> str:
     return fitted("\n".join(rows))
 
 
+RAISED = "raised "
+"""The beginning of the keyword of a loss that is an exception."""
+
+
 def losses_text(certificate: Certificate) -> list[str]:
     """Where a program loses digits, raises or has no value: the worst point of each output and kind."""
     worst: dict[tuple[str, str, str], Loss] = {}
+    told = [e.reason for e in certificate.entries_of("undecided")]
     for loss in certificate.losses:
+        if loss.word.startswith(RAISED) and any(loss.word in reason for reason in told):
+            continue
         key = loss.name, loss.kind, loss.word
         if key not in worst or loss.digits > worst[key].digits:
             worst[key] = loss

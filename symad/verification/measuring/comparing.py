@@ -30,12 +30,13 @@ from symad.errors import SymadError
 from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.verification.budget import NODE, OutOfBudget, operations
 from symad.verification.certificate.certificate import Loss
+from symad.verification.certificate.report import RAISED
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import BadReturn
 from symad.verification.measuring.directions import KIND
 from symad.verification.measuring.floating_errors import Error, Errors, nudged
-from symad.verification.measuring.found import RAISED, OutputFinding, finite
+from symad.verification.measuring.found import OutputFinding, finite
 from symad.verification.measuring.means import SamplePoint
 from symad.verification.measuring.precisions import DOUBLE, SINGLE
 from symad.verification.measuring.rounding_errors import effects, is_rounded

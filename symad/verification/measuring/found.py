@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 
 from symad.verification.certificate.certificate import Entry, Loss
+from symad.verification.certificate.report import RAISED
 from symad.verification.certificate.witness import Witness, place_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.directions import KIND
@@ -26,9 +27,6 @@ SUBNORMAL = 5e-324
 
 SINGLE_SIZED = 1e-3
 """A smaller relative error may be one of roundings in single precision."""
-
-RAISED = "raised "
-"""The beginning of the keyword of a loss that is an exception."""
 
 MAX_RAISED = 5
 """The maximum number of calls of a function of which each raises."""

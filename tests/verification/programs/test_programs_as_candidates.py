@@ -141,7 +141,7 @@ def test_a_point_that_shows_nothing_is_no_measurement():
     f = symad.trace(lambda v: (np.sin(v) + 1e30) - 1e30, [()])
     certificate = symad.verify(f, value=lambda v: 2 * math.sin(v), hostile=False)
     assert certificate.status == "undecided"
-    assert "at no point tried would a relative error of 1e-06 have been seen" in str(certificate)
+    assert "at no point tried would a relative error of 1e-06 have been seen" in certificate.entries[0].reason
 
 
 def test_every_region_found_needs_a_point_that_shows_something():

@@ -1,5 +1,7 @@
 """What a certificate prints: names and order of the user, places, and reasons that are sentences."""
 
+import time
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -7,6 +9,8 @@ import sympy as sp
 import symad
 from symad.errors import TraceError
 from symad.verification import Budget
+from symad.verification.budget import Meter
+from symad.verification.time_guard import in_time
 
 x, y, z = sp.symbols("x y z", real=True)
 
@@ -124,3 +128,40 @@ def test_an_array_of_numpy_is_a_formula():
     assert symad.verify(x**2 * y, [x, y], gradient=np.array([2 * x * y, x**2])).status == "proved"
     hessian = np.array([[2 * y, 2 * x], [2 * x, 0]])
     assert symad.verify(x**2 * y, [x, y], hessian=hessian).status == "proved"
+
+
+def test_a_mean_in_place_of_a_sum_is_called_so():
+    n = sp.Symbol("n", integer=True, positive=True)
+    total = symad.trace(lambda a: np.sum(a**2, axis=0), [(n, 2)])
+    mean = symad.trace(lambda a: np.mean(a**2, axis=0), [(n, 2)])
+    assert "a mean over axis 0 in place of a sum" in repr(symad.equal(total, mean, seed=1))
+    assert "a sum over axis 0 in place of a mean" in repr(symad.equal(mean, total, seed=1))
+    thrice = symad.trace(lambda a: 3 * np.sum(a**2, axis=0), [(3, 2)])
+    once = symad.trace(lambda a: np.sum(a**2, axis=0), [(3, 2)])
+    assert "missing factor 1/3" in repr(symad.equal(once, thrice, seed=1))
+
+
+def test_claims_about_no_point_are_called_empty():
+    for empty in (
+        symad.equal(sp.sqrt(-1 - x**2), sp.log(-2 - x**2), seed=1),
+        symad.equal(sp.sqrt(x - 1), sp.sqrt(1 - x), seed=1),
+        symad.verify(x**2, x, gradient=2 * x, where=(x > 1) & (x < 0), seed=1),
+    ):
+        assert empty.status == "undecided"
+        assert empty.entries[0].reason.startswith("an empty claim: ")
+
+
+def test_what_a_function_raises_is_told_once():
+    def raises(a, b):
+        raise RuntimeError("no such luck")
+
+    certificate = symad.verify(symad.trace(lambda a, b: np.sum(a * b), [(), ()]), gradient=raises, seed=1)
+    assert certificate.status == "undecided"
+    assert str(certificate).count("no such luck") == 1
+
+
+def test_a_limit_of_time_holds_for_the_account_of_a_mistake():
+    asked = []
+    meter = Meter(Budget(seconds=1.0), start=time.monotonic() - 5.0)
+    assert in_time(meter, lambda: asked.append("named"), "without") == "without"
+    assert asked == []

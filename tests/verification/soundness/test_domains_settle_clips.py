@@ -38,7 +38,7 @@ def test_a_clip_is_left_out_only_where_the_domain_is_inside_of_it(where, status)
 
 def test_what_was_left_out_is_told_and_never_called_proved():
     inside = symad.verify(symad.trace(clipped, [x]), x, gradient=1 / x, where=(x > 0.25) & (x < 0.75))
-    assert inside.status == "tested" and REASON in str(inside)
+    assert inside.status == "tested" and REASON in " ".join(str(inside).split())
     assert all(e.status == "tested" for e in inside.entries)
 
 

@@ -71,3 +71,31 @@ def test_a_scan_of_any_number_of_steps_is_no_other():
     few = symad.trace(lambda xs: xs.sum() * (1 + (xs.shape[0] - 2) * (xs.shape[0] - 3)), [(steps,)])
     total = symad.trace(lambda xs: functions.fold(lambda c, u: c + u, np.zeros(()), xs), [(steps,)])
     assert symad.equal(few, total).status == "refuted"
+
+
+INSIDE = {
+    "a logarithm": (sp.log(x), 1 / sp.Abs(x)),
+    "of a difference": (sp.log(1 - x) + sp.sqrt(x + 5), 1 / (2 * sp.sqrt(sp.Abs(x + 5))) - 1 / sp.Abs(1 - x)),
+    "an inverse sine": (sp.asin(x) + sp.log(x), 1 / sp.Abs(x) + 1 / sp.sqrt(sp.Abs(1 - x**2))),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_claim_is_decided_on_the_domain_of_its_function(name):
+    f, candidate = INSIDE[name]
+    certificate = symad.verify(f, x, gradient=candidate, seed=1)
+    assert certificate.status == "tested"
+    assert any("alone: the claim is about these" in note for note in certificate.notes)
+    wrong = candidate + sp.Piecewise((1, (x > sp.Rational(1, 4)) & (x < sp.Rational(1, 2))), (0, True))
+    assert symad.verify(f, x, gradient=wrong, seed=1).status == "refuted"
+
+
+def test_the_domain_of_a_part_is_not_that_of_the_function():
+    """A branch, another output or an element that is not read: values outside of x > 0 count."""
+    branch = sp.Piecewise((sp.log(x), x > 0), (-x, True))
+    assert symad.verify(branch, x, gradient=1 / sp.Abs(x), seed=1).status == "refuted"
+    outputs = [sp.log(x), x]
+    assert symad.verify(outputs, x, jacobian=[[1 / sp.Abs(x)], [x / sp.Abs(x)]], seed=1).status == "refuted"
+    element = symad.trace(lambda v: np.log(v)[0], [(2,)])
+    wrong = symad.trace(lambda v: np.stack([1 / np.abs(v[0]), np.where(v[1] < 0, 7.0, 0.0)]), [(2,)])
+    assert symad.verify(element, gradient=wrong, seed=1).status in ("refuted", "undecided")

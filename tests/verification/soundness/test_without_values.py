@@ -9,6 +9,11 @@ from symad import functions
 from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.without_values import NO_VALUE
 
+
+def told(certificate):
+    """The text of a certificate without its line breaks."""
+    return " ".join(str(certificate).split())
+
 x, y = sp.symbols("x y", real=True)
 p = sp.Symbol("p", positive=True)
 n = sp.Symbol("n", integer=True, positive=True)
@@ -44,13 +49,13 @@ def test_functions_without_values_have_no_derivative(name):
         symad.equal(f, 2 * f / 2),
     ):
         assert {e.status for e in certificate.entries} == {"undecided"}
-        assert "real value" in str(certificate) and "PROVED" not in str(certificate)
+        assert "real value" in told(certificate) and "PROVED" not in str(certificate)
         assert certificate.proofs == ()
 
 
 def test_intervals_tell_what_has_no_value():
-    assert "intervals show that log has none" in str(symad.check(sp.log(-1 - x**2)))
-    assert "intervals show that asin has none" in str(symad.equal(sp.asin(2 + x**2), sp.asin(2 + x**2)))
+    assert "intervals show that log has none" in told(symad.check(sp.log(-1 - x**2)))
+    assert "intervals show that asin has none" in told(symad.equal(sp.asin(2 + x**2), sp.asin(2 + x**2)))
 
 
 def test_a_candidate_without_values_is_no_derivative():
@@ -62,9 +67,9 @@ def test_a_candidate_without_values_is_no_derivative():
 @pytest.mark.parametrize("slope", [lambda v: 2 * v / (1 + v * v), lambda v: 7.0], ids=["formal", "any"])
 def test_programs_for_what_has_no_values_measure_nothing(slope):
     certificate = symad.verify(sp.log(-1 - x**2), x, gradient=slope, hostile=False)
-    assert certificate.status == "undecided" and "real value" in str(certificate)
+    assert certificate.status == "undecided" and "real value" in told(certificate)
     outside = symad.verify(sp.log(-x), x, gradient=lambda v: 1 / v, where=x > 1, hostile=False)
-    assert outside.status == "undecided" and "no open set" in str(outside)
+    assert outside.status == "undecided" and "no open set" in told(outside)
 
 
 @pytest.mark.thorough
@@ -116,7 +121,7 @@ def test_a_file_cannot_claim_what_has_no_values(monkeypatch):
         forged = symad.verify(sp.log(-1 - x**2), x, gradient=2 * x / (1 + x**2))
         assert forged.status == "proved" and forged.proofs
     again = symad.Certificate.from_json(forged.to_json()).recheck()
-    assert again.status == "undecided" and "real value" in str(again)
+    assert again.status == "undecided" and "real value" in told(again)
 
 
 X = sp.MatrixSymbol("X", n, n)
@@ -149,7 +154,7 @@ def test_arrays_without_values_are_equal_to_nothing(name):
     function, shape = ARRAYS_NOWHERE[name]
     f = symad.trace(function, [shape])
     certificate = symad.equal(f, f)
-    assert certificate.status == "undecided" and "real value" in str(certificate)
+    assert certificate.status == "undecided" and "real value" in told(certificate)
 
 
 def test_a_quotient_of_hidden_zeros_has_no_value():
