@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from symad.core.escaping import visible
 from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, TextLine
 
-LEAST = 0.85
+LEAST = 0.95
 """The least scale of a picture in a page: smaller text is not read, and the page scrolls instead."""
 
 
