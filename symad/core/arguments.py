@@ -259,10 +259,9 @@ def _compare(wanted: Sequence[str], given: Sequence[str], where: str) -> None:
     missing = [k for k in wanted if k not in given]
     extra = [k for k in given if k not in wanted]
     if missing or extra:
-        raise EvaluationError(
-            f"{where} has the keys {listed(wanted)}; the value given lacks {listed(missing) or 'none'} and "
-            f"has in addition {listed(extra) or 'none'}"
-        )
+        lacks = [f"lacks {listed(missing)}"] if missing else []
+        told = [*lacks, *([f"has {listed(extra)} in addition"] if extra else [])]
+        raise EvaluationError(f"{where} has the keys {listed(wanted)}; the value given {' and '.join(told)}")
 
 
 def _told(value: object) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
 
 from symad.core.dims import format_shape
+from symad.core.escaping import listed
 from symad.core.graph import Graph
 from symad.core.questions import question
 from symad.errors import SymadError, TraceError
@@ -65,7 +66,7 @@ def unknown_layer(module: nn.Module, at: Weights, *data: Array) -> Result:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """A module as a function of its parameters and its inputs.
 
@@ -76,7 +77,12 @@ class Model:
 
     module: nn.Module
     parameters: dict[str, np.ndarray]
-    names: Mapping[int, str] = field(repr=False)
+    names: Mapping[int, str]
+
+    def __repr__(self) -> str:
+        count = sum(value.size for value in self.parameters.values())
+        kind, names = type(self.module).__name__, listed(self.parameters, 6)
+        return f"<Model of {kind}: {count} parameters in {names}; .trace(shape) is its graph>"
 
     def apply(self, parameters: Mapping[str, Array], *data: Array, **named: Array) -> Any:
         """The result of the module with these parameters: arrays or traced values.

@@ -227,3 +227,9 @@ def test_what_is_no_module_is_refused():
 def test_a_function_of_pytorch_called_with_traced_values_is_named(function):
     with pytest.raises(symad.errors.TraceError, match=r"of PyTorch was called with a traced value"):
         symad.trace(function, [(3,)])
+
+
+def test_a_model_is_shown_in_a_line():
+    model = symad.torch.from_torch(nn.Sequential(*[nn.Linear(30, 30) for _ in range(40)]).double())
+    assert repr(model).startswith("<Model of Sequential: 37200 parameters in 0.weight, 0.bias, ")
+    assert len(repr(model)) < 160
