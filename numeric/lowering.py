@@ -13,9 +13,9 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.escaping import brief, not_one_of
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
 from symad.core.identifiers import identifier
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
 from symad.higher_order.captured import check_closed

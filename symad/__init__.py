@@ -13,8 +13,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symad.core.gc_pause import loading
 from symad.core.graph import Graph
+from symad.core.process import loading
 from symad.version import __version__ as __version__
 
 with loading():

@@ -19,7 +19,7 @@ import sympy
 
 from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, Shape, as_dim
-from symad.core.real_arrays import numbers_only, real_array, sequence_of_arrays
+from symad.core.given import numbers_only, real_array, sequence_of_arrays
 from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
 from symad.library.associative_scan import affine_scan, associative_scan

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from symad.core.dims import Shape
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import Node, op_of, topological
 from symad.fused.attention import attention
 from symad.fused.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy as sp
 
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
 from symad.fused.attention import in_part

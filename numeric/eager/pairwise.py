@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
 from symad.fused.pair_sum import NUMBER, PairSum, PairSumCotangent, in_part

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symad.core.dims import Shape
-from symad.core.forking import hold_while_forking
+from symad.core.process import hold_while_forking
 from symad.numeric.kernel import compile_source
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import most_elements

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from symad.core.contents import readers
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, rebuild, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.core.readers import readers
 from symad.higher_order.scan import Local
 from symad.numbers.values import unchecked
 

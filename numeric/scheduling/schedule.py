@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from symad.core.contents import readers
 from symad.core.graph import Graph, Node, Op, topological
 from symad.core.identifiers import short_name
 from symad.core.questions import question
-from symad.core.readers import readers
 from symad.errors import LoweringError
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Position, Read, Value, row

@@ -24,8 +24,8 @@ import numpy as np
 from flint import arb
 
 from symad.core.arrays import Number
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
+from symad.core.process import without_collecting
 from symad.numbers.values import value_of
 from symad.numeric.stability.ranges import Range, Ranges, Undecided
 from symad.numeric.stability.roundings import Precision, Rounding

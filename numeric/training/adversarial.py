@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from symad import value_and_gradient
+from symad.core.given import renamed
 from symad.core.graph import Graph
-from symad.core.renamed import renamed
 from symad.core.signatures import Tree
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower

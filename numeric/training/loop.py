@@ -19,7 +19,7 @@ import numpy as np
 
 from symad import value_and_gradient
 from symad.core.arrays import Array
-from symad.core.renamed import renamed
+from symad.core.given import renamed
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower

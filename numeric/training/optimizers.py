@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symad.core.renamed import renamed
+from symad.core.given import renamed
 from symad.errors import EvaluationError
 from symad.numeric.plain_numbers import plain_fields
 from symad.numeric.training.parameters import Arrays, ParameterForm, State, starts, steps

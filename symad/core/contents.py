@@ -1,4 +1,4 @@
-"""What a graph contains: the classes of its ops, and the graphs that its ops hold.
+"""What a graph contains: the classes of its ops, the graphs that its ops hold, and who reads which node.
 
 Most passes apply to graphs with certain ops only. They ask here, so that the nodes of a graph are looked
 through once and not once for each pass.
@@ -6,7 +6,7 @@ through once and not once for each pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from symad.core.graph import Graph, Node, Op
 from symad.core.interning import field_names
@@ -51,3 +51,15 @@ def nodes_at_any_depth(outputs: Iterable[Node]) -> Iterator[Node]:
             meaning = definition(node.op, node)
             stack += [*node.args, *([] if meaning is None else [meaning])]
             stack += [output for inner in inner_graphs(node.op) for output in inner.output_nodes]
+
+
+def readers(order: Sequence[Node]) -> dict[Node, list[Node]]:
+    """For each of some nodes the nodes that read it, in their order, each once.
+
+    ``order``: nodes with all their arguments, such as the nodes of a graph.
+    """
+    found: dict[Node, list[Node]] = {node: [] for node in order}
+    for node in order:
+        for arg in dict.fromkeys(node.args):
+            found[arg].append(node)
+    return found

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from weakref import ref
 
-from symad.core.forking import hold_while_forking
+from symad.core.process import hold_while_forking
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

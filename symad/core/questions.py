@@ -26,9 +26,9 @@ from plum import Dispatcher, Function
 
 from symad.core.arrays import Array as Array
 from symad.core.dims import Dim, Shape
-from symad.core.forking import hold_while_forking
 from symad.core.graph import Node, Op
 from symad.core.graph import Tangent as Tangent
+from symad.core.process import hold_while_forking
 
 _dispatcher = Dispatcher()
 

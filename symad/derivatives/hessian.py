@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from symad.core.arguments import PackedResult
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.jacobian import check_mode
 from symad.errors import DerivativeError

@@ -8,8 +8,8 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.dims import Dim, plus, size
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs
 from symad.derivatives.root import root
 from symad.errors import DerivativeError

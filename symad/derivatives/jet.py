@@ -16,8 +16,8 @@ from __future__ import annotations
 from math import factorial
 
 from symad.core.escaping import brief
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import ZERO, Graph, Origin, TupleOf
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import DerivativeError
 from symad.higher_order import series as _rules  # noqa: F401  (registers answers)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from symad.core.arguments import PackedResult
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Origin, TupleOf
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.tracing import as_graph
 from symad.tracing.wrt import (

@@ -10,8 +10,8 @@ import numpy as np
 import sympy
 
 from symad.core.arguments import leaves_of
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, rebuild
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import Structure, VectorOf
 from symad.errors import ShapeError

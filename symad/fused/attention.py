@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import sympy as sp
 
 from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import ZERO, Node, rebuild, shape, topological
 from symad.core.questions import (
     Array,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import Op
 from symad.fused.score_functions import Parameter
 

@@ -19,7 +19,7 @@ import numpy as np
 import sympy as sp
 
 from symad.core.dims import Shape, format_shape, same_dim, same_shape
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Array,

@@ -9,8 +9,8 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.dims import format_shape, same_shape
+from symad.core.given import check_callable, real_array
 from symad.core.graph import Node
-from symad.core.real_arrays import check_callable, real_array
 from symad.errors import ShapeError
 from symad.higher_order.affine_scan import affine_scan as affine_nodes
 from symad.higher_order.affine_scan import join_pairs

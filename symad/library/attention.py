@@ -9,9 +9,9 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.dims import format_shape
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
+from symad.core.given import real_array
 from symad.core.graph import Node
-from symad.core.real_arrays import real_array
 from symad.errors import ShapeError
 from symad.fused.attention import in_part
 from symad.fused.attention_definition import evaluated

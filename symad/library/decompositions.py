@@ -27,7 +27,7 @@ import sympy
 
 from symad.core.arrays import Array
 from symad.core.dims import format_shape
-from symad.core.real_arrays import real_array
+from symad.core.given import real_array
 from symad.errors import ShapeError
 from symad.library.triangular import solve_triangular
 

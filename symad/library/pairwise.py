@@ -10,9 +10,9 @@ import sympy as sp
 
 from symad.core.arrays import Array
 from symad.core.dims import Shape
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
+from symad.core.given import real_array
 from symad.core.graph import Node
-from symad.core.real_arrays import real_array
 from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
 from symad.fused.pair_sum import NUMBER, PairSum, pair_evaluate

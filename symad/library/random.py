@@ -17,8 +17,8 @@ import sympy
 
 from symad.core.arrays import Array
 from symad.core.dims import Dim, as_shape, is_concrete
+from symad.core.given import real_array
 from symad.core.graph import Graph, Node
-from symad.core.real_arrays import real_array
 from symad.errors import TraceError
 from symad.ops.arrays import random
 from symad.ops.basic.sources import array_constant, input_node

@@ -13,8 +13,8 @@ import numpy as np
 
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Dim, Shape, plus, same_shape, size
+from symad.core.given import check_callable, real_array
 from symad.core.graph import Node
-from symad.core.real_arrays import check_callable, real_array
 from symad.core.signatures import Memory
 from symad.errors import DerivativeError, ShapeError
 from symad.higher_order.checkpointed_chain import chain

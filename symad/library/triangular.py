@@ -6,8 +6,8 @@ from functools import partial
 
 from symad.core.arrays import Array
 from symad.core.dims import broadcast_shapes, format_shape
+from symad.core.given import numbers_only
 from symad.core.graph import Node
-from symad.core.real_arrays import numbers_only
 from symad.errors import ShapeError, TraceError
 from symad.ops.basic.contraction import matrix_transpose
 from symad.ops.basic.shaping import broadcast_to, reshape

@@ -18,7 +18,7 @@ import sympy
 
 from symad.core.arrays import Array, Number
 from symad.core.dims import Dim
-from symad.core.strict_sympify import as_sympy
+from symad.core.expressions import as_sympy
 from symad.numbers.arb_functions import by_arb
 from symad.numbers.function_values import mpmath_function, numpy_function
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from symad.core.arrays import ArrayLike, Number
 from symad.core.dims import is_concrete
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, topological
+from symad.core.process import without_collecting
 from symad.core.questions import evaluate
 from symad.errors import EvaluationError
 from symad.numbers.number_domains import FLOATS, AnyDomain, domain_of

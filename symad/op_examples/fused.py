@@ -8,7 +8,7 @@ import sympy
 import sympy as sp
 
 from symad.core.dims import Shape
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import Node
 from symad.core.questions import examples
 from symad.fused.attention_ops import (

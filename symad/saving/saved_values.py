@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.signatures import Json
 from symad.errors import SavingError
 from symad.saving.expressions import read_expression, write_expression

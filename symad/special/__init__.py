@@ -1,11 +1,10 @@
 """Functions that NumPy and SciPy define by another convention, or lack.
 
 Each computes the SymPy function of the same name on real floats and arrays; SciPy is imported when
-one is called. A file has one family: `elementary`, `gamma_functions`, `bessel`, `polynomials`,
-`integrals`, `logarithms`, `probability`, `activations`, `elliptic`; `users_functions` has those of users.
+one is called. A file has one family: `elementary`, `gamma_functions`, `bessel`, `integrals`, `elliptic`;
+`users_functions` has those of users.
 """
 
-from symad.special.activations import gelu, logcosh, relu, silu, softplus
 from symad.special.bessel import (
     airyai,
     airyaiprime,
@@ -29,11 +28,19 @@ from symad.special.elementary import (
     csc,
     csch,
     frac,
+    gelu,
+    logcosh,
     maximum,
     minimum,
+    normal_excess,
+    normal_ratio,
+    relu,
     sec,
     sech,
+    silu,
     sinc,
+    softplus,
+    voigt_dispersion,
 )
 from symad.special.elliptic import elliptic_e, elliptic_moment, elliptic_pi
 from symad.special.gamma_functions import (
@@ -47,17 +54,19 @@ from symad.special.gamma_functions import (
     uppergamma,
 )
 from symad.special.integrals import (
+    assoc_legendre,
     cosh_integral,
     cosine_integral,
     expint,
     fresnelc,
     fresnels,
+    hermite,
+    laguerre,
+    lambertw,
+    polylog,
     sine_integral,
     sinh_integral,
 )
-from symad.special.logarithms import lambertw, polylog
-from symad.special.polynomials import assoc_legendre, hermite, laguerre
-from symad.special.probability import normal_excess, normal_ratio, voigt_dispersion
 from symad.special.users_functions import elementwise
 
 __all__ = [

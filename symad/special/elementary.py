@@ -1,12 +1,13 @@
-"""Elementary functions: reciprocals of trigonometric and hyperbolic ones, their inverses, sinc, extremes."""
+"""Elementary functions, activations, and functions of the normal distribution, on arrays."""
 
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from symad.core.arrays import Array
+from symad.core.arrays import Array, Number
 
 
 def sec(x: Array | float) -> Array | float:
@@ -87,3 +88,58 @@ def maximum(*values: Array | float) -> Array | float:
 def minimum(*values: Array | float) -> Array | float:
     """The minimum, elementwise; NaN if an operand is NaN."""
     return reduce(np.minimum, values)
+
+
+def softplus(x: Array | float) -> Array | float:
+    """log(1 + exp(x)), without overflow."""
+    return np.logaddexp(0.0, x)
+
+
+def logcosh(x: Array) -> Array:
+    """log(cosh(x)) = log(1 + 2 sinh(x/2)²), and |x| − log 2 where cosh overflows or e^(−2|x|) is tiny."""
+    small = np.minimum(np.abs(x), 20.0)
+    return np.log1p(2 * np.sinh(0.5 * small) ** 2) + (np.abs(x) - small)
+
+
+def relu(x: Array | float) -> Array | float:
+    """max(x, 0)."""
+    return np.maximum(x, 0.0)
+
+
+def silu(x: Array | float) -> Array | float:
+    """x/(1 + exp(−x))."""
+    from scipy.special import expit
+
+    return x * expit(x)
+
+
+def gelu(x: Array | float) -> Array | float:
+    """x erfc(−x/√2)/2: accurate also where 1 + erf would cancel."""
+    from scipy.special import erfc
+
+    return 0.5 * x * erfc(-np.asarray(x) * 0.7071067811865476)
+
+
+def normal_ratio(x: Number) -> Number:
+    """φ(x)/Φ(x) = √(2/π)/erfcx(−x/√2), with density and distribution function of the normal distribution."""
+    from scipy.special import erfcx
+
+    return 0.7978845608028654 / erfcx(-0.7071067811865476 * x)
+
+
+def normal_excess(x: Any) -> Any:
+    """φ(x)/Φ(x) + x; below −5 the continued fraction 1/(t + 2/(t + 3/(t + ...))), t = −x (DLMF 7.9.2)."""
+    from scipy.special import erfcx
+
+    t, tail = np.maximum(np.negative(x), 5.0), 0.0
+    for k in range(32, 0, -1):
+        tail = k / (t + tail)
+    return np.where(np.less(x, -5.0), tail, 0.7978845608028654 / erfcx(-0.7071067811865476 * x) + x)[()]
+
+
+def voigt_dispersion(x: Array | float, sigma: Array | float, gamma: Array | float) -> Array | float:
+    """Im w((x + iγ)/(σ√2))/(σ √(2π)), the Hilbert transform of Voigt's profile."""
+    from scipy.special import wofz
+
+    root = np.multiply(sigma, 1.4142135623730951)
+    return wofz((x + 1j * np.asarray(gamma)) / root).imag / (root * 1.7724538509055159)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from symad.core.dims import format_shape
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Over, Traceable
 from symad.splitting import moving_rules, rules  # noqa: F401  (their rules register here)
 from symad.splitting.plan import Cut, Plan, _piece, analyzed, cut_of, plan_of

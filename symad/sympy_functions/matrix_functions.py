@@ -13,7 +13,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from symad.core.arrays import Array, Axis
 from symad.core.dims import Dim, Shape
-from symad.core.strict_sympify import as_sympy
+from symad.core.expressions import as_sympy
 from symad.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from sympy.core.function import ArgumentIndexError
 from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 
 from symad.core.arrays import Array, ArrayLike
+from symad.core.expressions import as_sympy
+from symad.core.given import numbers_only
 from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
-from symad.core.real_arrays import numbers_only
-from symad.core.strict_sympify import as_sympy
 from symad.errors import TraceError
 from symad.facts.functions import EVEN, state
 from symad.numbers.function_values import numpy_function

@@ -22,8 +22,8 @@ import mpmath
 import numpy as np
 from flint import arb
 
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
+from symad.core.process import without_collecting
 from symad.derivatives.root import Root
 from symad.facts.functions import fact
 from symad.numbers.function_values import implementation

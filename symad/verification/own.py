@@ -12,8 +12,8 @@ import sympy
 
 from symad.core.claims import Derivative
 from symad.core.dims import same_dim, size
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, TupleOf, topological
+from symad.core.process import without_collecting
 from symad.core.questions import definition
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian

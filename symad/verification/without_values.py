@@ -13,8 +13,8 @@ from math import prod
 import numpy as np
 import sympy
 
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, rebuild, topological
+from symad.core.process import without_collecting
 from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import sqrt

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symad.core.contents import readers
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
-from symad.core.readers import readers
 from symad.higher_order.scan import Local
 from symad.numeric.passes.block_loop import COLUMNS
 from symad.numeric.passes.blocking.aligned_axes import (

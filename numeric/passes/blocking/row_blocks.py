@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from symad.core.contents import readers
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.core.readers import readers
 from symad.higher_order.scan import Local
 from symad.numeric.passes.block_loop import ROWS, RowBlocks
 from symad.numeric.passes.blocking.aligned_axes import (

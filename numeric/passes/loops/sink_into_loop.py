@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
+from symad.core.contents import readers
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.core.readers import readers
 from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.blocking.row_blocks import elements
 from symad.numeric.passes.loop import LoopValue, by_loop, has_loops, loop_of, with_body

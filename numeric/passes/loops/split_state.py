@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from symad.core.contents import readers
 from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.core.readers import readers
 from symad.higher_order.scan import Local, backwards, previous_states
 from symad.numeric.passes.loop import LoopValue, by_loop, has_loops, loop_of, pieces
 from symad.numeric.passes.memory_layout.box_sums import boxes, source

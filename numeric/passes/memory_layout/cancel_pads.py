@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symad.core.contents import readers
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.core.readers import readers
 from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes.loop import LoopValue, with_body
 from symad.numeric.passes.rewriting import over, rewrite

@@ -15,8 +15,8 @@ import symad
 from symad.cli.tour.stage import Finding, Made, Skip, Stage, TourModel
 from symad.core.arrays import Array
 from symad.core.dims import size
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph
+from symad.core.process import without_collecting
 from symad.derivatives.hessian import MODES
 from symad.errors import DerivativeError, told
 from symad.numbers.dual import Dual, split

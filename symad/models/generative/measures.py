@@ -23,7 +23,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import ArrayLike
-from symad.core.renamed import renamed
+from symad.core.given import renamed
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.generative.divergences import wasserstein_quantiles

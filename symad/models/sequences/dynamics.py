@@ -22,7 +22,7 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.dims import Dim
-from symad.core.renamed import renamed
+from symad.core.given import renamed
 from symad.errors import ShapeError, SymadError
 from symad.functions import scan, softmax
 from symad.models.layers.options import model

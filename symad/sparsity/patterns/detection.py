@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from symad.core.arguments import bind, flat_values
 from symad.core.arrays import Number
 from symad.core.dims import is_concrete
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Op, Tangent, topological
+from symad.core.process import without_collecting
 from symad.core.questions import sparsity
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import ShapeError

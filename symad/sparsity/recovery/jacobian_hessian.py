@@ -18,8 +18,8 @@ import numpy as np
 
 from symad.core.arguments import PackedResult
 from symad.core.escaping import not_one_of
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
+from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import DerivativeError
 from symad.ops.arrays.gathering import gather

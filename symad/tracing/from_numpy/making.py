@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from symad.core.arrays import Array
-from symad.core.forking import hold_while_forking
+from symad.core.process import hold_while_forking
 from symad.errors import SymadError
 from symad.tracing.elements.filled import Filled, holds_traced, refilled, unfilled
 from symad.tracing.from_numpy import lists, scipy_sparse, scipy_stats

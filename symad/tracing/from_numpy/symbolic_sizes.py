@@ -18,7 +18,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Dim, as_dim, plus
-from symad.core.strict_sympify import as_sympy
+from symad.core.expressions import as_sympy
 from symad.errors import TraceError
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import eye as identity_node

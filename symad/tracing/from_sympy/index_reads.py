@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import sympy
 
 from symad.core.dims import Dim, as_dim, format_shape, size
+from symad.core.expressions import as_sympy
 from symad.core.graph import Node
-from symad.core.strict_sympify import as_sympy
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import gather
 from symad.ops.arrays.positions import name_of, positions

@@ -21,9 +21,9 @@ from sympy.logic.boolalg import (
     Xor,
 )
 
+from symad.core.expressions import as_sympy
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.core.strict_sympify import as_sympy
 from symad.errors import OutsideError, TraceError
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant, constant_value, dimension, input_node

@@ -17,8 +17,8 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
+from symad.core.expressions import as_sympy
 from symad.core.graph import Node, rebuild, topological
-from symad.core.strict_sympify import as_sympy
 from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
 from symad.higher_order.adjugate import Adjugate

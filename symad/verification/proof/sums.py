@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.claims import Claim, Goal, Proof
-from symad.core.gc_pause import without_collecting
+from symad.core.process import without_collecting
 from symad.verification.checker.proofs import written
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from symad.core.claims import Claim, Goal, Proof
-from symad.core.gc_pause import without_collecting
+from symad.core.process import without_collecting
 from symad.verification.checker.proofs import replay, written
 from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused

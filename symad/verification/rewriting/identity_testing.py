@@ -24,8 +24,8 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.gc_pause import without_collecting
 from symad.core.graph import Node, topological
+from symad.core.process import without_collecting
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Mul, sub
 from symad.ops.basic.sources import Input, constant_value, symbol_of

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 from scipy import special
 
-from symad.core.formula import Formula
+from symad.core.expressions import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.fused.attention_ops import Attention

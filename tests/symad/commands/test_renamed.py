@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symad
-from symad.core.renamed import renamed
+from symad.core.given import renamed
 from symad.models.generative.measures import coverage, mode_coverage
 from symad.models.sequences.dynamics import AttentionDynamics
 from symad.numeric.training.adversarial import Player

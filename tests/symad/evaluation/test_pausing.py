@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from symad.core.dims import Shape
-from symad.core.gc_pause import _PAUSES, without_collecting
 from symad.core.graph import SHAPE, Op, shape
+from symad.core.process import _PAUSES, without_collecting
 from symad.ops.basic.arithmetic import Add
 
 

@@ -9,7 +9,7 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.core.strict_sympify import as_sympy
+from symad.core.expressions import as_sympy
 
 x = sp.Symbol("x", real=True)
 TEXT = "__import__('os').environ.__setitem__('SYMAD_TEXT', 'executed')"

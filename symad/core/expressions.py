@@ -1,11 +1,25 @@
-"""Values as SymPy expressions, without reading text."""
+"""SymPy expressions: hashable as fields of ops, and made of values without reading text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import sympy
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A real expression, or a Boolean one, in scalar symbols and reads of indexed symbols."""
+
+    expression: sp.Basic
+
+    def __str__(self) -> str:
+        return str(self.expression)
 
 
 def as_sympy(value: Any) -> Any:
