@@ -1,7 +1,7 @@
 """The SymPy forms of the ops; importing this module registers them.
 
-A rule answers the question `sympy_form` of `symad.core.questions`; `symad.tracing.into_sympy.nodes` asks it for
-all nodes of a graph. Ops that stand above tracing have their forms in their own files.
+A rule answers the question `sympy_form` of `symad.core.questions`; `symad.tracing.into_sympy.nodes` asks it
+for all nodes of a graph. Ops that stand above tracing have their forms in their own files.
 """
 
 from __future__ import annotations
