@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = {"matplotlib", "sklearn", "statsmodels", "torch", "dask", "distributed"}
-EXAMPLES = sorted((ROOT / "examples").rglob("*.py"), key=lambda path: path.name)
+EXAMPLES = sorted((ROOT / "examples").rglob("[0-9]*.py"), key=lambda path: path.name)
 
 SMALLER = {
     "04_pendulum": ["--links", "4"],
@@ -18,6 +18,15 @@ SMALLER = {
     "11_character_transformer": ["--steps", "40"],
     "32_convolutional_gan": ["--rounds", "20"],
 }
+
+
+def module_beside(name):
+    """A module that examples share, such as the one that draws colorings."""
+    path = ROOT / "examples" / name
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def optional_libraries(path):

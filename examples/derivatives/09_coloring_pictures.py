@@ -118,19 +118,19 @@ def rosenbrock(n: int = 10_000) -> None:
 
 def draw(folder: Path, made: dict[str, object]) -> None:
     """Six pictures."""
-    from symad.display import sparsity_pictures
+    import coloring_pictures
 
     folder.mkdir(parents=True, exist_ok=True)
-    sparsity_pictures.four_by_five(folder / "four_by_five.png")
-    sparsity_pictures.compression(color(sparsity_pictures.FOUR_BY_FIVE), path=folder / "compression.png")
+    coloring_pictures.four_by_five(folder / "four_by_five.png")
+    coloring_pictures.compression(color(coloring_pictures.FOUR_BY_FIVE), path=folder / "compression.png")
     places = [(column, -row) for row, column in product(range(6), repeat=2)]
     both = (CROSS, [*CROSS, (1, 1), (1, -1)])
     five, nine = (nx.to_numpy_array(grid(6, steps)) + np.eye(36) for steps in both)
-    sparsity_pictures.intersection_graph(color(five), folder / "five_point_graph.png", places)
-    sparsity_pictures.spy(made["arrow 12 bidirectional"], folder / "arrow.png")
-    sparsity_pictures.intersection_graph(color(nine, "star"), folder / "nine_point_star.png", places)
+    coloring_pictures.intersection_graph(color(five), folder / "five_point_graph.png", places)
+    coloring_pictures.spy(made["arrow 12 bidirectional"], folder / "arrow.png")
+    coloring_pictures.intersection_graph(color(nine, "star"), folder / "nine_point_star.png", places)
     small = color(made["arrow 12 bidirectional"].pattern.to_scipy().toarray()[:7, :7], "bidirectional")
-    sparsity_pictures.compression(small, path=folder / "arrow_compression.png")
+    coloring_pictures.compression(small, path=folder / "arrow_compression.png")
 
 
 def main() -> None:

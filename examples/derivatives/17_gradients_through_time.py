@@ -119,9 +119,7 @@ def picture(folder, norms, curves) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(
-        1, 2, figsize=(10, 4), width_ratios=(3, 2), layout="constrained"
-    )
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), width_ratios=(3, 2), layout="constrained")
     for name, values in norms.items():
         color = {"tanh": "tab:blue", "ReLU": "tab:red", "LSTM": "tab:green"}[name.split(",")[0]]
         left.semilogy(np.arange(1, T + 1), values, color=color, lw=1.5)

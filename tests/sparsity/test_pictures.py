@@ -7,7 +7,9 @@ from symad.sparsity import color
 from tests.sparsity.cases import band, bordered, brusselator, five_point
 
 pytest.importorskip("matplotlib")
-from symad.display import sparsity_pictures
+from tests.example_files import module_beside
+
+coloring_pictures = module_beside("derivatives/coloring_pictures.py")
 
 KINDS = ["column", "row", "star", "acyclic", "bidirectional"]
 
@@ -17,7 +19,7 @@ def written(figure):
     return [[text.get_text() for text in axes.texts] for axes in figure.axes]
 
 
-PICTURES = [sparsity_pictures.spy, sparsity_pictures.intersection_graph, sparsity_pictures.compression]
+PICTURES = [coloring_pictures.spy, coloring_pictures.intersection_graph, coloring_pictures.compression]
 
 
 @pytest.mark.thorough
@@ -33,8 +35,8 @@ def test_every_kind_has_every_picture(draw, kind, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_entries_have_the_color_of_the_product_they_are_read_from(kind):
     coloring = color(five_point(4), kind)
-    shades = sparsity_pictures._entry_colors(coloring)
-    palette = [tuple(shade) for shade in sparsity_pictures.palette(coloring.num_colors)]
+    shades = coloring_pictures._entry_colors(coloring)
+    palette = [tuple(shade) for shade in coloring_pictures.palette(coloring.num_colors)]
     read_from = [palette.index(tuple(shade)) for shade in shades]
     i, j = coloring.pattern.rows, coloring.pattern.indices
     for k, product in enumerate(read_from):
@@ -50,14 +52,14 @@ def test_entries_have_the_color_of_the_product_they_are_read_from(kind):
 
 
 def test_the_compressed_matrix_shows_its_numbers():
-    figure = sparsity_pictures.compression(color(sparsity_pictures.FOUR_BY_FIVE, "column"))
+    figure = coloring_pictures.compression(color(coloring_pictures.FOUR_BY_FIVE, "column"))
     matrix, products, recovered = written(figure)
     assert matrix == recovered == list("12345678")
     assert products == ["1", "2", "4", "3", "5", "6", "7", "8"]
 
 
 def test_the_example_shows_both_colorings_and_the_graph(tmp_path):
-    figure = sparsity_pictures.four_by_five(tmp_path / "example.svg")
+    figure = coloring_pictures.four_by_five(tmp_path / "example.svg")
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["two column products", "two row products", "columns that share a row"]
     assert "<svg" in (tmp_path / "example.svg").read_text()
@@ -65,13 +67,13 @@ def test_the_example_shows_both_colorings_and_the_graph(tmp_path):
 
 def test_palettes_are_distinct_and_large_matrices_are_drawn_as_dots():
     for count in (1, 5, 8, 9, 20):
-        assert len({tuple(shade) for shade in sparsity_pictures.palette(count)}) == count
-    figure = sparsity_pictures.spy(color(brusselator(8), "column"))
+        assert len({tuple(shade) for shade in coloring_pictures.palette(count)}) == count
+    figure = coloring_pictures.spy(color(brusselator(8), "column"))
     (axes,) = figure.axes
     assert len(axes.collections[0].get_offsets()) == 768
 
 
 def test_the_title_tells_the_count_and_the_bound():
-    figure = sparsity_pictures.spy(color(band(9, 1), "acyclic"))
+    figure = coloring_pictures.spy(color(band(9, 1), "acyclic"))
     assert figure.axes[0].get_title() == "acyclic, 9×9, nnz=25\n2 colors, optimal; perfect elimination"
     assert np.array_equal(color(band(9, 1), "acyclic").colors % 2, np.arange(9) % 2)

@@ -10,7 +10,8 @@ import numpy as np
 
 import symad
 from symad.cli.tour.stage import Finding, Made, TourModel, stage
-from symad.display import sparsity_pictures
+from symad.display.pages import coloring_svg
+from symad.saving.atomic_files import write_text
 from symad.sparsity import color
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ def count_colors(made: Made) -> list[Finding]:
     example = color(FOUR_BY_FIVE)
     seeds = example.seeds(int).T.tolist()
     back = example.decompress(example.compress(FOUR_BY_FIVE)).toarray()
-    if made.plots is not None:
-        _draw(made.plots, example, both)
+    if made.out is not None:
+        _draw(made.out, example, both)
     return [
         Finding(
             f"on a 32×32 grid, {found.num_colors} pushforwards give all {found.pattern.nnz} entries of the "
@@ -123,7 +124,6 @@ def count_colors(made: Made) -> list[Finding]:
 
 
 def _draw(folder: Path, example: Coloring, both: Coloring) -> None:
-    """The example before and after compression, and the arrow in its colors."""
-    sparsity_pictures.compression(example, FOUR_BY_FIVE, folder / "4x5 compression.svg")
-    sparsity_pictures.four_by_five(folder / "4x5 colorings.svg")
-    sparsity_pictures.spy(both, folder / "arrow colors.svg")
+    """The example and the arrow, each entry in the color of the product that determines it."""
+    for name, coloring in (("4x5 colors", example), ("arrow colors", both)):
+        write_text(folder / f"{name}.svg", coloring_svg(coloring) or "")
