@@ -265,6 +265,13 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
 
     Raises:
         ShapeError: an index is not integral or out of range (IndexError in generated code).
+
+    Example:
+        >>> import numpy as np, symad
+        >>> symad.functions.lookup(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 1, 0]))
+        array([[2., 3.],
+               [2., 3.],
+               [0., 1.]])
     """
     if isinstance(table, (sympy.MatrixExpr, sympy.MatrixBase)):
         return matrix_functions.Lookup(_as_matrix(table), indices)

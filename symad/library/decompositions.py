@@ -54,6 +54,13 @@ def qr(a: Array) -> tuple[Array, Any]:
     Raises:
         ShapeError: A has more columns than rows, or is not a matrix.
         LinAlgError: dependent columns.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> Q, R = symad.functions.qr(np.array([[3.0, 1.0], [4.0, 2.0]]))
+        >>> R.round(9)
+        array([[5. , 2.2],
+               [0. , 0.4]])
     """
     a = _matrix("qr", a)
     if isinstance(a.shape[-1], int) and isinstance(a.shape[-2], int) and a.shape[-1] > a.shape[-2]:
@@ -75,6 +82,12 @@ def svd(a: Array) -> tuple[Array, Array, Array]:
     Raises:
         ShapeError: A is not a matrix of known sizes.
         LinAlgError: A is not square, and its columns or rows are dependent.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> U, s, V = symad.functions.svd(np.array([[0.0, 2.0], [3.0, 0.0]]))
+        >>> s
+        array([3., 2.])
     """
     a = _matrix("svd", a)
     m, n = a.shape[-2:]
@@ -107,6 +120,13 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
 
     Raises:
         ShapeError: A is not a single square matrix of known size.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> p, L, U = symad.functions.lu(np.array([[1.0, 2.0], [4.0, 2.0]]))
+        >>> U.round(9)
+        array([[4. , 2. ],
+               [0. , 1.5]])
     """
     a = _matrix("lu", a, square=True)
     n = a.shape[-1]
@@ -130,6 +150,11 @@ def pinv(a: Array) -> Array:
 
     Raises:
         LinAlgError: neither columns nor rows are independent.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> symad.functions.pinv(np.array([[3.0], [4.0]])).round(9)
+        array([[0.12, 0.16]])
     """
     a = _matrix("pinv", a)
     m, n = a.shape[-2:]
@@ -144,6 +169,12 @@ def lstsq(a: Array, b: Array) -> Array:
 
     Raises:
         LinAlgError: neither columns nor rows of A are independent.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> A = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+        >>> symad.functions.lstsq(A, np.array([1.0, 3.0, 5.0])).round(9)     # the line 1 + 2 t
+        array([1., 2.])
     """
     a = _matrix("lstsq", a)
     if len(a.shape) != 2:
@@ -167,6 +198,12 @@ def expm(a: Array, squarings: int | None = None) -> Array:
 
     Raises:
         ShapeError: A is not square, or the number of squarings negative.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> symad.functions.expm(np.array([[0.0, 1.0], [0.0, 0.0]]))     # 1 + A, as A² = 0
+        array([[1., 1.],
+               [0., 1.]])
     """
     a = _matrix("expm", a, square=True)
     if squarings is not None:

@@ -47,6 +47,12 @@ def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 
     Raises:
         ShapeError: the last axis of the keys does not have four elements, or a seed is out of range.
+
+    Example:
+        >>> import symad
+        >>> draws = symad.functions.rand(symad.functions.key(1), (1000,))     # the same in each run
+        >>> bool(abs(draws.mean() - 0.5) < 0.03)
+        True
     """
     return _made(lambda node: random.uniform(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
@@ -57,7 +63,14 @@ def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 
 
 def split(key: Array | int, count: Dim = 2) -> Array:
-    """``count`` new keys (count, 4) of one key (4,): independent streams."""
+    """``count`` new keys (count, 4) of one key (4,): independent streams.
+
+    Example:
+        >>> import symad
+        >>> first, second = symad.functions.split(symad.functions.key(1))
+        >>> bool((first == second).all())
+        False
+    """
     return _made(lambda node: random.split(node, count), key, is_concrete(as_shape((count,))))
 
 

@@ -35,6 +35,12 @@ def solve_triangular(
     Raises:
         TraceError: no such ``trans``.
         ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> T = np.array([[2.0, 0.0], [1.0, 4.0]])
+        >>> symad.functions.solve_triangular(T, np.array([2.0, 5.0]), lower=True)
+        array([1., 1.])
     """
     if trans not in TRANSPOSED:
         raise TraceError(f"solve_triangular(trans={trans!r}) is not defined; use 0, 1, 'N' or 'T'")
@@ -73,6 +79,12 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Array:
     Raises:
         TraceError: the argument is not a pair.
         ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import numpy as np, symad
+        >>> A = np.array([[4.0, 2.0], [2.0, 3.0]])
+        >>> symad.functions.cho_solve((np.linalg.cholesky(A), True), np.array([2.0, 1.0]))
+        array([0.5, 0. ])
     """
     if not isinstance(c_and_lower, (tuple, list)) or len(c_and_lower) != 2:
         raise TraceError("cho_solve takes the pair (c, lower) and b, as scipy.linalg.cho_solve does")
