@@ -267,8 +267,8 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
         ShapeError: an index is not integral or out of range (IndexError in generated code).
 
     Example:
-        >>> import numpy as np, symad
-        >>> symad.functions.lookup(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 1, 0]))
+        >>> import numpy as np
+        >>> lookup(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 1, 0]))
         array([[2., 3.],
                [2., 3.],
                [0., 1.]])

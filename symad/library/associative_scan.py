@@ -41,8 +41,9 @@ def affine_scan(a: Array, b: Array, initial: Array | None = None, reverse: bool 
         ShapeError: the shapes do not fit.
 
     Example:
-        >>> import numpy as np, symad
-        >>> symad.functions.affine_scan(np.full(4, 0.5), np.ones(4))     # h ← h/2 + 1, from 0
+        >>> import numpy as np
+        >>> from symad import functions
+        >>> functions.affine_scan(np.full(4, 0.5), np.ones(4))  # h ← h/2 + 1, from 0
         array([1.   , 1.5  , 1.75 , 1.875])
     """
     if not any(isinstance(v, Proxy) for v in (a, b, initial)):
@@ -90,8 +91,9 @@ def associative_scan(
         ShapeError: no elements, elements of different or symbolic length, or a product of another shape.
 
     Example:
-        >>> import numpy as np, symad
-        >>> symad.functions.associative_scan(np.multiply, np.arange(1.0, 6.0))     # factorials
+        >>> import numpy as np
+        >>> from symad import functions
+        >>> functions.associative_scan(np.multiply, np.arange(1.0, 6.0))  # factorials
         array([  1.,   2.,   6.,  24., 120.])
     """
     several = isinstance(elements, (tuple, list))

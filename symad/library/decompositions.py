@@ -56,8 +56,9 @@ def qr(a: Array) -> tuple[Array, Any]:
         LinAlgError: dependent columns.
 
     Example:
-        >>> import numpy as np, symad
-        >>> Q, R = symad.functions.qr(np.array([[3.0, 1.0], [4.0, 2.0]]))
+        >>> import numpy as np
+        >>> from symad import functions
+        >>> Q, R = functions.qr(np.array([[3.0, 1.0], [4.0, 2.0]]))
         >>> R.round(9)
         array([[5. , 2.2],
                [0. , 0.4]])
@@ -84,8 +85,9 @@ def svd(a: Array) -> tuple[Array, Array, Array]:
         LinAlgError: A is not square, and its columns or rows are dependent.
 
     Example:
-        >>> import numpy as np, symad
-        >>> U, s, V = symad.functions.svd(np.array([[0.0, 2.0], [3.0, 0.0]]))
+        >>> import numpy as np
+        >>> from symad import functions
+        >>> U, s, V = functions.svd(np.array([[0.0, 2.0], [3.0, 0.0]]))
         >>> s
         array([3., 2.])
     """
@@ -122,8 +124,9 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
         ShapeError: A is not a single square matrix of known size.
 
     Example:
-        >>> import numpy as np, symad
-        >>> p, L, U = symad.functions.lu(np.array([[1.0, 2.0], [4.0, 2.0]]))
+        >>> import numpy as np
+        >>> from symad import functions
+        >>> p, L, U = functions.lu(np.array([[1.0, 2.0], [4.0, 2.0]]))
         >>> U.round(9)
         array([[4. , 2. ],
                [0. , 1.5]])
@@ -152,8 +155,9 @@ def pinv(a: Array) -> Array:
         LinAlgError: neither columns nor rows are independent.
 
     Example:
-        >>> import numpy as np, symad
-        >>> symad.functions.pinv(np.array([[3.0], [4.0]])).round(9)
+        >>> import numpy as np
+        >>> from symad import functions
+        >>> functions.pinv(np.array([[3.0], [4.0]])).round(9)
         array([[0.12, 0.16]])
     """
     a = _matrix("pinv", a)
@@ -171,9 +175,10 @@ def lstsq(a: Array, b: Array) -> Array:
         LinAlgError: neither columns nor rows of A are independent.
 
     Example:
-        >>> import numpy as np, symad
+        >>> import numpy as np
+        >>> from symad import functions
         >>> A = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
-        >>> symad.functions.lstsq(A, np.array([1.0, 3.0, 5.0])).round(9)     # the line 1 + 2 t
+        >>> functions.lstsq(A, np.array([1.0, 3.0, 5.0])).round(9)  # the line 1 + 2 t
         array([1., 2.])
     """
     a = _matrix("lstsq", a)
@@ -200,8 +205,9 @@ def expm(a: Array, squarings: int | None = None) -> Array:
         ShapeError: A is not square, or the number of squarings negative.
 
     Example:
-        >>> import numpy as np, symad
-        >>> symad.functions.expm(np.array([[0.0, 1.0], [0.0, 0.0]]))     # 1 + A, as A² = 0
+        >>> import numpy as np
+        >>> from symad import functions
+        >>> functions.expm(np.array([[0.0, 1.0], [0.0, 0.0]]))  # 1 + A, as A² = 0
         array([[1., 1.],
                [0., 1.]])
     """

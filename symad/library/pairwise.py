@@ -57,9 +57,11 @@ def pairwise(
         TraceError: f is not scalar, or uses symbols that are not its arguments.
 
     Example:
-        >>> import numpy as np, symad
+        >>> import numpy as np
+        >>> from symad import functions
         >>> x, y = np.array([[0.0], [1.0]]), np.array([[0.0], [2.0]])
-        >>> symad.functions.pairwise(lambda x, y: (x - y).dot(x - y), x, y)     # Σ_j |x_i − y_j|²
+        >>> square = lambda x, y: (x - y).dot(x - y)
+        >>> functions.pairwise(square, x, y)  # Σ_j |x_i − y_j|²
         array([4., 2.])
     """
     values = {"x": x, "y": y, **({} if b is None else {"b": b}), **(params or {})}

@@ -49,8 +49,8 @@ def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
         ShapeError: the last axis of the keys does not have four elements, or a seed is out of range.
 
     Example:
-        >>> import symad
-        >>> draws = symad.functions.rand(symad.functions.key(1), (1000,))     # the same in each run
+        >>> from symad import functions
+        >>> draws = functions.rand(functions.key(1), (1000,))  # the same in each run
         >>> bool(abs(draws.mean() - 0.5) < 0.03)
         True
     """
@@ -66,8 +66,8 @@ def split(key: Array | int, count: Dim = 2) -> Array:
     """``count`` new keys (count, 4) of one key (4,): independent streams.
 
     Example:
-        >>> import symad
-        >>> first, second = symad.functions.split(symad.functions.key(1))
+        >>> from symad import functions
+        >>> first, second = functions.split(functions.key(1))
         >>> bool((first == second).all())
         False
     """

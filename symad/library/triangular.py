@@ -37,9 +37,10 @@ def solve_triangular(
         ShapeError: the shapes do not fit.
 
     Example:
-        >>> import numpy as np, symad
+        >>> import numpy as np
+        >>> from symad import functions
         >>> T = np.array([[2.0, 0.0], [1.0, 4.0]])
-        >>> symad.functions.solve_triangular(T, np.array([2.0, 5.0]), lower=True)
+        >>> functions.solve_triangular(T, np.array([2.0, 5.0]), lower=True)
         array([1., 1.])
     """
     if trans not in TRANSPOSED:
@@ -81,9 +82,10 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Array:
         ShapeError: the shapes do not fit.
 
     Example:
-        >>> import numpy as np, symad
+        >>> import numpy as np
+        >>> from symad import functions
         >>> A = np.array([[4.0, 2.0], [2.0, 3.0]])
-        >>> symad.functions.cho_solve((np.linalg.cholesky(A), True), np.array([2.0, 1.0]))
+        >>> functions.cho_solve((np.linalg.cholesky(A), True), np.array([2.0, 1.0]))
         array([0.5, 0. ])
     """
     if not isinstance(c_and_lower, (tuple, list)) or len(c_and_lower) != 2:
