@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd, log10
+from math import log10
 from typing import Any
 
 import numpy as np
@@ -160,50 +160,55 @@ def neg(a: Node) -> Node:
 
 def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
     """Π factor^power with powers ±1. Exact constants are multiplied; signs are moved to the front."""
-    powers: list[int] = []
-    kept: list[Node] = []
-    over, under = 1, 1
     plain, lost = _plain(factors)
     if len(plain) == 1 and plain[0][0] == 1 and not lost:
         return plain[0][1]
-    for given_power, given in plain:
-        power_, factor = given_power, given
+    powers, kept, over, under = _without_numbers(plain)
+    if not kept:
+        return _repeated(constant(Fraction(over, under)), lost)
+    if over == 0:
+        return _repeated(_zero_times(powers, kept), lost)
+    made = _product_of(powers, kept) if over == under else _times(powers, kept, Fraction(over, under))
+    return _repeated(made, lost)
+
+
+def _without_numbers(factors: Iterable[tuple[int, Node]]) -> tuple[list[int], list[Node], int, int]:
+    """The powers and the factors that are no exact numbers, and the fraction that the numbers make."""
+    powers: list[int] = []
+    kept: list[Node] = []
+    over, under = 1, 1
+    for given_power, given in factors:
+        power, factor = given_power, given
         op = factor.op
         if type(op) is Add and len(factor.args) == 1:
             over *= op.signs[0]
             factor = factor.args[0]
             op = factor.op
         if type(op) is Mul and len(factor.args) == 1:
-            power_, factor = -power_, factor.args[0]
+            power, factor = -power, factor.args[0]
             op = factor.op
-        if type(op) is Constant and op.kind in EXACT and (power_ == 1 or op.value):
-            value = op.value
-            over *= value.numerator if power_ == 1 else value.denominator
-            under *= value.denominator if power_ == 1 else value.numerator
+        if type(op) is Constant and op.kind in EXACT and (power == 1 or op.value):
+            above, below = op.value.numerator, op.value.denominator
+            over, under = (over * above, under * below) if power == 1 else (over * below, under * above)
         else:
-            powers.append(power_)
+            powers.append(power)
             kept.append(factor)
-    if not kept:
-        return _repeated(constant(Fraction(over, under)), lost)
-    if over == 0:
-        return _repeated(_zero_times(powers, kept), lost)
-    if over != 1 or under != 1:
-        sign = -1 if (over < 0) != (under < 0) else 1
-        common = gcd(over, under)
-        over, under = abs(over) // common, abs(under) // common
-        wide = max(over, under) > LARGEST or min(over, under) > SINGLE
-        if wide and not any(power == -1 and _is_large_sum(f) for power, f in zip(powers, kept, strict=True)):
-            made = _scaled(_product_of(powers, kept), Fraction(over, under))
-            return neg(_repeated(made, lost)) if sign == -1 else _repeated(made, lost)
-        if over != 1:
-            powers.insert(0, 1)
-            kept.insert(0, constant(over))
-        if under != 1:
-            powers.append(-1)
-            kept.append(constant(under))
-        if sign == -1:
-            return neg(_repeated(_product_of(powers, kept), lost))
-    return _repeated(_product_of(powers, kept), lost)
+    return powers, kept, over, under
+
+
+def _times(powers: list[int], factors: list[Node], number: Fraction) -> Node:
+    """number · Π factor^power, with numerator and denominator as factors where these are floats."""
+    if number < 0:
+        return neg(_times(powers, factors, -number))
+    over, under = number.numerator, number.denominator
+    wide = max(over, under) > LARGEST or min(over, under) > SINGLE
+    if wide and not any(p == -1 and _is_large_sum(f) for p, f in zip(powers, factors, strict=True)):
+        return _scaled(_product_of(powers, factors), number)
+    if over != 1:
+        powers, factors = [1, *powers], [constant(over), *factors]
+    if under != 1:
+        powers, factors = [*powers, -1], [*factors, constant(under)]
+    return _product_of(powers, factors)
 
 
 LARGEST, BITS, SINGLE = 1 << 1000, 1000, 1 << 120

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import sympy
 
 from symad.core.dims import Shape, size
-from symad.core.graph import Node, shape
+from symad.core.graph import Node, Op, shape
 from symad.core.questions import (
     Array,
     Count,
@@ -19,6 +20,7 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
+    question,
 )
 from symad.numbers.number_domains import raise_to
 from symad.ops.basic.arithmetic import (
@@ -135,34 +137,63 @@ EXACT_EXPONENT = 1e-14
 """How far the product of an exponent 1/d, a float, and of the degree d may be from 1."""
 
 
-def degree(node: Node) -> int | Fraction | float | None:
-    """The d for which a node is a sum of powers |u|^d and higher ones; None if it is no such sum.
+Degree: TypeAlias = "int | Fraction | float | None"
+
+
+@question
+def sum_degree(op: Op, y: Node) -> Degree:
+    """The d for which ``y`` is a sum of powers |u|^d and higher ones; None if it is no such sum.
 
     The sum is along axes or term by term, of even powers, powers of absolute values, or ⟨x, x⟩. It is not
     negative, and is 0 only where all terms are.
     """
-    op, args = node.op, node.args
-    if isinstance(op, Pow):
-        exponent = constant_value(args[1])
-        if type(exponent) not in (int, Fraction, float) or exponent <= 0:
-            return None
-        if isinstance(exponent, int) and exponent % 2 == 0:
-            return exponent
-        return exponent if isinstance(args[0].op, Apply) and args[0].op.head is sympy.Abs else None
-    if isinstance(op, Add):
-        known = [degree(a) for a in args] if -1 not in op.signs else [None]
-        return None if None in known else min(d for d in known if d is not None)
-    if isinstance(op, Mul):
-        over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
-        rest = [a for a in args if not _is_positive(a)]
-        if len(rest) == 2 and rest[0] is rest[1] and over.count(rest[0]) == 2:
-            return 2
-        return degree(rest[0]) if len(rest) == 1 and rest[0] in over else None
-    if isinstance(op, Einsum):
-        if len(args) == 2 and args[0] is args[1] and op.inputs[0] == op.inputs[1]:
-            return 2
-        return degree(args[0]) if len(args) == 1 else None
-    return degree(args[0]) if isinstance(op, (Broadcast, Reshape, Slice)) else None
+
+
+def degree(node: Node) -> Degree:
+    """The degree of a node; see `sum_degree`."""
+    found: Degree = sum_degree(node.op, node)
+    return found
+
+
+@sum_degree.dispatch
+def no_sum_degree(op: Op, y: Node) -> Degree:
+    return None
+
+
+@sum_degree.dispatch
+def pow_sum_degree(op: Pow, y: Node) -> Degree:
+    base, exponent = y.args[0], constant_value(y.args[1])
+    if type(exponent) not in (int, Fraction, float) or exponent <= 0:
+        return None
+    even = isinstance(exponent, int) and exponent % 2 == 0
+    return exponent if even or (isinstance(base.op, Apply) and base.op.head is sympy.Abs) else None
+
+
+@sum_degree.dispatch
+def add_sum_degree(op: Add, y: Node) -> Degree:
+    known = [degree(a) for a in y.args] if -1 not in op.signs else [None]
+    return None if None in known else min(d for d in known if d is not None)
+
+
+@sum_degree.dispatch
+def mul_sum_degree(op: Mul, y: Node) -> Degree:
+    over = [a for p, a in zip(op.powers, y.args, strict=True) if p == 1]
+    rest = [a for a in y.args if not _is_positive(a)]
+    if len(rest) == 2 and rest[0] is rest[1] and over.count(rest[0]) == 2:
+        return 2
+    return degree(rest[0]) if len(rest) == 1 and rest[0] in over else None
+
+
+@sum_degree.dispatch
+def einsum_sum_degree(op: Einsum, y: Node) -> Degree:
+    if len(y.args) == 2 and y.args[0] is y.args[1] and op.inputs[0] == op.inputs[1]:
+        return 2
+    return degree(y.args[0]) if len(y.args) == 1 else None
+
+
+@sum_degree.dispatch
+def moved_sum_degree(op: Broadcast | Reshape | Slice, y: Node) -> Degree:
+    return degree(y.args[0])
 
 
 def _is_positive(node: Node) -> bool:
