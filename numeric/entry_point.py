@@ -24,7 +24,8 @@ from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.targets.dimensions import NamedDimensions, dimension
 from symad.numeric.targets.pasting import pasted
-from symad.numeric.targets.target import Level, Text
+from symad.numeric.targets.size_bindings import size_bindings
+from symad.numeric.targets.target import Text
 from symad.ops.basic.sources import symbol_of
 from symad.transforms.seeding import total_size
 
@@ -258,25 +259,20 @@ class EntryPoint:
 
     def bind_dims(self, shapes: Sequence[Given]) -> list[str]:
         """Bind the dimensions that other arguments or the length of x determine; the rest are parameters."""
+        known = [(text, title, node.shape) for text, title, node in shapes]
+        flat = [
+            (n, p) for n, p in zip(self.names, self.parameters, strict=True) if isinstance(p.structure, Flat)
+        ]
+        totals = [(total_size(p.nodes),) for _, p in flat]
         bound: set[sympy.Basic] = set()
-        for text, title, node in shapes:
-            for axis, dim in enumerate(node.shape):
-                if isinstance(dim, sympy.Symbol) and dim not in bound:
-                    axis_of = self.helper(helpers._axis)
-                    self.lines.append(f"{self.dims[dim]} = {axis_of}({title!r}, {text}, {axis})")
-                    bound.add(dim)
-        for p, name in zip(self.parameters, self.names, strict=True):
-            if isinstance(p.structure, Flat):
-                total = sympy.expand(sympy.sympify(total_size(p.nodes), strict=True))
-                unknown = sorted(total.free_symbols - bound, key=str)
-                if len(unknown) == 1 and sympy.degree(total, unknown[0]) == 1:
-                    (n,) = unknown
-                    slope, offset = total.coeff(n, 1), total.coeff(n, 0)
-                    rest = f"{self.np}.size({name})"
-                    rest = f"({rest} - {self.dim(offset).inside(Level.PRODUCT)})" if offset != 0 else rest
-                    rest += f"//{self.dim(slope).inside(Level.SIGN)}" if slope != 1 else ""
-                    self.lines.append(f"{self.dims[n]} = {rest}")
-                    bound.add(n)
+        for b in size_bindings([*(shape for _, _, shape in known), *totals], ()):
+            if b.argument < len(known):
+                text, title, _ = known[b.argument]
+                length = f"{self.helper(helpers._axis)}({title!r}, {text}, {b.axis})"
+            else:
+                length = f"{self.np}.size({flat[b.argument - len(known)][0]})"
+            self.lines.append(f"{self.dims[b.symbol]} = {b.text(length, NamedDimensions(self.dims))}")
+            bound.add(b.symbol)
         return [self.dims[s] for s in sorted(self.dims.keys() - bound, key=str)]
 
     def dim(self, dim: Dim) -> Text:

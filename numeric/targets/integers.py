@@ -8,10 +8,15 @@ the numbers would take megabytes.
 from __future__ import annotations
 
 import base64
+import itertools
+import struct
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_DISPLAYED_ELEMENTS = 60
 """Elements up to which an array is displayed as a list, for the reader.
@@ -25,20 +30,19 @@ MAX_CHARACTERS_A_LINE = 90
 Origin: it bounds the length of a line.
 """
 
-INTEGERS = '''def _integers(text):
+Array = np.ndarray
+
+
+def _integers(text: str) -> NDArray[np.int64]:
     """The integers whose differences are given: 32-bit, little-endian, zlib, base 85."""
     differences = np.frombuffer(zlib.decompress(base64.b85decode(text)), "<i4")
     return np.cumsum(differences, dtype=np.int64)
-'''
 
-ON_HOST = '''def _integers(text):
-    """The integers whose differences are given: 32-bit, little-endian, zlib, base 85."""
+
+def _integers_on_host(text: str) -> list[int]:
+    """The same in plain Python, for libraries whose arrays are on a device."""
     differences = struct.iter_unpack("<i", zlib.decompress(base64.b85decode(text)))
     return list(itertools.accumulate(difference for (difference,) in differences))
-'''
-"""The same function in plain Python, for libraries whose arrays are on a device."""
-
-Array = np.ndarray
 
 
 def integers_text(array: Array, dtype: str, printer: Any) -> str | None:
@@ -57,14 +61,10 @@ def integers_text(array: Array, dtype: str, printer: Any) -> str | None:
     evenly = _range_text(whole)
     if evenly:
         text = f"{np_}.arange({evenly}, dtype={dtype})"
+    elif np_ == "np":
+        text = f"{printer.helper(_integers)}({_packed(whole)}).astype({dtype})"
     else:
-        printer.imports |= {"import base64", "import zlib"}
-        if np_ == "np":
-            text = f"{printer.helper('_integers', INTEGERS)}({_packed(whole)}).astype({dtype})"
-        else:
-            printer.imports |= {"import itertools", "import struct"}
-            found = f"{printer.helper('_integers', ON_HOST)}({_packed(whole)})"
-            text = f"{np_}.array({found}, dtype={dtype})"
+        text = f"{np_}.array({printer.helper(_integers_on_host)}({_packed(whole)}), dtype={dtype})"
     return text if array.ndim == 1 else f"{text}.reshape({array.shape})"
 
 

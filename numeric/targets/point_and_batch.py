@@ -163,13 +163,6 @@ class BodyWriter(Writer):
         self.bindings[name] = name, name
         return name
 
-    def helper(self, function: Bound, source: str = "") -> str:
-        """The name of a helper function, given as a function, or by name and source."""
-        if isinstance(function, str):
-            self.helpers[function] = source
-            return function
-        return super().helper(function)
-
     def constant(self, array: NDArray[Any]) -> str:
         """The name of an array of numbers, which the module defines once."""
         kind = {"b": "bool", "i": "np.intp"}.get(array.dtype.kind, "np.float64")

@@ -32,9 +32,12 @@ class SizeBinding:
 
     def text(self, length: str, printer: Any) -> str:
         """The size, from the text of the length of its axis; ``printer`` names the sizes that it reads."""
-        if self.slope == 1 and self.offset == 0:
-            return length
-        over = f"({length} - {dimension(self.offset, printer).inside(Level.PRODUCT)})"
+        over = (
+            f"{length} - {dimension(self.offset, printer).inside(Level.PRODUCT)}" if self.offset else length
+        )
+        if self.slope == 1:
+            return over
+        over = f"({over})" if self.offset else over
         if isinstance(self.slope, (int, sympy.Integer)):
             return f"{over}//{int(self.slope)}"
         return f"{over}//max({dimension(self.slope, printer)}, 1)"  # an empty axis fixes no size

@@ -27,6 +27,7 @@ from symad.numeric.program.expressions import (
     StepNumber,
     Value,
 )
+from symad.numeric.targets.constants import nested_text
 from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import (
@@ -301,15 +302,4 @@ def _display(array: np.ndarray) -> str:
     """Nested lists with exact numbers; ``zeros`` for an empty array, to keep its shape."""
     if array.size == 0:
         return f"np.zeros({array.shape})"
-    if array.dtype.kind != "f":
-        return str(array.tolist())
-    return _nested(array)
-
-
-def _nested(array: np.ndarray) -> str:
-    if array.ndim == 0:
-        value = float(array)
-        if np.isnan(value):
-            return "np.nan"
-        return repr(value) if np.isfinite(value) else ("np.inf" if value > 0 else "-np.inf")
-    return f"[{', '.join(map(_nested, array))}]"
+    return nested_text(array.tolist(), "np")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad import special
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import frame, pack_text, summary
@@ -20,8 +19,9 @@ from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, VectorPlan, 
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
 from symad.numeric.targets.constants import nested_text
 from symad.numeric.targets.integers import integers_text
-from symad.numeric.targets.pasting import pasted, pasted_into
+from symad.numeric.targets.module import libraries
 from symad.numeric.targets.target import NUMPY, LibraryFunction
+from symad.numeric.targets.writer import Writer
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.elementwise.apply import Apply
 from symad.sympy_functions.scalar_functions import sigmoid
@@ -76,21 +76,10 @@ def _shaped(entries, shape):
 '''
 
 
-class _OperandText:
-    """The texts of operands, and the index arrays that they need."""
+class _RunWriter(Writer):
+    """Writes the operands of runs, and the index arrays that they need."""
 
-    def __init__(self, entry: str) -> None:
-        self.np = "np"
-        self.module, self.pasted = Names([entry]), dict[str, str]()
-        self.helpers: dict[str, str] = {}
-        self.imports: set[str] = {"import numpy as np"}
-        self.constants: list[str] = []
-
-    def helper(self, name: str, source: str) -> str:
-        self.helpers[name] = source
-        return name
-
-    def index(self, places: np.ndarray) -> str:
+    def chosen(self, places: np.ndarray) -> str:
         """A slice if the places are regular, else the name of an index array."""
         first, count = int(places[0]), len(places)
         step = int(places[1]) - first if count > 1 else 1
@@ -99,15 +88,9 @@ class _OperandText:
             return f"{first}:{stop}" + (f":{step}" if step > 1 else "")
         if (places == first).all():
             return f"{first}:{first + 1}"
-        return self.array(places)
+        return self.shared(self.array(places), "places")
 
     def array(self, places: np.ndarray) -> str:
-        """The name of an index array."""
-        name = f"_I{len(self.constants) + 1}"
-        self.constants.append(f"{name} = {self.places(places)}")
-        return name
-
-    def places(self, places: np.ndarray) -> str:
         """The text of an index array."""
         return integers_text(places, "np.intp", self) or f"np.array({places.tolist()}, dtype=np.intp)"
 
@@ -164,8 +147,10 @@ def function_of(head: Any) -> LibraryFunction | None:
 def _module(graph: Graph, made: VectorPlan, dtype: str, packed: bool) -> tuple[str, tuple[str, ...]]:
     names = Names(("np", "CONSTANTS", "RESULTS"))
     entry = names.unique(graph.name)
-    text = _OperandText(entry)
-    body = [_run_line(run, text) for run in made.runs]
+    inputs = [names.of(symbol) for symbol in graph.inputs]
+    writer = _RunWriter(NUMPY, dtype, names)
+    writer.imports.add(writer.library)
+    body = [_run_line(run, writer) for run in made.runs]
     first = made.inputs + len(made.constants)
     code = ENTRY.format(
         size=made.size,
@@ -176,8 +161,7 @@ def _module(graph: Graph, made: VectorPlan, dtype: str, packed: bool) -> tuple[s
         body="\n".join(f"    {x}" for x in body),
     )
     constants = f"CONSTANTS = np.array({nested_text([*map(float, made.constants)], 'np')}, dtype=np.{dtype})"
-    inputs = [names.of(symbol) for symbol in graph.inputs]
-    results = f"RESULTS = {text.places(made.results)}"
+    results = f"RESULTS = {writer.array(made.results)}"
     result = pack_text(graph.structure, _values(graph))
     if packed:
         signature = "x"
@@ -200,9 +184,9 @@ def _module(graph: Graph, made: VectorPlan, dtype: str, packed: bool) -> tuple[s
         f"    return {result}",
     ]
     titles = f"_NAMES = {tuple(map(str, graph.inputs))!r}"
-    blocks = [[*text.constants, constants, results, titles], [code.rstrip()], function]
-    needs = "NumPy and SciPy" if "import scipy.special" in text.imports else "NumPy"
-    return entry, frame(graph.name, text.imports, text.helpers.values(), blocks, needs)
+    shared = [f"{name} = {text}" for text, name in writer.constants.items()]
+    blocks = [[*shared, constants, results, titles], [code.rstrip()], function]
+    return entry, frame(graph.name, writer.imports, writer.helpers.values(), blocks, libraries(writer))
 
 
 def _scalars(graph: Graph, dtype: str) -> list[str]:
@@ -227,20 +211,14 @@ def _values(graph: Graph) -> list[str]:
     return values
 
 
-def _run_line(run: LevelRun, text: _OperandText) -> str:
-    operands = [f"v[{text.index(places)}]" for places in run.operands]
+def _run_line(run: LevelRun, writer: _RunWriter) -> str:
+    operands = [f"v[{writer.chosen(places)}]" for places in run.operands]
     function = function_of(run.function)
     assert function is not None
-    target = f"v[{run.start}:{run.start + run.count}]"
-    if function.module == OWN:
-        found = pasted_into(text.module, text.pasted, pasted(getattr(special, function.name)))
-        text.imports.update(found.imports)
-        text.helpers.update(found.functions)
-        return f"{target} = {found.functions[-1][0]}({', '.join(operands)})"
-    if function.module == "scipy.special":
-        text.imports.add("import scipy.special")
-    elif function.name == "where":
-        return f"{target} = np.where({', '.join([operands[0] + ' != 0', *operands[1:]])})"
-    name = f"np.{function.name}" if function.module == "numpy" else str(function)
+    target, name = f"v[{run.start}:{run.start + run.count}]", writer.function(function)
+    if function.name == "where":
+        operands[0] += " != 0"
+    if function.module == OWN or function.name == "where":
+        return f"{target} = {name}({', '.join(operands)})"
     keyword = "out=" if function.name in ("maximum", "minimum") else ""
     return f"{name}({', '.join(operands)}, {keyword}{target})"
