@@ -1,12 +1,8 @@
 """Sparse derivatives as generated code: the same matrices, from a file that needs no symad."""
 
-import base64
-import itertools
 import re
-import struct
 import subprocess
 import sys
-import zlib
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +11,9 @@ import sympy
 
 import symad
 from symad.numeric import lower
-from symad.numeric.targets.integers import INTEGERS, ON_HOST, integers_text
+from symad.numeric.modules.names import Names
+from symad.numeric.targets.integers import integers_text
+from symad.numeric.targets.point_and_batch import BodyWriter
 from symad.sparsity import sparse_hessian, sparse_jacobian
 
 
@@ -203,18 +201,12 @@ def test_index_arrays_are_short():
     ids=str,
 )
 def test_arrays_of_integers_come_back(array, library):
-    class Printer:
-        np, imports, helpers = "np", set(), {}
-
-        def helper(self, name, source):
-            self.helpers[name] = source
-            return name
-
-    Printer.np = library
+    writer = BodyWriter(Names())
+    writer.np = library
     dtype = f"{library}.float64" if array.dtype.kind == "f" else f"{library}.int32"
-    text = integers_text(array, dtype, Printer())
-    scope = {library: np, "zlib": zlib, "base64": base64, "itertools": itertools, "struct": struct}
-    exec(INTEGERS if library == "np" else ON_HOST, scope)
+    text = integers_text(array, dtype, writer)
+    scope = {library: np}
+    exec("\n\n".join([*writer.imports, *writer.helpers.values()]), scope)
     made = eval(text, scope)
     assert np.array_equal(made, array)
     assert made.dtype == dtype.partition(".")[2]
