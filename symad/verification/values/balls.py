@@ -32,8 +32,7 @@ from symad.facts.functions import fact, sign_of
 from symad.numbers.number_domains import DOMAINS, Domain, Truth, UndefinedValue, box
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Constant
-from symad.sympy_functions.scalar_functions import ScalarFunction
-from symad.verification.scalar_definitions import definition_of
+from symad.verification.scalar_definitions import definition_of, is_defined
 from symad.verification.values.ball_functions import ball_by_mpmath, named_ball
 from symad.verification.values.evaluation import Way, values_of
 
@@ -264,8 +263,9 @@ class Balls(Domain["Ball | int"]):
             return BY_DEFINITION[head](*boxed)
         if row.balls is not None:
             return _known(row.balls(*arguments))
-        if isinstance(head, type) and issubclass(head, ScalarFunction):
-            return _defined(head, boxed)
+        if is_defined(head):
+            found = _defined(head, boxed)
+            return NOT_KNOWN if row.definition and found.mark == NONE else found  # a formula may lack values
         return _known(ball_by_mpmath(head, arguments))
 
     def power(self, base: Any, exponent: Any) -> Ball:
@@ -358,7 +358,7 @@ def _at_infinity(head: type[sympy.Basic], values: Sequence[Ball]) -> Ball:
         return _infinite(limit) if math.isinf(limit) else Ball(arb(limit))
     if head in BY_DEFINITION:
         return BY_DEFINITION[head](*values)
-    if isinstance(head, type) and issubclass(head, ScalarFunction):
+    if is_defined(head):
         found = _defined(head, values)
         return found if found.mark == VALUE else NOT_KNOWN  # ∞ − ∞ in a definition is none of the function
     return NOT_KNOWN
@@ -375,14 +375,7 @@ def _log_of_sum(a: Ball, b: Ball) -> Ball:
 
 BY_DEFINITION: dict[sympy.FunctionClass, Callable[..., Ball]] = {
     cfunctions.exp2: lambda a: NUMBERS.power(Ball(arb(2)), a),
-    cfunctions.log2: lambda a: NUMBERS.apply(sympy.log, a) / Ball(arb(2).log()),
-    cfunctions.log10: lambda a: NUMBERS.apply(sympy.log, a) / Ball(arb(10).log()),
     logaddexp: _log_of_sum,
-    sympy.acoth: lambda a: NUMBERS.apply(sympy.atanh, 1 / a),
-    sympy.asec: lambda a: NUMBERS.apply(sympy.acos, 1 / a),
-    sympy.acsc: lambda a: NUMBERS.apply(sympy.asin, 1 / a),
-    sympy.asech: lambda a: NUMBERS.apply(sympy.acosh, 1 / a),
-    sympy.acsch: lambda a: NUMBERS.apply(sympy.asinh, 1 / a),
 }
 """Functions in terms of others, with their infinities."""
 

@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node
-from symad.facts.functions import sign_of
+from symad.facts.functions import fact, sign_of
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.elementwise.apply import Apply
@@ -24,10 +24,6 @@ from symad.ops.elementwise.selection import Compare
 from symad.verification.fields.prime_fields import Array
 from symad.verification.values.balls import Ball, NoTruth, as_balls, strict_nodes
 from symad.verification.values.point_set import Point, around
-
-JUMPS = {sympy.sign, sympy.Heaviside}
-STEPS = {sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod}
-EXTREMES = {sympy.Max, sympy.Min}
 
 BITS = 320
 """Precision in bits: what is 0 by an identity is left open, and little else."""
@@ -45,9 +41,8 @@ class _Open(ArithmeticError):
 
 def kinks(order: Sequence[Node]) -> list[Node]:
     """The nodes at which a value may jump or have a kink."""
-    heads = JUMPS | STEPS | EXTREMES | {sympy.Abs}
     return [n for n in order if isinstance(n.op, (Compare, Extreme, SortingPositions))
-            or (isinstance(n.op, Apply) and n.op.head in heads)]  # fmt: skip
+            or (isinstance(n.op, Apply) and fact(n.op.head).kink)]  # fmt: skip
 
 
 def region_around(
@@ -76,7 +71,7 @@ def _sides(turns: Sequence[Node], point: Point) -> tuple[Region, bytes]:
     found, steps = list[bytes](), list[bytes]()
     for node in turns:
         head = node.op.head if isinstance(node.op, Apply) else None
-        (steps if head in STEPS else found).append(_side(node, head, values))
+        (steps if fact(head).kink in ("whole", "quotient") else found).append(_side(node, head, values))
     return b"|".join(found), b"|".join(steps)
 
 
@@ -90,14 +85,14 @@ def _side(node: Node, head: Any, values: Mapping[Node, Any]) -> bytes:
     if isinstance(node.op, Extreme):
         best = np.expand_dims(as_balls(values[node]), node.op.axes)
         return _reaching(as_balls(args[0]), best, node.op.kind == "max")
-    if head in EXTREMES:
+    if fact(head).kink == "ties":
         return b"".join(_reaching(as_balls(a), as_balls(values[node]), head is sympy.Max) for a in args)
-    if head is sympy.Abs or head in JUMPS:
+    if fact(head).kink == "zero":
         signs = [sign_of(v.value) if v.is_finite else v.value > 0 for v in as_balls(args[0]).ravel()]
-        if head in JUMPS and None in signs:
+        if fact(head).jumps and None in signs:
             raise _Open
         return np.array([2 if s is None else s for s in signs], dtype=np.int8).tobytes()
-    if head in STEPS:
+    if fact(head).kink in ("whole", "quotient"):
         parts = as_balls(args[0]) / as_balls(args[1]) if head is sympy.Mod else as_balls(args[0])
         return b",".join(_whole_part(v) for v in parts.ravel())
     places = as_balls(values[node]).ravel()

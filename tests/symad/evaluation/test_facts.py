@@ -6,6 +6,8 @@ from itertools import pairwise
 import mpmath
 import pytest
 import sympy as sp
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
 
 import symad
 from symad.facts.functions import ALWAYS, EVEN, FACTS, ODD, OF_ARGUMENT, OF_POSITIVE, fact, is_zero_at_zero
@@ -120,6 +122,37 @@ def test_balls_hold_its_values(head):
                 assert abs(ball - exact) < abs(exact) * arb("1e-44") + arb("1e-44"), x
     finally:
         ctx.prec = before
+
+
+DEFINED = {
+    h: max(n for n in (1, 2, 3) if n in h.nargs)
+    for h, row in FACTS.items()
+    if row.definition and hasattr(h, "nargs")
+}
+
+
+@pytest.mark.parametrize("head", DEFINED, ids=lambda h: h.__name__)
+def test_its_definition_has_its_values(head):
+    names = ({cfunctions.Sqrt: mpmath.sqrt, cfunctions.hypot: mpmath.hypot, logaddexp: _log_of_sum}
+             | {cfunctions.fma: lambda a, b, c: a * b + c, cfunctions.exp2: lambda a: mpmath.mpf(2) ** a,
+                cfunctions.log10: mpmath.log10})  # fmt: skip
+    expected, told = names.get(head) or mpmath_function(head), 0
+    for at in zip(*(POINTS[k:] for k in (0, 5, 9)), strict=False):
+        point = at[: DEFINED[head]]
+        inputs, meaning = definition_of(head, len(point))
+        found = unchecked([meaning], dict(zip(inputs, point, strict=True)))[0]
+        try:
+            wanted = mpmath.mpmathify(expected(*point))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            continue
+        if mpmath.isfinite(wanted) and not mpmath.im(wanted) and isinstance(found, mpmath.mpf):
+            told += 1
+            assert mpmath.isnan(found) or abs(found - wanted) <= 1e-35 * (1 + abs(wanted)), point
+    assert told >= 3
+
+
+def _log_of_sum(a, b):
+    return mpmath.log(mpmath.exp(a) + mpmath.exp(b))
 
 
 @pytest.mark.parametrize("head", [h for h in (*ONE, *OWN) if fact(h).kink], ids=lambda h: h.__name__)

@@ -1,28 +1,23 @@
 """Functions written by other functions: tan by sin and cos, tanh by exp, Abs by sign, ...
 
-`FORMULAS` has those that are formulas of others wherever they have values, a row each. A rule with a
-condition, or one that looks at its arguments, is a function registered by `aliased`.
+Those that are formulas of others wherever they have values have these as facts. A rule with a condition, or one
+that looks at its arguments, is a function registered by `aliased`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
 
 import sympy
-from sympy.codegen import cfunctions
-from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Mul, add, div, mul, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, input_node
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
-from symad.sympy_functions.scalar_functions import ScalarFunction
-from symad.tracing.from_sympy.scalars import trace_scalar
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import (
     exponential,
@@ -34,7 +29,7 @@ from symad.verification.rewriting.identities.elementary import (
 )
 from symad.verification.rewriting.identities.extremes import elementwise_extreme
 from symad.verification.rewriting.identities.infinities import is_constant
-from symad.verification.scalar_definitions import definition_of
+from symad.verification.scalar_definitions import definition_of, is_defined
 from symad.verification.terms.discontinuities import Rounded, jumps
 from symad.verification.terms.linear_terms import collect_roots, number, through
 from symad.verification.values.constant_exponents import is_never_whole
@@ -45,53 +40,6 @@ INVERSE = {sympy.acosh: sympy.cosh, sympy.asinh: sympy.sinh, sympy.atanh: sympy.
 
 ALIASES: dict[sympy.FunctionClass, Alias] = {}
 """For each head its rewriting, true at every real point; others may add theirs."""
-
-
-def _beta(x: sympy.Expr, y: sympy.Expr) -> sympy.Expr:
-    """Γ(x) Γ(y)/Γ(x + y)."""
-    return sympy.gamma(x) * sympy.gamma(y) / sympy.gamma(x + y)
-
-
-FORMULAS: dict[sympy.FunctionClass, Callable[..., sympy.Expr]] = {
-    sympy.sinh: lambda x: (sympy.exp(x) - sympy.exp(-x)) / 2,
-    sympy.cosh: lambda x: (sympy.exp(x) + sympy.exp(-x)) / 2,
-    sympy.tanh: lambda x: (sympy.exp(2 * x) - 1) / (sympy.exp(2 * x) + 1),
-    sympy.csch: lambda x: 1 / sympy.sinh(x),
-    sympy.sech: lambda x: 1 / sympy.cosh(x),
-    sympy.coth: lambda x: 1 / sympy.tanh(x),
-    cfunctions.log1p: lambda x: sympy.log(1 + x),
-    cfunctions.expm1: lambda x: sympy.exp(x) - 1,
-    logaddexp: lambda x, y: sympy.log(sympy.exp(x) + sympy.exp(y)),
-    cfunctions.exp2: lambda x: sympy.exp(x * sympy.log(2)),
-    cfunctions.log2: lambda x: sympy.log(x) / sympy.log(2),
-    cfunctions.log10: lambda x: sympy.log(x) / sympy.log(10),
-    cfunctions.Sqrt: sympy.sqrt,
-    cfunctions.hypot: lambda x, y: sympy.sqrt(x**2 + y**2),
-    cfunctions.fma: lambda x, y, z: x * y + z,
-    sympy.tan: lambda x: sympy.sin(x) / sympy.cos(x),
-    sympy.cot: lambda x: sympy.cos(x) / sympy.sin(x),
-    sympy.sec: lambda x: 1 / sympy.cos(x),
-    sympy.csc: lambda x: 1 / sympy.sin(x),
-    sympy.sinc: lambda x: sympy.sin(x) / x,
-    sympy.asec: lambda x: sympy.acos(1 / x),
-    sympy.acsc: lambda x: sympy.asin(1 / x),
-    sympy.acot: lambda x: sympy.atan(1 / x),
-    sympy.asech: lambda x: sympy.acosh(1 / x),
-    sympy.acsch: lambda x: sympy.asinh(1 / x),
-    sympy.acoth: lambda x: sympy.atanh(1 / x),
-    sympy.Abs: lambda x: sympy.sign(x) * x,
-    sympy.ceiling: lambda x: -sympy.floor(-x),
-    sympy.frac: lambda x: x - sympy.floor(x),
-    sympy.Mod: lambda x, y: x - y * sympy.floor(x / y),
-    sympy.erfc: lambda x: 1 - sympy.erf(x),
-    sympy.factorial: lambda x: sympy.gamma(x + 1),
-    sympy.digamma: lambda x: sympy.polygamma(0, x),
-    sympy.beta: lambda x, y=None: _beta(x, x if y is None else y),
-    sympy.binomial: lambda n, k: sympy.gamma(n + 1) / (sympy.gamma(k + 1) * sympy.gamma(n - k + 1)),
-    sympy.E1: lambda x: sympy.expint(1, x),
-    sympy.airybiprime: lambda x: (1 / sympy.pi + sympy.airyaiprime(x) * sympy.airybi(x)) / sympy.airyai(x),
-}
-"""Functions as formulas of others; the last by the Wronskian Ai Bi′ − Ai′ Bi = 1/π (DLMF 9.2.7)."""
 
 
 def alias(node: Node, args: Nodes, basis: Basis) -> Node:
@@ -106,22 +54,13 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     rule = ALIASES.get(head)
     if rule is not None:
         return broadcast_to(rule(args, basis), node.shape)
-    if head in FORMULAS or (isinstance(head, type) and issubclass(head, ScalarFunction)):
-        inputs, meaning = _formula(head, len(args))
+    if is_defined(head):
+        inputs, meaning = definition_of(head, len(args))
         (expanded,) = rebuild((meaning,), dict(zip(inputs, args, strict=True)))
         return broadcast_to(basis.rewritten(expanded), node.shape)
     if len(args) == 1:
         return through(args[0], lambda inner: apply(head, inner))
     return apply(head, *args)
-
-
-@cache
-def _formula(head: sympy.FunctionClass, count: int) -> tuple[tuple[Node, ...], Node]:
-    """The formula of a function as a graph of fresh inputs."""
-    if head not in FORMULAS:
-        return definition_of(head, count)
-    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
-    return tuple(map(input_node, symbols)), trace_scalar(FORMULAS[head](*symbols))
 
 
 def aliased(*heads: type[sympy.Basic]) -> Callable[[Alias], Alias]:
