@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
-from symad.gpu.batched_products import stacked_products
 from symad.gpu.known_numbers import known_numbers
 from symad.gpu.passes.contractions import two_at_a_time
 from symad.gpu.passes.integers import needed_as_integers
@@ -42,7 +41,6 @@ def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
 def _opened(node: Node, args: Nodes) -> Node:
     """The node over new arguments; the body of a scan is fused separately."""
     if isinstance(node.op, Scan):
-        op, args = stacked_products(node.op, args)
-        body = Graph(op.body.input_nodes, fuse_outputs(op.body.output_nodes))
-        return Node.of(Scan(body, op.slices), args)
+        body = Graph(node.op.body.input_nodes, fuse_outputs(node.op.body.output_nodes))
+        return Node.of(Scan(body, node.op.slices), args)
     return node if args == node.args else Node.of(node.op, args)

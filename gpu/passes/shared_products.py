@@ -3,8 +3,8 @@
 The queries, keys and values of attention are such products, and so are the gradients of their matrices, with
 the common operand x. The cotangent of x is a sum of products, Σ_i a_i W_iᵀ, and becomes one product of the
 stacks. In the stacks the summed axes come first and the new axis after them, so that every product is one
-cuBLAS call without a copy of its operands. Arrays are stacked once, and a product is not cut into parts that are
-stacked again.
+cuBLAS call without a copy of its operands. Arrays are stacked once, and a product is not cut into parts that
+are stacked again.
 """
 
 from __future__ import annotations

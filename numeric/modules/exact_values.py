@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_floats(values: Sequence[Any]) -> list[Any] | None:
-    """The values with exact numbers rounded to floats, and tensors without history; None if there are none."""
+    """The values with exact numbers rounded to floats, tensors without history; None if there are none."""
     floats = [_rounded(value) for value in values]
     return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None
 

@@ -17,8 +17,8 @@ from tests.gpu.launch_cases import CASES, RNG
 
 TABLE = {
     "lstm, 100 steps": (13, 6, 0),
-    "lstm of PyTorch": (10, 3, 0),
-    "gru of PyTorch": (11, 3, 0),
+    "lstm of PyTorch": (11, 3, 0),
+    "gru of PyTorch": (10, 3, 0),
     "rnn of PyTorch": (11, 3, 0),
     "rnn, 100 steps": (13, 6, 0),
     "feedforward": (6, 3, 0),
