@@ -9,7 +9,6 @@ import numpy as np
 
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes, evaluate
-from symad.gpu.views import Take
 from symad.numbers.number_domains import as_float
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
@@ -52,6 +51,6 @@ def filled(node: Node) -> Any:
 
 def _shown(node: Node) -> Any:
     """The number that an array repeats; None for others."""
-    while isinstance(node.op, (Broadcast, Reshape, Slice, Take)):
+    while isinstance(node.op, (Broadcast, Reshape, Slice)):
         node = node.args[0]
     return node.op.value if isinstance(node.op, Constant) and not isinstance(node.op.value, bool) else None

@@ -1,77 +1,29 @@
 """Fewer launches for moving data: a pass before fusion, since each small launch costs microseconds.
 
-A slice of length one whose axis is dropped becomes one view. A sum of blocks padded with zeros to adjacent
-places, as the transpose of cutting an array into pieces gives, becomes one concatenation.
+A sum of blocks padded with zeros to adjacent places, as the transpose of cutting an array into pieces gives,
+becomes one concatenation, beside the other terms of the sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from symad.core.dims import Shape, plus, same_dim, same_shape
-from symad.core.graph import Node, op_of, rebuild, shape
-from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.core.dims import plus, same_dim
+from symad.core.graph import Node, op_of, rebuild
+from symad.core.questions import Nodes
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.arithmetic import Add, signed_sum
-from symad.ops.basic.shaping import Pad, Reshape, ShapingOp, Slice, reshape
-
-
-@dataclass(frozen=True, eq=False)
-class Take(ShapingOp):
-    """A slice without its axes ``dropped``, which have length 1."""
-
-    start: tuple[Any, ...]
-    count: tuple[Any, ...]
-    step: tuple[int, ...]
-    dropped: tuple[int, ...]
-
-
-@shape(Take)
-def take_shape(op: Take, args: Nodes) -> Shape:
-    """The remaining axes."""
-    return tuple(count for k, count in enumerate(op.count) if k not in op.dropped)
-
-
-@definition.dispatch
-def take_definition(op: Take, y: Node) -> Node:
-    """The slice, reshaped to the remaining axes."""
-    return reshape(Node.of(Slice(op.start, op.count, op.step), y.args), y.shape)
-
-
-@evaluate.dispatch
-def take_evaluate(op: Take, values: Values) -> Array:
-    """The slice without the axes of length 1."""
-    return np.squeeze(evaluate(Slice(op.start, op.count, op.step), values), axis=op.dropped)
+from symad.ops.basic.shaping import Pad
 
 
 def simplify_views(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with slices without axes as `Take`, and sums of adjacent blocks as concatenations."""
+    """The outputs with sums of adjacent blocks as concatenations."""
     return rebuild(outputs, {}, _joined)
 
 
 def _joined(node: Node, args: Nodes) -> Node:
     made = node if args == node.args else Node.of(node.op, args)
-    if isinstance(made.op, Reshape) and isinstance(args[0].op, Slice):
-        return _taken(made, args[0]) or made
-    if isinstance(made.op, Add):
-        return _side_by_side(made) or made
-    return made
-
-
-def _taken(node: Node, piece: Node) -> Node | None:
-    op, source = piece.op, piece.args[0]
-    assert isinstance(op, Slice)
-    dropped = tuple(
-        k for k, (n, whole) in enumerate(zip(op.count, source.shape, strict=True)) if n == 1 != whole
-    )
-    left = tuple(n for k, n in enumerate(op.count) if k not in dropped)
-    if not dropped or len(left) != len(node.shape) or not same_shape(left, node.shape):
-        return None
-    return Node.of(Take(op.start, op.count, op.step, dropped), (source,))
+    return _side_by_side(made) or made if isinstance(made.op, Add) else made
 
 
 def _side_by_side(node: Node) -> Node | None:

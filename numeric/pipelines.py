@@ -336,7 +336,7 @@ def device_program(
     plans: Plans, places: Sequence[Value | None], called: ProgramPass
 ) -> tuple[ProgramPass, ...]:
     """All program passes for CuPy."""
-    return in_order((*loops_alone(places, plans.step), called, DROP, *_freed(plans)))
+    return in_order((*loops_alone(places, plans.step), called, DROP, JOIN_SLICES, *_freed(plans)))
 
 
 def _freed(plans: Plans) -> tuple[ProgramPass, ...]:

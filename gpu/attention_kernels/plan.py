@@ -6,6 +6,7 @@ tried from the fastest on, until one fits the device's shared memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -247,30 +248,51 @@ def plans(
             "use backend numpy, or split the heads"
         )
     level = next(w for w in (64, 128, 256) if widest <= w)
-    family = element.family
-    both = level == 64 or (family in (HALF, PLAIN) and level == 128)  # k̄ and v̄ fit in registers together
-    if kind == SECOND_KV:
-        both = level == 64 and family in (HALF, PLAIN)
-    split = kind == BACKWARD_KV and family == HALF and level == 128 and plain and not atomic
-    both = both and not split
-    keys = kind in (BACKWARD_KV, SECOND_KV)
-    sides = ((True, True),) if both or not keys else ((True, False), (False, True))
-    slices = 2 if family == DOUBLE and level == 256 and kind != DIAGONALS else 1
-    if kind in SECOND_ORDER and level == 128 and family in (TF32, DOUBLE):
-        slices = 2
+    split = _two_blocks(kind, element.family, level) and plain and not atomic
+    slices = _slices(kind, element.family, level)
+    together = _share_registers(kind, element.family, level) and not split
+    parts = kind in (BACKWARD_KV, SECOND_KV) and not together
     chosen = []
-    for with_k, with_v in sides:
+    for with_k, with_v in ((True, False), (False, True)) if parts else ((True, True),):
         possible = [
             KernelPlan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
-            for shape in candidates(kind, family, level, atomic, split)
+            for shape in candidates(kind, element.family, level, atomic, split)
             if plain or kind == FORWARD or shape.mt == 1
         ]
-        fitting = [p for p in possible if p.even and p.shared_bytes * p.shape.min_blocks <= shared]
-        if not fitting:
-            least = min(p.shared_bytes * p.shape.min_blocks for p in possible)
-            raise ShapeError(
-                f"head dims {head_dim} and {value_dim} in {element.name} need {least} bytes of "
-                f"shared memory; this device has {shared}. Use a smaller dtype or backend numpy"
-            )
-        chosen.append(fitting[0])
+        chosen.append(_first_that_fits(possible, shared))
     return tuple(chosen)
+
+
+def _two_blocks(kind: str, family: str, level: int) -> bool:
+    """Whether blocks of k̄ and of v̄ that are apart have two tiles for each warp."""
+    return kind == BACKWARD_KV and family == HALF and level == 128
+
+
+def _share_registers(kind: str, family: str, level: int) -> bool:
+    """Whether k̄ and v̄ fit in registers together."""
+    narrow = family in (HALF, PLAIN)
+    return level == 64 and narrow if kind == SECOND_KV else level == 64 or (narrow and level == 128)
+
+
+def _slices(kind: str, family: str, level: int) -> int:
+    """The slices of a result, each of a launch with fewer registers."""
+    wide = family == DOUBLE and level == 256 and kind != DIAGONALS
+    return 2 if wide or (kind in SECOND_ORDER and level == 128 and family in (TF32, DOUBLE)) else 1
+
+
+def _first_that_fits(possible: Sequence[KernelPlan], shared: int) -> KernelPlan:
+    """The fastest plan by estimate that a block has room for.
+
+    Raises:
+        ShapeError: there is none.
+    """
+    needs = {p: p.shared_bytes * p.shape.min_blocks for p in possible}
+    fitting = [p for p in possible if p.even and needs[p] <= shared]
+    if fitting:
+        return fitting[0]
+    first = possible[0]
+    raise ShapeError(
+        f"head dims {first.head_dim} and {first.value_dim} in {first.element.name} need "
+        f"{min(needs.values())} bytes of shared memory; this device has {shared}. Use a smaller dtype or "
+        "backend numpy"
+    )

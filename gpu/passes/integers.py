@@ -15,7 +15,6 @@ import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.fused.attention_ops import AttentionOp
-from symad.gpu.views import Take
 from symad.higher_order.scan import Local, Scan
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
@@ -32,7 +31,7 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, I
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Select
 
-MOVES = (Broadcast, Reshape, Slice, Take, Pad, Concatenate, Stack)
+MOVES = (Broadcast, Reshape, Slice, Pad, Concatenate, Stack)
 WHOLE_HEADS: dict[type[sympy.Basic], str] = {sympy.Max: "maximum", sympy.Min: "minimum", sympy.Abs: "abs"}
 """Functions of integers whose values are integers, by their names in CuPy."""
 
@@ -167,7 +166,7 @@ def wide_constants(outputs: Sequence[Node]) -> set[Node]:
     order = topological(outputs)
     narrow: set[Node] = set(outputs)
     for node in reversed(order):
-        moves = isinstance(node.op, (Broadcast, Reshape, Slice, Take)) or permutes(node)
+        moves = isinstance(node.op, (Broadcast, Reshape, Slice)) or permutes(node)
         if not (_reads_any_type(node) or (moves and node not in narrow)):
             narrow.update(node.args)
     return {n for n in order if isinstance(n.op, ArrayConstant) and _is_real(n.op) and n not in narrow}

@@ -18,12 +18,10 @@ from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.passes.shared_products import Copied
 from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.printers.products import product_helper
-from symad.gpu.views import Take
 from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.higher_order.affine_scan import AffineScan
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest, total_of
-from symad.numeric.program.expressions import Span
 from symad.numeric.targets.linear_algebra import CALLS
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.shaping import Broadcast
@@ -136,19 +134,6 @@ def broadcast_cupy(op: Broadcast, node: Node, args: Texts, printer: CuPyWriter) 
         return f"cp.broadcast_to({args[0]}, {printer.dims(op.shape)})"
     index = ", ".join(":" if k in op.axes else "None" for k in range(rank))
     return f"cp.broadcast_to({args[0]}[{index}], {printer.dims(op.shape)})"
-
-
-@emit.dispatch
-def take_cupy(op: Take, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
-    parts = [
-        printer.interval(Span(start, count, step), dim) for start, count, step, dim in rows
-    ]
-    for k in op.dropped:
-        parts[k] = printer.atom(op.start[k])
-    while parts[-1] == ":":
-        parts.pop()
-    return f"{args[0]}[{', '.join(parts)}]"
 
 
 @emit.dispatch

@@ -17,7 +17,6 @@ from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_n
 from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.printers.helpers import HELPERS, IMPORTS, PRODUCTS
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
-from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest
@@ -40,7 +39,7 @@ from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Source, constant_value
 
 Piece = tuple[tuple[int, ...], tuple[Dim, ...]] | None
@@ -175,22 +174,25 @@ class CuPyWriter(ArrayWriter):
 
     def expression(self, node: Node) -> str:
         """The expression of a node, from the texts of its arguments."""
-        made: str = emit(node.op, node, tuple(self.texts[a] for a in node.args), self)
+        made: str = emit(node.op, node, tuple(self.texts.get(a, "") for a in node.args), self)
         return made
 
     def by_rule(self, node: Node) -> str:
         """The text of a node by the rule for NumPy; that of a source is an atom."""
-        args: list[Expression] = []
-        for a in node.args:
-            if isinstance(a.op, (Constant, Dimension)):
-                args.append(Compute(a.op, (), a.shape))
-                continue
-            value = Value("", a.shape)
-            self.named[value], self.plans.nodes[value] = self.texts[a], a
-            args.append(Read(value))
+        args = tuple(map(self._read_again, node.args))
         called = self.found.functions if isinstance(self.found, Compute) else ()
-        made = self.text(Compute(node.op, tuple(args), node.shape, called))
+        made = self.text(Compute(node.op, args, node.shape, called))
         return made.inside(Level.ATOM) if isinstance(node.op, Source) else made.text
+
+    def _read_again(self, node: Node) -> Expression:
+        """An argument as the rule for NumPy reads it; a slice without a statement is inside of it."""
+        if isinstance(node.op, (Constant, Dimension)):
+            return Compute(node.op, (), node.shape)
+        if node not in self.texts:
+            return Compute(node.op, tuple(map(self._read_again, node.args)), node.shape)
+        value = Value("", node.shape)
+        self.named[value], self.plans.nodes[value] = self.texts[node], node
+        return Read(value)
 
     def assigned(self, node: Node) -> list[str]:
         """The statement that assigns a node's expression to its name, and those that it needs."""
@@ -255,7 +257,7 @@ class CuPyWriter(ArrayWriter):
     def _is_laid_out_anew(self, node: Node) -> bool:
         """Whether an operator of CuPy would keep the memory order of a permuted argument."""
         whole = any(self.kernels.type_of(a) == "int64" for a in (node, *node.args))
-        views = (Einsum, Take, Reshape)
+        views = (Einsum, Slice, Reshape)
         return not whole and any(isinstance(a.op, views) and len(a.shape) > 2 for a in node.args)
 
     def by_function(self, node: Node) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from symad.core.dims import Dim
 from symad.core.graph import Node
+from symad.core.questions import Nodes
 from symad.gpu import module_text
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
@@ -14,6 +16,7 @@ from symad.gpu.recurrences.elements import InnerProduct
 from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
 from symad.gpu.recurrences.step import LoopStep, step_of
+from symad.numeric.numpy_arrays.pairs.attention_printer import tuple_text
 from symad.numeric.targets.statements import Lines
 from symad.ops.elementwise.selection import Condition, Logic
 
@@ -58,108 +61,126 @@ RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, r
 '''
 
 
-def recurrence_lines(op: Recurrence, node: Node, printer: CuPyWriter) -> Lines:
-    """The statement that computes all values of a loop."""
-    return _LoopWriter(op, node, printer).lines()
-
-
 Moved = Sequence[tuple[Node, Node]]
+"""Inputs of a body, and the arrays that they stand for."""
 
 
-class _LoopWriter:
-    """Writes one loop into a module."""
+@dataclass(frozen=True)
+class KernelArrays:
+    """The arrays of a kernel: results with stored values, inputs of the steps, constants.
 
-    def __init__(self, op: Recurrence, node: Node, printer: CuPyWriter) -> None:
-        self.op, self.node, self.printer = op, node, printer
-        self.step: LoopStep = step_of(op.body, op.states)
-        self.initial, self.moving, self.fixed = parts_of(op, node.args)
-        local = op.body.input_nodes
-        self.local_moving = local[op.states : op.states + op.slices]
-        self.local_fixed = local[op.states + op.slices :]
-        used = {leaf for part in self.step.parts for _, leaf in self.step.used(part)}
-        products = [leaf for leaf in used if isinstance(leaf, InnerProduct)]
-        self.matrices = {leaf.right.array for leaf in products}
-        self.read = self.matrices | {leaf.left.array for leaf in products}
-        self.read |= {leaf.array for leaf in used if not isinstance(leaf, InnerProduct)}
+    Attributes:
+        step: the computation of one step.
+        moving: the inputs of the steps that the kernel reads.
+        fixed: the constants that it reads.
+    """
 
-    def value(self, k: int, before: bool = False) -> Node:
-        """A value of the loop."""
-        op = self.op
-        return Node.of(Recurrence(op.body, op.slices, k, op.zeros, op.kept, before), self.node.args)
+    step: LoopStep
+    moving: Moved
+    fixed: Moved
 
-    def lines(self) -> list[str]:
-        op, printer, step = self.op, self.printer, self.step
-        outputs = op.body.output_nodes
-        values = [(self.value(k), self.value(k, True)) for k in range(len(outputs))]
-        read = [any(value in printer.read for value in pair) for pair in values]
-        names = [printer.value_name() if each else "_" for each in read]
-        kinds = [printer.kernels.dtype if not _is_flag(o) else "bool" for o in outputs]
-        steps = printer.atom(steps_of(op, self.node.args))
-        made = [
-            f"cp.empty(({steps}{' + 1' * (k < op.states)}, {', '.join(map(printer.atom, o.shape))}), "
-            f"dtype={'bool' if kinds[k] == 'bool' else printer.type_text})"
-            for k, o in enumerate(outputs)
-        ]
-        made += [f"cp.empty({printer.dims(n.shape)}, dtype={printer.type_text})" for n in step.stored]
-        moves = [1] * len(outputs) + [0] * len(step.stored)
-        moving, fixed = (
-            [(here, x) for here, x in zip(local, arrays, strict=True) if here in self.read]
-            for local, arrays in ((self.local_moving, self.moving), (self.local_fixed, self.fixed))
-        )
-        places, count = self._places(moving, fixed)
+    @classmethod
+    def read(cls, step: LoopStep, moving: Moved, fixed: Moved) -> KernelArrays:
+        """Those of these arrays that the kernel reads."""
+        read: set[Node] = set()
+        for leaf in (leaf for part in step.parts for _, leaf in step.used(part)):
+            product = isinstance(leaf, InnerProduct)
+            read |= {leaf.left.array, leaf.right.array} if product else {leaf.array}
+        some = ([(here, x) for here, x in part if here in read] for part in (moving, fixed))
+        return cls(step, *some)
+
+    def matrices(self) -> list[Node]:
+        """The constant factors of the products."""
+        leaves = (leaf for part in self.step.parts for _, leaf in self.step.used(part))
+        found = {leaf.right.array for leaf in leaves if isinstance(leaf, InnerProduct)}
+        return [x for here, x in self.fixed if here in found]
+
+    def places(self, outputs: Sequence[Node], states: Nodes, printer: CuPyWriter) -> ArgumentPlaces:
+        """The numbers of the arrays; ``states`` are the inputs that are states, the first of the outputs."""
+        results: dict[Node, list[tuple[int, int]]] = {}
+        number: dict[Node, int] = {}
+        for k, o in enumerate((*outputs, *self.step.stored)):
+            results.setdefault(o, []).append((k, int(k < len(states))))
+            number.setdefault(o, k)
+        late = {o for o in outputs if number[o] < len(states)} - set(states)
+        flags = {k for k, o in enumerate(outputs) if _is_flag(o)}
+        number |= {state: k for k, state in enumerate(states)}
+        for k, (here, x) in enumerate((*self.moving, *self.fixed), len(outputs) + len(self.step.stored)):
+            number[here] = k
+            if printer.kernels.type_of(x) == "bool":
+                flags.add(k)
+        return ArgumentPlaces(number, results, frozenset(late), frozenset(flags))
+
+    def call(
+        self, outputs: Sequence[Node], states: Nodes, zeros: Sequence[int], starts: Sequence[Node | None],
+        steps: Dim | None, names: Sequence[str], printer: CuPyWriter,
+    ) -> str:  # fmt: skip
+        """The statement that computes all values, of ``steps`` steps or of one that has no axis of time."""
+        step, count = self.step, len(outputs) + len(self.step.stored)
+        moves = (steps is not None,) * len(outputs) + (False,) * len(step.stored)
+        made = []
+        for k, o in enumerate((*outputs, *step.stored)):
+            lengths = [*([f"{printer.atom(steps)}{' + 1' * (k < len(states))}"] if moves[k] else [])]
+            shape = tuple_text([*lengths, *map(printer.atom, o.shape)])
+            kind = "bool" if k < len(outputs) and _is_flag(o) else printer.type_text
+            made.append(f"cp.empty({shape}, dtype={kind})")
         rows: Dim = outputs[0].shape[0] if step.batched else 1
-        zeros = [
-            (k, outputs[k].shape[-1] if len(outputs[k].shape) > step.batched else 1)
-            for k in range(op.states)
-            if op.zeros[k]
-        ]
-        source = recurrence_text(step, places, count, printer.dtype, rows, zeros)
-        text = printer.constant_source(verbatim(source))
+        widths = [(k, outputs[k].shape[-1] if len(outputs[k].shape) > step.batched else 1) for k in zeros]
+        places = self.places(outputs, states, printer)
+        arrays = count + len(self.moving) + len(self.fixed)
+        source = recurrence_text(step, places, arrays, printer.dtype, rows, widths)
         columns, high = tile(step, rows)
         wide = max(part.width for part in step.parts)
         arguments = [
-            text, f"[{', '.join(made)}]", _list([printer.array_text(x) for _, x in moving]),
-            _list([printer.array_text(x) for _, x in fixed]),
-            _list(["None" if a is None else printer.array_text(a) for a in self.initial]),
-            _list([printer.array_text(x) for here, x in fixed if here in self.matrices]),
-            steps, printer.atom(rows), f"({columns}, {high}, {wide}, {48 << 10})",
-            f"({step.levels}, {tuple(moves)}, {MAX_MATRIX_BYTES})", str(int(step.joins())),
+            printer.constant_source(verbatim(source)), _list(made),
+            *(_list([printer.array_text(x) for _, x in part]) for part in (self.moving, self.fixed)),
+            _list(["None" if a is None else printer.array_text(a) for a in starts]),
+            _list([printer.array_text(x) for x in self.matrices()]),
+            "1" if steps is None else printer.atom(steps), printer.atom(rows),
+            f"({columns}, {high}, {wide}, {48 << 10})",
+            f"({step.levels}, {tuple(map(int, moves))}, {MAX_MATRIX_BYTES})", str(int(step.joins())),
         ]  # fmt: skip
         printer.imports |= {"from functools import lru_cache", "import numpy as np"}
         printer.helper("_module", module_text.MODULE)
         printer.helpers.setdefault("_recurrence", RUN)
-        for k, (name, (value, before)) in enumerate(zip(names, values, strict=True)):
-            if read[k]:
-                printer.texts[value] = f"{name}[1:]" if k < op.states else name
-                printer.texts |= {before: f"{name}[:-1]"} if k < op.states else {}
-            if kinds[k] == "bool":
-                printer.kernels.types[value] = "bool"
-        spare = ["_"] * len(step.stored)
-        targets = ", ".join([*names, *spare])
-        comma = "," if len(names) + len(spare) == 1 else ""
-        return [f"{targets}{comma} = _recurrence({', '.join(arguments)})"]
+        targets = [*names, *["_"] * len(step.stored)]
+        comma = "," if len(targets) == 1 else ""
+        return f"{', '.join(targets)}{comma} = _recurrence({', '.join(arguments)})"
 
-    def _places(self, moving: Moved, fixed: Moved) -> tuple[ArgumentPlaces, int]:
-        """The numbers of the arrays: results, stored values, inputs of the steps, constants."""
-        op, outputs = self.op, self.op.body.output_nodes
-        results: dict[Node, list[tuple[int, int]]] = {}
-        number: dict[Node, int] = {}
-        for k, o in enumerate(outputs):
-            results.setdefault(o, []).append((k, int(k < op.states)))
-            number.setdefault(o, k)
-        late = frozenset(o for o in outputs if number[o] < op.states)
-        for k, o in enumerate(self.step.stored):
-            results[o], number[o] = [(len(outputs) + k, 0)], len(outputs) + k
-        number |= dict(zip(op.body.input_nodes, range(op.states), strict=False))
-        count = len(outputs) + len(self.step.stored)
-        flags = {k for k, o in enumerate(outputs) if _is_flag(o)}
-        for here, x in (*moving, *fixed):
-            number[here] = count
-            if self.printer.kernels.type_of(x) == "bool":
-                flags.add(count)
-            count += 1
-        late -= set(op.body.input_nodes)
-        return ArgumentPlaces(number, results, late, frozenset(flags)), count
+
+def recurrence_lines(op: Recurrence, node: Node, printer: CuPyWriter) -> Lines:
+    """The statement that computes all values of a loop."""
+    initial, moving, fixed = parts_of(op, node.args)
+    outputs, local = op.body.output_nodes, op.body.input_nodes
+    inputs = (
+        zip(local[op.states : op.states + op.slices], moving, strict=True),
+        zip(local[op.states + op.slices :], fixed, strict=True),
+    )
+    arrays = KernelArrays.read(step_of(op.body, op.states), *map(list, inputs))
+    names = []
+    for k, o in enumerate(outputs):
+        value, before = (
+            Node.of(Recurrence(op.body, op.slices, k, op.zeros, op.kept, early), node.args)
+            for early in (False, True)
+        )
+        names.append(printer.value_name() if {value, before} & printer.read else "_")
+        if names[-1] != "_":
+            printer.texts[value] = f"{names[-1]}[1:]" if k < op.states else names[-1]
+            printer.texts |= {before: f"{names[-1]}[:-1]"} if k < op.states else {}
+            printer.kernels.types |= {value: "bool"} if _is_flag(o) else {}
+    zeros = [k for k in range(op.states) if op.zeros[k]]
+    steps = steps_of(op, node.args)
+    return [arrays.call(outputs, local[: op.states], zeros, initial, steps, names, printer)]
+
+
+def row_program_lines(op: RowProgram, node: Node, printer: CuPyWriter) -> Lines:
+    """The statement that computes all values of a region of rows, by the kernel of a loop with one step."""
+    outputs = op.body.output_nodes
+    given = [*zip(op.body.input_nodes, node.args, strict=True)]
+    arrays = KernelArrays.read(step_of(op.body, 0), [], given)
+    names = printer.result_names(range(len(outputs)))
+    printer.kernels.types |= {v: "bool" for k, v in printer.computed.items() if _is_flag(outputs[k])}
+    return [arrays.call(outputs, (), (), (), None, names, printer)]
 
 
 def _list(texts: list[str]) -> str:
@@ -168,43 +189,3 @@ def _list(texts: list[str]) -> str:
 
 def _is_flag(node: Node) -> bool:
     return isinstance(node.op, (Condition, Logic))
-
-
-def row_program_lines(op: RowProgram, node: Node, printer: CuPyWriter) -> Lines:
-    """The statement that computes all values of a region of rows, by the kernel of a loop with one step."""
-    step, outputs = step_of(op.body, 0), op.body.output_nodes
-    used = {leaf for part in step.parts for _, leaf in step.used(part)}
-    products = [leaf for leaf in used if isinstance(leaf, InnerProduct)]
-    matrices = {leaf.right.array for leaf in products}
-    read = matrices | {leaf.left.array for leaf in products}
-    read |= {leaf.array for leaf in used if not isinstance(leaf, InnerProduct)}
-    given = [(here, x) for here, x in zip(op.body.input_nodes, node.args, strict=True) if here in read]
-    results = {o: [(k, 0)] for k, o in enumerate((*outputs, *step.stored))}
-    number = {o: k for k, o in enumerate((*outputs, *step.stored, *(here for here, _ in given)))}
-    kinds = [printer.kernels.type_of(x) for _, x in given]
-    flags = {k for k, o in enumerate(outputs) if _is_flag(o)}
-    flags |= {len(results) + k for k, kind in enumerate(kinds) if kind == "bool"}
-    places = ArgumentPlaces(number, results, frozenset(), frozenset(flags))
-    rows: Dim = outputs[0].shape[0] if step.batched else 1
-    source = recurrence_text(step, places, len(number), printer.dtype, rows, [])
-    text = printer.constant_source(verbatim(source))
-    columns, high = tile(step, rows)
-    made = [
-        f"cp.empty({printer.dims(o.shape)}, dtype={'bool' if _is_flag(o) else printer.type_text})"
-        for o in (*outputs, *step.stored)
-    ]
-    wide = max(part.width for part in step.parts)
-    arguments = [
-        text, _list(made), "[]", _list([printer.array_text(x) for _, x in given]), "[]",
-        _list([printer.array_text(x) for here, x in given if here in matrices]),
-        "1", printer.atom(rows), f"({columns}, {high}, {wide}, {48 << 10})",
-        f"({step.levels}, {(0,) * len(made)}, {MAX_MATRIX_BYTES})", "0",
-    ]  # fmt: skip
-    printer.imports |= {"from functools import lru_cache", "import numpy as np"}
-    printer.helper("_module", module_text.MODULE)
-    printer.helpers.setdefault("_recurrence", RUN)
-    names = printer.result_names(range(len(outputs)))
-    printer.kernels.types |= {v: "bool" for k, v in printer.computed.items() if _is_flag(outputs[k])}
-    targets = [*names, *["_"] * len(step.stored)]
-    comma = "," if len(targets) == 1 else ""
-    return [f"{', '.join(targets)}{comma} = _recurrence({', '.join(arguments)})"]

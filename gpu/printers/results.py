@@ -6,9 +6,8 @@ from symad.core.graph import Node
 from symad.gpu.cupy_library import HALVES
 from symad.gpu.printers.printing import CuPyWriter, Piece
 from symad.gpu.settings import current
-from symad.gpu.views import Take
 from symad.numeric.program_passes.memory.allocation import is_view
-from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.shaping import Broadcast, Slice
 from symad.ops.basic.sources import ArrayConstant, Input
 
 INTEGERS = {True: ("int64",), False: ()}
@@ -34,7 +33,7 @@ def result_text(node: Node, printer: CuPyWriter) -> str:
 
 def _memory(node: Node) -> Node:
     """The node whose memory an array shows."""
-    while is_view(node) or isinstance(node.op, Take):
+    while is_view(node):
         node = node.args[0]
     return node
 
@@ -51,9 +50,10 @@ def _repeats(node: Node) -> bool:
 def _piece(node: Node) -> Piece:
     """The part of its memory that a view shows; see `Piece`."""
     found: Piece = None
-    while is_view(node) or isinstance(node.op, Take):
-        if isinstance(node.op, Take):
-            found = node.op.dropped, tuple(node.op.start[k] for k in node.op.dropped)
+    while is_view(node):
+        if isinstance(node.op, Slice):
+            single = tuple(k for k, count in enumerate(node.op.count) if count == 1)
+            found = single, tuple(node.op.start[k] for k in single)
         (node,) = node.args
     return found
 

@@ -25,7 +25,7 @@ from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import Constant, Dimension
 from symad.ops.elementwise.powers import Pow
 
-MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS, MAX_SEARCH = 24, 300, 8, 100
+MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS, MAX_SEARCH = 24, 300, 8, 120
 """Limits of a kernel: arrays read, nodes computed, arrays written; and nodes visited in search of a cycle."""
 
 Opened = Callable[[Node, Nodes], Node]
