@@ -1,7 +1,7 @@
 """Functions written by other functions: tan by sin and cos, tanh by exp, Abs by sign, ...
 
-Those that are formulas of others wherever they have values have these as facts. A rule with a condition, or one
-that looks at its arguments, is a function registered by `aliased`.
+Those that are formulas of others wherever they have values have these as facts. A rule with a condition, or
+one that looks at its arguments, is a function registered by `aliased`.
 """
 
 from __future__ import annotations
