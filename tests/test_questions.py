@@ -234,3 +234,22 @@ def test_a_rule_whose_class_is_not_known_is_refused():
     rule.__annotations__ = {"op": "Unknown", "y": "Any"}
     with pytest.raises(TypeError, match="rule: 'Unknown' names no class"):
         asked.dispatch(rule)
+
+
+TOTAL = {
+    name: graph for name, graph in REAL.items()
+    if all(n.op.total or n.op.finite_slopes or n.op.linear for n in graph.nodes)
+}  # fmt: skip
+
+
+@over("name", TOTAL)
+def test_total_ops_have_values_and_finite_slopes_where_they_say_so(name):
+    graph = TOTAL[name]
+    smooth = all(n.op.finite_slopes or n.op.linear for n in graph.nodes)
+    for at in (0, 1):  # zeros, ties, singular matrices; indices are whole numbers
+        values = [np.full(n.shape, at)[()] for n in graph.input_nodes]
+        assert np.all(np.isfinite(np.asarray(graph(*values), dtype=float)))
+        if smooth:
+            directions = [np.ones(n.shape)[()] for n in graph.input_nodes]
+            for slope in symad.pushforward(graph)(*values, *directions):
+                assert np.all(np.isfinite(np.asarray(slope, dtype=float)))

@@ -26,6 +26,15 @@ class Op(metaclass=Interned):
     branches: ClassVar[bool] = False
     """True if y depends on some of its arguments only under conditions; see `symad.core.questions.chosen`."""
 
+    total: ClassVar[bool] = False
+    """True if y has a value wherever all arguments have."""
+
+    finite_slopes: ClassVar[bool] = False
+    """True if y, and its partial derivatives, are finite wherever all arguments are; `total` follows."""
+
+    kinked: ClassVar[bool] = False
+    """True if y chooses values, and so may be constant, or a copy of an argument, on an open set only."""
+
     repeats: ClassVar[bool] = False
     """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
 

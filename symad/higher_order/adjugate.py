@@ -45,10 +45,14 @@ from symad.transforms.tangents import dense, push
 class Adjugate(MatrixOp):
     """adj(A) of A (..., n, n)."""
 
+    total = True
+
 
 @dataclass(frozen=True, eq=False)
 class AdjugateTangent(MatrixOp):
     """The derivative of adj at A in direction E, both (..., n, n). Linear in E."""
+
+    total = True
 
 
 def adjugate(a: Node) -> Node:

@@ -10,16 +10,10 @@ from collections.abc import Collection, Sequence
 from symad.core.graph import Node
 from symad.core.questions import chosen
 from symad.facts.functions import fact
-from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.arithmetic import Mul
-from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.sources import Constant, Source, constant_value
+from symad.ops.basic.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Condition, Select
-
-FINITE_OPS = (Select, Condition, Einsum, Extreme, Product, ExponentialOp, Source)
 
 
 def flat_nodes(order: Sequence[Node]) -> set[Node]:
@@ -42,7 +36,7 @@ def _never(node: Node, k: int) -> bool:
 def has_finite_slopes(node: Node, flat: Collection[Node]) -> bool:
     """True if all partial derivatives of the op, by arguments that have one, are finite where these are."""
     op = node.op
-    if op.linear or node in flat or isinstance(op, FINITE_OPS):
+    if op.linear or node in flat or op.finite_slopes:
         return True
     if isinstance(op, Mul):
         return all(a in flat for p, a in zip(op.powers, node.args, strict=True) if p == -1)

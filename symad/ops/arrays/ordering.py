@@ -41,6 +41,8 @@ from symad.ops.elementwise.selection import compare, indicator, logic
 class SortingPositions(Op):
     """p with x[..., p_0] ≤ x[..., p_1] ≤ ... along the last axis. x, p: (..., n)."""
 
+    total = True
+
 
 def sorting_positions(x: Node) -> Node:
     """The positions that sort the last axis, in ascending order."""

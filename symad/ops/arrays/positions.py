@@ -45,6 +45,8 @@ class Positions(Op):
     from the end, as in NumPy.
     """
 
+    total = True
+
     shape: Shape
     axes: tuple[int, ...]
     what: str

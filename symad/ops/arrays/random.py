@@ -53,6 +53,8 @@ KEY = 4
 class RandomOp(Op):
     """An op on keys (..., 4): its value is constant between integers."""
 
+    total = True
+
 
 @dataclass(frozen=True, eq=False)
 class Uniform(RandomOp):

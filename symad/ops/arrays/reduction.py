@@ -37,6 +37,8 @@ from symad.ops.elementwise.selection import compare, equal, indicator, logic, se
 class Extreme(Op):
     """The largest ("max") or smallest ("min") element over ``axes``; the axes disappear."""
 
+    finite_slopes = kinked = True
+
     kind: str
     axes: tuple[int, ...]
     branches = True
@@ -45,6 +47,8 @@ class Extreme(Op):
 @dataclass(frozen=True, eq=False)
 class Product(Op):
     """The product along the last axis, which disappears."""
+
+    finite_slopes = True
 
 
 def extreme(kind: str, a: Node, axes: Sequence[int] | None = None) -> Node:

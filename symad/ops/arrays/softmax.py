@@ -50,6 +50,8 @@ from symad.ops.elementwise.apply import apply
 class ExponentialOp(Op):
     """Over ``axes`` of one array x; the others are a stack."""
 
+    finite_slopes = True
+
     axes: tuple[int, ...]
 
 

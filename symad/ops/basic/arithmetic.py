@@ -46,6 +46,8 @@ class ElementwiseOp(Op):
 class Add(ElementwiseOp):
     """Σ_i signs_i x_i, with signs ±1."""
 
+    total = True
+
     signs: tuple[int, ...]
     linear = True
 

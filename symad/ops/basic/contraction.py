@@ -40,6 +40,8 @@ Labels = tuple[int, ...]
 class Einsum(Op):
     """y[out] = Σ over the other labels of Π_k x_k[labels_k]."""
 
+    finite_slopes = True
+
     inputs: tuple[Labels, ...]
     output: Labels
 

@@ -37,6 +37,8 @@ from symad.ops.basic.sources import constant
 class ShapingOp(Op):
     """Moves elements without computing: linear in its array arguments, no operations."""
 
+    total = True
+
     linear = True
 
 

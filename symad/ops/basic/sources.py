@@ -36,6 +36,8 @@ from symad.errors import EvaluationError, OutsideError, TraceError
 class Source(Op):
     """A node without arguments."""
 
+    finite_slopes = True
+
 
 @dataclass(frozen=True, eq=False)
 class Input(Source):

@@ -38,6 +38,8 @@ LOGIC = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}
 class Condition(ElementwiseOp):
     """An op whose value is true or false: it has no derivative."""
 
+    finite_slopes = kinked = True
+
     branches = True
 
 
@@ -58,6 +60,8 @@ class Logic(Condition):
 @dataclass(frozen=True, eq=False)
 class Select(ElementwiseOp):
     """The value a where the condition holds, else b: select(c, a, b). Linear in (a, b)."""
+
+    finite_slopes = kinked = True
 
     branches = True
 

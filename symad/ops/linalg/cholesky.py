@@ -55,6 +55,8 @@ class Cholesky(MatrixOp):
 class Triangle(MatrixOp):
     """The lower triangle of A with its diagonal times ``diagonal``: Φ of the Cholesky derivative."""
 
+    total = True
+
     diagonal: Any
     linear = True
 

@@ -34,6 +34,8 @@ from symad.ops.linalg.solve_det import Determinant, MatrixOp, determinant, log_d
 class DeterminantSign(MatrixOp):
     """sign(det A) of A (..., n, n), also where det A under- or overflows; a step function."""
 
+    total = True
+
 
 def determinant_sign(a: Node) -> Node:
     """The sign of the determinant: −1, 0 or 1."""

@@ -52,6 +52,8 @@ class Solve(MatrixOp):
 class Determinant(MatrixOp):
     """det A of A (..., n, n)."""
 
+    total = True
+
 
 @dataclass(frozen=True, eq=False)
 class LogDeterminant(MatrixOp):

@@ -50,6 +50,8 @@ class CompressedRows(Op):
     dense array for numbers that are not floats, and as an operand of other ops.
     """
 
+    total = True
+
     shape: Shape
     indptr: bytes
     indices: bytes

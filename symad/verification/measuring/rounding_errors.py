@@ -25,11 +25,9 @@ from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.facts.functions import fact
 from symad.numbers.number_domains import UndefinedValue, as_float
-from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.selection import Condition, Select
 from symad.verification.fields.integer_inputs import integer_positions
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.precisions import DOUBLE, Precision
@@ -39,9 +37,6 @@ SAMPLES = 3
 
 ETA = 30
 """Changes are 10^-ETA, relative."""
-
-EXACT_OPS = (ShapingOp, Select, Condition, Extreme)
-"""What only moves or chooses values rounds none."""
 
 
 def effects(
@@ -130,7 +125,7 @@ def is_rounded(node: Node, limits: Precision) -> bool:
     if isinstance(node.op, ArrayConstant):
         array = node.op.array
         return bool(array.dtype == object or np.any((limits.rounded(array) != array) & np.isfinite(array)))
-    if isinstance(node.op, EXACT_OPS):
+    if isinstance(node.op, ShapingOp) or node.op.kinked:  # moves or chooses values
         return False
     return not (isinstance(node.op, Apply) and fact(node.op.head).exact)
 

@@ -8,10 +8,8 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.facts.functions import ODD, OF_ARGUMENT, fact, state
-from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.sources import Input
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.selection import Condition, Select
 
 
 class WeakSign(sympy.Function):
@@ -45,7 +43,7 @@ def is_jump(node: Node) -> bool:
         return bool(fact(node.op.head).kink)
     if isinstance(node.op, Input):
         return bool(getattr(node.op.symbol, "is_integer", False))
-    return isinstance(node.op, (Condition, Select, Extreme))
+    return bool(node.op.kinked)
 
 
 def is_loose(node: Node) -> bool:

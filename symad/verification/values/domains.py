@@ -9,26 +9,15 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, Op, topological
 from symad.facts.functions import Facts, fact
-from symad.higher_order.adjugate import Adjugate, AdjugateTangent
-from symad.ops.arrays.ordering import SortingPositions
-from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.random import RandomOp
-from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.softmax import ExponentialOp
-from symad.ops.basic.arithmetic import Add, Mul, sub
-from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import ShapingOp
-from symad.ops.basic.sources import Source, constant, constant_value
+from symad.ops.basic.arithmetic import Mul, sub
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Condition, Select
-from symad.ops.linalg.cholesky import Cholesky, Triangle
+from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.eigen import eigenvalues
-from symad.ops.linalg.slogdet import DeterminantSign
-from symad.ops.linalg.solve_det import Determinant, LogDeterminant, determinant
-from symad.ops.sparse.csr import CompressedRows
+from symad.ops.linalg.solve_det import LogDeterminant, determinant
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.intervals import Interval
 from symad.verification.values.ranges import ranges
@@ -74,16 +63,9 @@ def _inside(row: Facts, a: Node) -> Node | None:
     return None if row.size_above is None else sub(apply(sympy.Abs, a), constant(row.size_above))
 
 
-TOTAL_OPS = (
-    Source, ShapingOp, Add, Einsum, Extreme, Product, Condition, Select, ExponentialOp, Triangle, Determinant,
-    DeterminantSign, Adjugate, AdjugateTangent, RandomOp, CompressedRows, Positions, SortingPositions,
-)  # fmt: skip
-"""Ops that have values wherever their arguments have."""
-
-
 def may_lack_values(node: Node) -> bool:
     """Whether a node may have no value although its arguments have."""
-    op = node.op
+    op: Op = node.op
     if isinstance(op, Apply):
         return not fact(op.head).total
     if isinstance(op, Mul):
@@ -91,7 +73,7 @@ def may_lack_values(node: Node) -> bool:
     if isinstance(op, Pow):
         exponent = constant_value(node.args[1])
         return not (isinstance(exponent, int) and exponent >= 0)
-    return not isinstance(op, TOTAL_OPS)
+    return not (op.total or op.finite_slopes)
 
 
 def divisors(node: Node) -> list[int]:
