@@ -93,6 +93,7 @@ def main() -> None:
     run("arrays/bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
     rounds, slow = "20" if options.quick else "100", ["--jax"] if options.full else []
     run("scalar/bench_scalar_peers.py", "--rounds", rounds, "--json", str(scalars), *slow)
+    run("scalar/bench_scalar.py", "--limit", "10" if options.quick else "30")
     run("scalar/bench_scalar_hessians.py", "--json", str(options.out / "scalar_hessians.json"))
     run("sparse/bench_sparse.py", "--json", str(options.out / "sparse.json"))
     run("arrays/bench_given.py")
