@@ -17,6 +17,7 @@ from numpy.ma import MaskedArray
 from symad.core.arguments import Argument, SignatureOf, as_columns
 from symad.core.arguments import bind as bind_arguments
 from symad.core.dims import Shape
+from symad.core.escaping import listed
 from symad.core.graph import Graph
 from symad.core.signatures import Tree
 from symad.errors import LoweringError
@@ -151,7 +152,7 @@ class Kernel:
     def __repr__(self) -> str:
         if self.origin is None:
             return f"<Kernel {self.name}>"
-        names = ", ".join(one_line(a.name) for a in self.arguments)
+        names = listed((one_line(a.name) for a in self.arguments), 10)
         options = "".join(f", {k}={v!r}" for k, v in self.origin.options if v not in (False, "fast"))
         return (
             f"<Kernel {self.name}({names}), backend={self.origin.backend!r}, "

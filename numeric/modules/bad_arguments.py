@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symad.core.arguments import Argument, were_given
-from symad.core.escaping import visible
+from symad.core.escaping import listed, visible
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array
@@ -22,8 +22,8 @@ def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], s
     names = [visible(a.name) for a in arguments]
     if len(values) != len(names):
         several, given = "s" * (len(names) != 1), f"but {were_given(len(values))}"
-        told = f"{title} takes {len(names)} value{several} ({', '.join(names)}), {given}"
-        more = f"; missing: {', '.join(names[len(values) :])}" if len(values) < len(names) else ""
+        told = f"{title} takes {len(names)} value{several} ({listed(names)}), {given}"
+        more = f"; missing: {listed(names[len(values) :])}" if len(values) < len(names) else ""
         if len(values) == 1 and np.ndim(values[0]) == 1:
             more = "; a function of one vector, as scipy.optimize calls it, is lower(..., packed=True)"
         return told + more
@@ -37,7 +37,7 @@ def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], s
     try:
         np.broadcast_shapes(*[shape for _, shape in shapes])
     except ValueError:
-        shown = ", ".join(f"{name} {shape}" for name, shape in shapes)
+        shown = listed(f"{name} {shape}" for name, shape in shapes)
         if scalar:
             return f"the arrays of points given to {title} do not broadcast together: {shown}"
     return None

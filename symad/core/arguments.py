@@ -142,7 +142,7 @@ def bind(
             found[k] = value
     if missing := [name for k, name in enumerate(names) if k not in found]:
         raise EvaluationError(
-            f"{_takes(title, names)}, but {were_given(len(found))}; missing: {', '.join(missing)}"
+            f"{_takes(title, names)}, but {were_given(len(found))}; missing: {listed(missing)}"
         )
     return [found[k] for k in range(len(names))]
 

@@ -11,7 +11,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.arguments import Argument, PackedResult, Packing, Results, argument_of
 from symad.core.dims import Shape, same_dim, size
-from symad.core.escaping import brief
+from symad.core.escaping import brief, listed
 from symad.core.graph import Graph, Node, Origin
 from symad.core.identifiers import identifier, printed, short_name
 from symad.core.signatures import Wrt
@@ -187,7 +187,7 @@ def _named(graph: Graph, entry: Wrt) -> WrtEntry:
             )
         if hits:
             return hits[0]
-    names = ", ".join(map(_told, arguments))
+    names = listed(map(_told, arguments))
     raise DerivativeError(f"wrt={brief(entry)} is not an input of {graph.name}; its inputs are {names}")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import format_shape, same_dim, same_shape, size
+from symad.core.escaping import listed
 from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
 from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
@@ -32,7 +33,7 @@ def _parts_told(wrt: Sequence[Node], wanted: Sequence[Node]) -> str:
     if len(wrt) != len(wanted):
         return ", ".join(format_shape(w.shape) for w in wanted)
     pairs = zip(wrt, wanted, strict=True)
-    return ", ".join(f"by {symbol_of(n)}" + f" {format_shape(w.shape)}" * bool(w.shape) for n, w in pairs)
+    return listed(f"by {symbol_of(n)}" + f" {format_shape(w.shape)}" * bool(w.shape) for n, w in pairs)
 
 
 def formula_of(

@@ -35,7 +35,7 @@ def test_what_is_shown_at_the_prompt_is_a_line():
     assert repr(graph.explain(x=1.0)).startswith("<Explanation of f(x) at x = 1: ")
     total = symad.trace(lambda X: (X**2).sum(), [(sympy.Symbol("n", integer=True, positive=True),)])
     sums = symad.splits(total, {"X": 0})
-    many = symad.trace(sum(sympy.symbols("a0:1000", real=True)))
+    many = symad.trace(sum(sympy.symbols("a0:200", real=True)))
     made = (certificate, graph, many, graph.explain(), sums, symad.memory_plan(100, "sqrt"))
     shown = [repr(one) for one in made]
     assert max(map(len, shown)) < 120 and not any("\n" in text for text in shown)
@@ -74,3 +74,17 @@ def test_import_star_needs_no_other_library():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_messages_about_many_inputs_are_bounded():
+    many = symad.trace(sum(sympy.symbols("a0:200", real=True)))
+    kernel = symad.numeric.lower(many)
+    assert len(repr(kernel)) < 150
+    asked = (
+        lambda: kernel(1.0), lambda: many(1.0), lambda: symad.gradient(many, "q"), lambda: many.explain(q=1),
+        lambda: symad.verify(many, gradient=[1]),
+    )  # fmt: skip
+    for ask in asked:
+        with pytest.raises((TypeError, symad.errors.SymadError)) as told:
+            ask()
+        assert 50 < len(str(told.value)) < 900 and "200 in all" in str(told.value)
