@@ -112,8 +112,8 @@ def least_squares(
         solver: the solver of the linear problem: "dense" (orthogonal factors of J), "sparse" (J by coloring,
             normal equations), or "products" (J p and Jᵀ w only, by LSMR).
         bounds: as in `symad.numeric.minimize`, or a tuple (lower, upper) of numbers or vectors, as SciPy's
-            least_squares takes it; the method is then SciPy's reflective trust region (Branch,
-            Coleman and Li 1999) with symad's Jacobian, and the slope is that of the unknowns inside.
+            least_squares takes it. The method is then SciPy's reflective trust region (Branch, Coleman and Li
+            1999) with symad's Jacobian. The slope is that of the unknowns inside.
         tolerance: the largest slope, see `Fit`.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.

@@ -43,9 +43,9 @@ def minimize(
         x0: the first values of the unknowns: an array or number for one unknown, a sequence with one entry
             for each, or a mapping by symbol or name.
         data: the values of the other inputs, by symbol or name.
-        method: "newton" (modified Cholesky factors and a line search; Hessians that are mostly zero are
-            computed and factored as sparse matrices), "newton-cg" (trust region by conjugate gradients, with
-            Hessian-vector products only), "trust-exact" (dense Hessians) or "l-bfgs". The last two are
+        method: "newton", "newton-cg", "trust-exact" or "l-bfgs". Newton's method has modified Cholesky factors
+            and a line search; Hessians that are mostly zero are computed and factored as sparse matrices.
+            "newton-cg" needs Hessian-vector products alone, "trust-exact" dense Hessians. The last two are
             SciPy's; "l-bfgs" gives up where f is no longer finite. With bounds: "l-bfgs". With constraints:
             "slsqp", or "trust-constr" (with Hessians), both SciPy's. The default is the first that fits:
             "newton", "l-bfgs" or "slsqp". SciPy's names "Newton-CG", "BFGS", "L-BFGS-B", "SLSQP" mean these.

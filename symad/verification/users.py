@@ -70,10 +70,10 @@ def verify(
 
     Exactly one candidate is given. It is SymPy (an expression, matrix, matrix expression, array, or a
     list of them), an array of NumPy, a Graph, or a numeric function. A formula is compared exactly. A
-    numeric function is called with the inputs in the order of the graph, whatever ``wrt`` is, as floats and
-    float64 arrays, or as tensors of PyTorch or arrays of JAX or CuPy if it refuses these; its results are
-    compared with exact values to 50 digits, at ordinary and at hostile points. A module stands for the last
-    function it defines, such as a generated file that was imported.
+    numeric function is called with the inputs in the order of the graph, whatever ``wrt`` is. It receives
+    floats and float64 arrays, or, if it refuses these, tensors of PyTorch or arrays of JAX or CuPy. Its
+    results are compared with exact values to 50 digits, at ordinary and at hostile points. A module stands
+    for the last function it defines, such as a generated file that was imported.
 
     Args:
         f: what `trace` takes.
