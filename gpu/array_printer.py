@@ -26,6 +26,7 @@ from symad.gpu.printers import (  # noqa: F401  (register their answers)
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line, shape_checks
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.joined_sums import sums_lines
+from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.printing import CuPyWriter, own_lines
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
 from symad.gpu.printers.results import result_text
@@ -150,8 +151,8 @@ def _counted(
     return [*names], [f"for {index} in range({writer.dim(loop.count)}):", *indented(named)]
 
 
-def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tuple[str, ...]]:
-    """The entry point's name and the source of the module."""
+def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tuple[str, ...], Kernels]:
+    """The entry point's name, the source of the module and its kernels."""
     fused = fuse(graph)
     printer = CuPyWriter(fused, dtype, roles)
     if dtype in HALVES and current().wide:
@@ -181,7 +182,8 @@ def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tupl
         *([f"{name} = {source}"] for source, name in printer.sources.items()),
         [f"def {entry}({', '.join(inputs)}):", *indented([told, *lines])],
     ]
-    return entry, frame(graph.name, printer.imports, printer.helpers.values(), blocks, "CuPy")
+    source = frame(graph.name, printer.imports, printer.helpers.values(), blocks, "CuPy")
+    return entry, source, printer.kernels
 
 
 def _entry_lines(graph: Graph, printer: CuPyWriter, inputs: Sequence[str]) -> list[str]:

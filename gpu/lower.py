@@ -50,9 +50,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         prepared = prepare(recurrent(with_kernels(recognized(graph), dtype)))
         prepared = run_graph_passes(prepared, in_range(dtype))
         if is_kernel(prepared):
-            name, source = print_scalar_kernel(prepared, dtype)
+            name, source, kernels = print_scalar_kernel(prepared, dtype)
         else:
-            name, source = print_cupy_module(prepared, dtype, roles)
+            name, source, kernels = print_cupy_module(prepared, dtype, roles)
 
     @lru_cache(maxsize=1)
     def compiled() -> Kernel:
@@ -71,7 +71,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
             raise_explained(error, graph.name)
             raise
 
-    return Kernel(name, "".join(source), run)
+    return Kernel(name, "".join(source), run, dict(kernels.by_name()))
 
 
 def standalone(kernel: Kernel) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symad.core.graph import Graph, Node, topological
 from symad.gpu.cupy_library import CUPY, real_type
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line
-from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter, Kernels
 from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, statements
 from symad.numeric.modules.module_text import frame, one_line, pack_text, summary
 from symad.numeric.modules.names import Names
@@ -40,8 +40,8 @@ def _entries(output: Node) -> tuple[Node, ...]:
     return entries_of(output) or (output,)
 
 
-def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...]]:
-    """The entry point's name and the source of the module."""
+def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...], Kernels]:
+    """The entry point's name, the source of the module and its kernels."""
     names = Names(("shape", "values", "count"))
     entry = names.unique(graph.name)
     inputs = [names.of(symbol) for symbol in graph.inputs]
@@ -49,33 +49,32 @@ def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...]]
     text = KernelBody(real_type(dtype))
     reading = _reads(graph, dtype, text)
     lines = _writes(graph, text)
-    outputs = [f"raw {_type(o, dtype)} out{k}" for k, o in enumerate(graph.output_nodes)]
-    preamble = f", preamble={block([text.preamble()])}" if text.helpers else ""
-    made = (
-        f"_kernel = cp.ElementwiseKernel({quoted(reading)}, {quoted(', '.join(outputs))}, "
-        f"{block([*text.lines, *lines])}, {quoted('point')}{preamble})"
-    )
+    types = [_type(o, dtype) for o in graph.output_nodes]
+    outputs = [KernelParameter(kind, f"out{k}", raw=True) for k, kind in enumerate(types)]
+    preamble = (text.preamble(),) if text.helpers else ()
+    kernels = Kernels(dtype)
+    name = kernels.named(ElementwiseKernel(reading, tuple(outputs), (*text.lines, *lines), preamble))
     told = summary((), [output.shape for output in graph.output_nodes], graph.structure, ())
-    body = indented([told, *_entry(graph, inputs, results, dtype)])
+    body = indented([told, *_entry(graph, name, inputs, results, dtype)])
     helpers = input_helpers(False).values() if graph.inputs else ()
-    blocks = [[made], [f"def {entry}({', '.join(inputs)}):", *body]]
-    return entry, frame(graph.name, CUPY.imports(dtype), helpers, blocks, "CuPy")
+    blocks = [kernels.definitions("cp"), [f"def {entry}({', '.join(inputs)}):", *body]]
+    return entry, frame(graph.name, CUPY.imports(dtype), helpers, blocks, "CuPy"), kernels
 
 
 def _type(output: Node, dtype: str) -> str:
     return "bool" if isinstance(output.op, Condition) else dtype
 
 
-def _reads(graph: Graph, dtype: str, text: KernelBody) -> str:
+def _reads(graph: Graph, dtype: str, text: KernelBody) -> tuple[KernelParameter, ...]:
     """The kernel's inputs; their values get names in ``text``."""
     count = len(graph.input_nodes)
     direct = count <= MAX_DIRECT
     if not count:
-        parameters = f"raw {dtype} nothing"
+        parameters = (KernelParameter(dtype, "nothing", raw=True),)
     elif direct:
-        parameters = ", ".join(f"{dtype} x{k}" for k in range(count))
+        parameters = tuple(KernelParameter(dtype, f"x{k}") for k in range(count))
     else:
-        parameters = f"raw {dtype} values, int64 count"
+        parameters = KernelParameter(dtype, "values", raw=True), KernelParameter("int64", "count")
     for k, node in enumerate(graph.input_nodes):
         source = f"x{k}" if direct else f"values[{k} * count + i]"
         text.lines.append(f"const {text.real} a{k} = ({text.real}){source};")
@@ -95,7 +94,7 @@ def _writes(graph: Graph, text: KernelBody) -> list[str]:
     return lines
 
 
-def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
+def _entry(graph: Graph, kernel: str, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
     """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
     titles = [one_line(str(symbol)) for symbol in graph.inputs]
     lines = inputs_line([(name, CUPY.type_text(dtype), "None", "") for name in inputs], titles)
@@ -121,4 +120,4 @@ def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: s
         arguments = ["values", count, *results, f"size={count}"]
     else:
         arguments = [*inputs, *results]
-    return [*lines, f"_kernel({', '.join(arguments)})", f"return {pack_text(graph.structure, results)}"]
+    return [*lines, f"{kernel}({', '.join(arguments)})", f"return {pack_text(graph.structure, results)}"]

@@ -50,7 +50,7 @@ def standalone(kernel: Kernel) -> tuple[str, str]:
         rest = iter(given)
         return [pack(a.structure, [next(rest) for _ in range(leaves(a.structure))]) for a in graph.arguments]
 
-    trace, made = traced(kernel.source, kernel.name, arguments)
+    trace, made = traced(kernel, arguments)
     results: list[Memory] = []
     for result in leaves_of_result(made):
         results.append(_own(trace, trace.known(result), [*given, *results]))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from symad.gpu.printers.kernels import ElementwiseKernel, SumKernel
+
 Value = Any
 """What a call of CuPy's interface takes or returns."""
 
+NEWLINE = "\n"
 C_TYPES = {
     "float64": "double", "float32": "float", "float16": "float16", "bfloat16": "bfloat16",
     "int64": "long long", "int32": "int", "uint64": "unsigned long long", "bool": "bool",
@@ -35,21 +37,6 @@ HALVES = {
 """The C++ types of half precisions, by name."""
 
 
-@dataclass(frozen=True)
-class KernelParameter:
-    """A parameter of CuPy's kernels, such as "raw float32 values"."""
-
-    name: str
-    dtype: str
-    raw: bool
-
-
-def parameters_of(text: str) -> tuple[KernelParameter, ...]:
-    """The parameters that a text declares."""
-    words = [part.split() for part in text.split(",")]
-    return tuple(KernelParameter(w[-1], w[-2], w[0] == "raw") for w in words)
-
-
 def place(array: Value, shape: Sequence[int], index: str, first: int = 0) -> str:
     """The number of the element of a strided array at a row-major index of the axes from ``first`` on."""
     terms = []
@@ -65,13 +52,11 @@ def place(array: Value, shape: Sequence[int], index: str, first: int = 0) -> str
     return " + ".join(f"({t})" if "%" in t else t for t in terms) or "0"
 
 
-def elementwise_text(
-    parameters: Sequence[KernelParameter], values: Sequence[Value], shape: Sequence[int], inputs: int,
-    body: str, preamble: str,
-) -> str:  # fmt: skip
+def elementwise_text(kernel: ElementwiseKernel, values: Sequence[Value], shape: Sequence[int]) -> str:
     """A kernel ``elements`` that runs a body for every element of a shape."""
     declared, before, after = [], [], []
-    for k, (p, value) in enumerate(zip(parameters, values, strict=True)):
+    inputs = len(kernel.inputs)
+    for k, (p, value) in enumerate(zip((*kernel.inputs, *kernel.outputs), values, strict=True)):
         kind = C_TYPES[p.dtype]
         if not hasattr(value, "strides") or isinstance(value, np.generic):
             before.append(f"const {kind} {p.name} = {number(value, p.dtype)};")
@@ -82,42 +67,39 @@ def elementwise_text(
             declared.append(f"{'const ' * (k < inputs)}{kind} *{p.name}_all")
             before.append(f"const {kind} {p.name} = {at};" if k < inputs else f"{kind} {p.name};")
             after += [] if k < inputs else [f"{at} = {p.name};"]
-    return f"""{preamble}
+    lines = "\n    ".join(kernel.body)
+    return f"""{NEWLINE.join(kernel.preamble)}
 extern "C" __global__ void elements({", ".join(declared)}) {{
   const long long n = {math.prod(shape)};
   const long long step = (long long)gridDim.x * blockDim.x;
   for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step) {{
     {" ".join(before)}
-    {{{body}}}
+    {{{lines}}}
     {" ".join(after)}
   }}
 }}
 """
 
 
-def sum_text(
-    arrays: Sequence[Value], names: Sequence[str], kept: int, dtype: Value, out: str, mapped: str, after: str,
-    preamble: str, real: str,
-) -> str:  # fmt: skip
+def sum_text(kernel: SumKernel, arrays: Sequence[Value], kept: int) -> str:
     """A kernel ``sums``: a block of 256 threads adds the axes from ``kept`` on, in a fixed order."""
     shape = arrays[0].shape
-    declared = [
-        f"const {C_TYPES[a.dtype.name]} *{name}_all" for a, name in zip(arrays, names, strict=True)
-    ]
+    real, out = kernel.real, kernel.output.name
+    declared = [f"const {C_TYPES[p.dtype]} *{p.name}_all" for p in kernel.inputs]
     read = " ".join(
-        f"const {C_TYPES[a.dtype.name]} {name} = {name}_all[{place(a, shape[:kept], 'block')}"
+        f"const {C_TYPES[p.dtype]} {p.name} = {p.name}_all[{place(a, shape[:kept], 'block')}"
         f" + {place(a, shape[kept:], 'j', kept)}];"
-        for a, name in zip(arrays, names, strict=True)
+        for a, p in zip(arrays, kernel.inputs, strict=True)
     )
-    kind = C_TYPES[np.dtype(dtype).name]
-    return f"""{preamble}
+    kind = C_TYPES[kernel.output.dtype]
+    return f"""{NEWLINE.join(kernel.preamble)}
 extern "C" __global__ void sums({", ".join(declared)}, {kind} *{out}_all) {{
   __shared__ {real} parts[256];
   const long long block = blockIdx.x;
   {real} a = 0;
   for (long long j = threadIdx.x; j < {math.prod(shape[kept:])}; j += 256) {{
     {read}
-    a += {mapped};
+    a += {kernel.mapped};
   }}
   parts[threadIdx.x] = a;
   for (int half = 128; half > 0; half /= 2) {{
@@ -126,9 +108,7 @@ extern "C" __global__ void sums({", ".join(declared)}, {kind} *{out}_all) {{
   }}
   if (threadIdx.x == 0) {{
     a = parts[0];
-    {kind} {out};
-    {after};
-    {out}_all[block] = {out};
+    {out}_all[block] = {kernel.after};
   }}
 }}
 """

@@ -1,6 +1,6 @@
 """The launches of a generated module for given shapes, without CuPy: it runs on memory that nobody reads.
 
-    trace, results = traced(source, name, arguments)
+    trace, results = traced(kernel, arguments)
 
 The module gets a library with CuPy's interface whose arrays are addresses: NumPy arrays of which only the
 place counts. What it launches is written down in order; what has no kernel of symad's is refused by name.
@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 
 from symad.errors import LoweringError
-from symad.gpu.standalone_kernels import Value, elementwise_text, parameters_of, sum_text
+from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter, SumKernel
+from symad.gpu.standalone_kernels import Value, elementwise_text, sum_text
+from symad.numeric.kernel import Kernel
 
 CAPABILITY, ROOM, PROCESSORS = 80, 99 << 10, 108
 """The device that tiles are chosen for: compute capability, bytes of shared memory for a block, processors.
@@ -96,7 +98,9 @@ def _rows(source: Memory, axis: int, numbers: Value) -> Memory:
     kind, length = source.dtype.name, source.shape[axis]
     body = f"out0 = x1[(i / {inner * rows.size} * {length} + x0) * {inner} + i % {inner}];"
     along = reshaped(rows, (*rows.shape, *(1,) * (source.ndim - axis - 1)))
-    Elementwise(source.owner, f"int64 x0, raw {kind} x1", f"{kind} out0", body, "rows")(along, source, made)
+    read = KernelParameter("int64", "x0"), KernelParameter(kind, "x1", raw=True)
+    kernel = ElementwiseKernel(read, (KernelParameter(kind, "out0"),), (body,))
+    Elementwise(source.owner, kernel)(along, source, made)
     return made
 
 
@@ -124,7 +128,10 @@ def reshaped(self: Memory, *shape: Value, **options: Value) -> Memory:
 def summed(self: Memory, axis: Value = None, keepdims: bool = False, **options: Value) -> Memory:
     """The sum over axes, one block of threads for each result."""
     axes = axes_of(axis, self.ndim)
-    made = self.owner.sum("x0", "out0 = a", "", (self,), axes, self.dtype, self.dtype)
+    kind = self.dtype.name
+    one, real = KernelParameter(kind, "x0"), "double" if kind == "float64" else "float"
+    total = SumKernel((one,), KernelParameter(kind, "out0"), "x0", "a", real, ())
+    made = self.owner.sum(total, (self,), axes)
     return reshaped(made, [1 if k in axes else n for k, n in enumerate(self.shape)]) if keepdims else made
 
 
@@ -181,16 +188,22 @@ class Trace:
     """The library that a module gets, and what it launched.
 
     Attributes:
+        kernels: the kernels that CuPy completes, by their names in the module.
         launches: the launches, in order.
         constants: the arrays whose elements are known, by address.
         flags: the number in which kernels record a wrong row number, if any is looked at.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kernels: Mapping[str, Value]) -> None:
+        self.kernels = kernels
         self.launches: list[Launch] = []
         self.memory: list[Memory] = []
         self.constants: dict[int, np.ndarray[Value, Value]] = {}
         self.flags: list[Memory] = []
+
+    def named(self, name: str) -> Value:
+        """What the module's kernel of this name computes."""
+        return self.kernels[f"_{name}"]
 
     def empty(self, shape: Value, dtype: Value = float) -> Memory:
         """New memory, at multiples of 256 bytes."""
@@ -229,23 +242,18 @@ class Trace:
     def elementwise(self, body: str, *given: Value, dtype: Value, out: Memory | None = None) -> Memory:
         """A small kernel that the code has no text of."""
         arrays = [self.known(value, None if isinstance(value, Memory) else dtype) for value in given]
-        inputs = ", ".join(f"{a.dtype.name} x{k}" for k, a in enumerate(arrays))
-        return Elementwise(self, inputs, f"{np.dtype(dtype).name} out0", body, "elements")(
-            *arrays, *([] if out is None else [out])
-        )
+        inputs = tuple(KernelParameter(a.dtype.name, f"x{k}") for k, a in enumerate(arrays))
+        kernel = ElementwiseKernel(inputs, (KernelParameter(np.dtype(dtype).name, "out0"),), (body,))
+        return Elementwise(self, kernel)(*arrays, *([] if out is None else [out]))
 
-    def sum(
-        self, mapped: str, after: str, preamble: str, given: Sequence[Memory], axes: tuple[int, ...],
-        dtype: Value, real: Value, names: Sequence[str] = ("x0",), out: str = "out0",
-    ) -> Memory:  # fmt: skip
+    def sum(self, kernel: SumKernel, given: Sequence[Memory], axes: tuple[int, ...]) -> Memory:
         """Sums of an expression over axes."""
         arrays: Sequence[Value] = np.broadcast_arrays(*given, subok=True)
         kept = tuple(k for k in range(arrays[0].ndim) if k not in axes)
         moved = [a.transpose(*kept, *axes) for a in arrays]
-        made = self.empty(moved[0].shape[: len(kept)], dtype)
-        kind = "double" if np.dtype(real) == np.float64 or real == "double" else "float"
+        made = self.empty(moved[0].shape[: len(kept)], kernel.output.dtype)
         if made.size:
-            text = sum_text(moved, names, len(kept), made.dtype, out, mapped, after, preamble, kind)
+            text = sum_text(kernel, moved, len(kept))
             self.launch(text, "sums", (made.size,), (256,), (*moved, made), 0)
         return made
 
@@ -272,18 +280,17 @@ class Trace:
         raise refused(f"cupy.{name}")
 
 
+@dataclass(frozen=True)
 class Elementwise:
     """CuPy's ElementwiseKernel."""
 
-    def __init__(
-        self, trace: Trace, inputs: str, outputs: str, body: str, name: str, preamble: str = ""
-    ) -> None:
-        self.trace, self.name, self.body, self.preamble = trace, name, body, preamble
-        self.inputs, self.outputs = parameters_of(inputs), parameters_of(outputs)
+    trace: Trace
+    kernel: ElementwiseKernel
 
     def __call__(self, *given: Value, size: int | None = None) -> Value:
         """Launches it; results that are not given are made."""
-        parameters = (*self.inputs, *self.outputs)
+        kernel = self.kernel
+        parameters = (*kernel.inputs, *kernel.outputs)
         values = [
             v if isinstance(v, Memory) or not p.raw else self.trace.known(v, p.dtype)
             for p, v in zip(parameters, given, strict=False)
@@ -294,11 +301,11 @@ class Elementwise:
         values = [_as_read(v, None if p.raw else shape) for p, v in zip(parameters, values, strict=True)]
         count = math.prod(shape)
         if count:
-            text = elementwise_text(parameters, values, shape, len(self.inputs), self.body, self.preamble)
+            text = elementwise_text(kernel, values, shape)
             blocks = min(-(-count // 256), 1 << 20)
             arrays = [v for v in values if isinstance(v, Memory)]
             self.trace.launch(text, "elements", (blocks,), (256,), arrays, 0)
-        made = tuple(values[len(self.inputs) :])
+        made = tuple(values[len(kernel.inputs) :])
         return made[0] if len(made) == 1 else made
 
 
@@ -311,25 +318,17 @@ def _as_read(value: Value, shape: tuple[int, ...] | None) -> Value:
     return value if value.flags.c_contiguous else copied(value)
 
 
+@dataclass(frozen=True)
 class Reduction:
     """CuPy's ReductionKernel, which sums."""
 
-    def __init__(
-        self, trace: Trace, inputs: str, outputs: str, mapped: str, reduced: str, after: str, identity: str,
-        name: str = "", reduce_type: str = "float", preamble: str = "",
-    ) -> None:  # fmt: skip
-        self.trace, self.mapped, self.after, self.preamble = trace, mapped, after, preamble
-        self.inputs, (self.output,) = parameters_of(inputs), parameters_of(outputs)
-        self.real = reduce_type
+    trace: Trace
+    kernel: SumKernel
 
     def __call__(self, *given: Value, axis: Value) -> Memory:
         """Launches it."""
-        arrays = [self.trace.known(v, p.dtype) for p, v in zip(self.inputs, given, strict=True)]
-        axes = axes_of(axis, max(a.ndim for a in arrays))
-        return self.trace.sum(
-            self.mapped, self.after, self.preamble, arrays, axes, self.output.dtype, self.real,
-            [p.name for p in self.inputs], self.output.name,
-        )  # fmt: skip
+        arrays = [self.trace.known(v, p.dtype) for p, v in zip(self.kernel.inputs, given, strict=True)]
+        return self.trace.sum(self.kernel, arrays, axes_of(axis, max(a.ndim for a in arrays)))
 
 
 class Module:
@@ -394,27 +393,24 @@ _LIBRARY: dict[str, Callable[[Trace], Value]] = {
     "stack": lambda trace: lambda arrays, axis=0, **options: trace.joined(
         [np.expand_dims(a, axis) for a in arrays], axis, **options
     ),
-    "ElementwiseKernel": lambda trace: lambda *given, **options: Elementwise(trace, *given, **options),
-    "ReductionKernel": lambda trace: lambda *given, **options: Reduction(trace, *given, **options),
+    "ElementwiseKernel": lambda trace: lambda *given, **options: Elementwise(trace, trace.named(given[3])),
+    "ReductionKernel": lambda trace: lambda *given, **options: Reduction(trace, trace.named(given[6])),
     "RawModule": lambda trace: lambda code, options=(): Module(trace, code),
     "RawKernel": lambda trace: lambda code, name, options=(): Module(trace, code, name),
 }
 
 
-def traced(
-    source: str, name: str, arguments: Callable[[Trace], Sequence[Value]]
-) -> tuple[Trace, Value]:
-    """What the last function of a generated module launches, and what it returns.
+def traced(kernel: Kernel, arguments: Callable[[Trace], Sequence[Value]]) -> tuple[Trace, Value]:
+    """What a lowered function launches, and what it returns.
 
     Args:
-        source: the text of the module.
-        name: its last function.
+        kernel: the function; its namespace holds the kernels that CuPy completes.
         arguments: makes the arguments, of memory of the trace.
 
     Raises:
         LoweringError: it needs something that is not a kernel of symad's.
     """
-    trace = Trace()
+    trace, name = Trace(kernel.namespace), kernel.name
 
     def imported(
         module: str, outside: Value = None, inside: Value = None, names: Value = (), level: int = 0
@@ -428,5 +424,6 @@ def traced(
         return __import__(module, outside, inside, names, level)
 
     namespace: dict[str, Value] = {"__builtins__": {**vars(builtins), "__import__": imported}}
-    exec(compile(source, f"<{name}: launches>", "exec"), namespace)  # only text that symad's printers made
+    code = compile(kernel.source, f"<{name}: launches>", "exec")
+    exec(code, namespace)  # only text that symad's printers made
     return trace, namespace[name](*arguments(trace))

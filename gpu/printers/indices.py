@@ -15,7 +15,7 @@ from symad.core.graph import Node
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.passes.known_rows import fits
-from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter
 from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.settings import current
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -176,14 +176,13 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPy
                 lines.append(f"if (r{k} < 0) r{k} += m{k};")
         position = f"({position})*m{k} + r{k}" if position else f"r{k}"
     lines.append(f"row = {position};")
-    inputs = [f"{kind} x{k}" for k, kind in enumerate(kinds)]
-    inputs += [f"int64 m{k}" for k in range(len(kinds))]
-    outputs = ["int64 row"]
+    inputs = [KernelParameter(kind, f"x{k}") for k, kind in enumerate(kinds)]
+    inputs += [KernelParameter("int64", f"m{k}") for k in range(len(kinds))]
+    outputs = [KernelParameter("int64", "row")]
     if any(checked):
-        inputs.append("int32 site")
-        outputs.append("raw int64 flag")
-    parts = [quoted(", ".join(inputs)), quoted(", ".join(outputs)), block(lines)]
-    return str(printer.kernels.named("ElementwiseKernel", parts))
+        inputs.append(KernelParameter("int32", "site"))
+        outputs.append(KernelParameter("int64", "flag", raw=True))
+    return printer.kernels.named(ElementwiseKernel(tuple(inputs), tuple(outputs), tuple(lines)))
 
 
 def _as_typed(text: str, node: Node, printer: CuPyWriter) -> str:

@@ -6,7 +6,7 @@ See cupy/_core/_routines_manipulation.pyx of 14.2.0, lines 745-775.
 from __future__ import annotations
 
 from symad.core.graph import Node
-from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter
 from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.ops.arrays.stacking import Concatenate, Stack
 
@@ -41,10 +41,11 @@ def _kernel(kinds: list[str], printer: CuPyWriter) -> str:
         place = " - ".join(["at", *before])
         lines.append(f"{'else ' * (k > 0)}{test}y[i] = x{k}[(row * m{k} + {place}) * inner + rest];")
         before.append(f"m{k}")
-    inputs = [f"raw {kind} x{k}" for k, kind in enumerate(kinds)]
-    inputs += [f"int64 m{k}" for k in range(count)] + ["int64 total", "int64 inner"]
-    parts = [quoted(", ".join(inputs)), quoted(f"raw {kinds[0]} y"), block(lines)]
-    return str(printer.kernels.named("ElementwiseKernel", parts))
+    inputs = [KernelParameter(kind, f"x{k}", raw=True) for k, kind in enumerate(kinds)]
+    sizes = *(f"m{k}" for k in range(count)), "total", "inner"
+    inputs += [KernelParameter("int64", name) for name in sizes]
+    outputs = (KernelParameter(kinds[0], "y", raw=True),)
+    return printer.kernels.named(ElementwiseKernel(tuple(inputs), outputs, tuple(lines)))
 
 
 def joined(node: Node, args: Texts, axis: int, new: bool, printer: CuPyWriter) -> str:

@@ -22,13 +22,70 @@ from symad.ops.elementwise.selection import Condition, Logic
 BOOLEAN = (Condition, Logic)
 
 
+@dataclass(frozen=True)
+class KernelParameter:
+    """A parameter of a kernel that CuPy completes: the element of an array, or all of a raw array."""
+
+    dtype: str
+    name: str
+    raw: bool = False
+
+    def __str__(self) -> str:
+        return f"{'raw ' * self.raw}{self.dtype} {self.name}"
+
+
+@dataclass(frozen=True)
+class ElementwiseKernel:
+    """A kernel that runs the lines of a body for every element.
+
+    CuPy writes its loop around the body, and so does a .cu file (`symad.gpu.standalone_kernels`).
+    """
+
+    inputs: tuple[KernelParameter, ...]
+    outputs: tuple[KernelParameter, ...]
+    body: tuple[str, ...]
+    preamble: tuple[str, ...] = ()
+
+    def constructor(self, name: str) -> str:
+        """The call that makes it in CuPy."""
+        given = [_declared(self.inputs), _declared(self.outputs), block(self.body), quoted(name)]
+        return f"ElementwiseKernel({', '.join([*given, *_preamble(self.preamble)])})"
+
+
+@dataclass(frozen=True)
+class SumKernel:
+    """A kernel that adds up the expression ``mapped`` over axes; ``after`` is computed from the sum ``a``."""
+
+    inputs: tuple[KernelParameter, ...]
+    output: KernelParameter
+    mapped: str
+    after: str
+    real: str
+    preamble: tuple[str, ...]
+
+    def constructor(self, name: str) -> str:
+        """The call that makes it in CuPy."""
+        given = [_declared(self.inputs), _declared((self.output,)), quoted(self.mapped), quoted("a + b")]
+        given += [quoted(f"{self.output.name} = {self.after}"), quoted("0"), quoted(name)]
+        given.append(f'reduce_type="{self.real}"')
+        return f"ReductionKernel({', '.join([*given, *_preamble(self.preamble)])})"
+
+
+def _declared(parameters: Sequence[KernelParameter]) -> str:
+    return quoted(", ".join(map(str, parameters)))
+
+
+def _preamble(lines: Sequence[str]) -> list[str]:
+    return [f"preamble={block(lines)}"] if lines else []
+
+
 @dataclass
 class Kernels:
     """The kernels of one module, by their text."""
 
     dtype: str
-    names: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = field(default_factory=dict)
-    """The kernels that CuPy completes, by kind, arguments and options."""
+    names: dict[ElementwiseKernel | SumKernel, str] = field(default_factory=dict)
+    """The kernels that CuPy completes, and their names."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
     """The complete CUDA functions, by name and text."""
     types: dict[Node, str] = field(default_factory=dict)
@@ -39,9 +96,9 @@ class Kernels:
         text = KernelBody(real_type(self.dtype))
         results = statements(body.output_nodes, self._locals(body, types, text), text)
         lines = [*text.lines, *(f"out{k} = {result};" for k, result in enumerate(results))]
-        inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
-        outputs = ", ".join(f"{self.type_of(o)} out{k}" for k, o in enumerate(body.output_nodes))
-        return self.add("ElementwiseKernel", [quoted(inputs), quoted(outputs), block(lines)], text)
+        outputs = tuple(KernelParameter(self.type_of(o), f"out{k}") for k, o in enumerate(body.output_nodes))
+        preamble = (text.preamble(),) if text.helpers else ()
+        return self.named(ElementwiseKernel(_numbered(types), outputs, tuple(lines), preamble))
 
     def sum(self, nest: Nest, total: Node, types: Sequence[str]) -> str:
         """The name of a `ReductionKernel` that computes the only sum of a nest, and a function of the sum."""
@@ -54,17 +111,8 @@ class Kernels:
         c_kinds = [{"int64": "long long"}.get(kind, kind) for kind in kinds]
         signature = ", ".join(f"{kind} x{k}" for k, kind in enumerate(c_kinds))
         functions = [f"static __device__ {text.real} mapped({signature}) {{", *indent(lines), "}"]
-        inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
         casts = ", ".join(f"({kind})x{k}" for k, kind in enumerate(c_kinds))
         after = "a" if last is total else "finished(a)"
-        arguments = [
-            quoted(inputs),
-            quoted(f"{self.dtype} out0"),
-            quoted(f"mapped({casts})"),
-            quoted("a + b"),
-            quoted(f"out0 = {after}"),
-            quoted("0"),
-        ]
         if last is not total:
             functions.append(f"static __device__ {text.real} finished({text.real} a) {{")
             ending = KernelBody(text.real)
@@ -73,26 +121,19 @@ class Kernels:
             functions += [*indent([*ending.lines, f"return {end};"]), "}"]
             for name in ending.helpers:
                 text.helper(name)
-        reduced = {"float": "float", "double": "double"}[text.real]
-        return self.add("ReductionKernel", arguments, text, functions, f'reduce_type="{reduced}"')
+        preamble = (text.preamble(), *functions) if text.helpers else tuple(functions)
+        output = KernelParameter(self.dtype, "out0")
+        return self.named(
+            SumKernel(_numbered(types), output, f"mapped({casts})", after, text.real, preamble)
+        )
 
-    def add(
-        self,
-        kind: str,
-        arguments: Sequence[str],
-        text: KernelBody,
-        functions: Sequence[str] = (),
-        *options: str,
-    ) -> str:
-        """The name of the kernel with these constructor arguments."""
-        preamble = [text.preamble(), *functions] if text.helpers else [*functions]
-        extra = [f"preamble={block(preamble)}"] if preamble else []
-        return self.named(kind, arguments, (*options, *extra))
+    def named(self, kernel: ElementwiseKernel | SumKernel) -> str:
+        """The name of a kernel."""
+        return self.names.setdefault(kernel, f"_kernel_{len(self.names) + 1}")
 
-    def named(self, kind: str, arguments: Sequence[str], options: Sequence[str] = ()) -> str:
-        """The name of a kernel; its constructor gets this name between the arguments and the options."""
-        key = kind, tuple(arguments), tuple(options)
-        return self.names.setdefault(key, f"_kernel_{len(self.names) + 1}")
+    def by_name(self) -> dict[str, ElementwiseKernel | SumKernel]:
+        """The kernels that CuPy completes, by their names in the module."""
+        return {name: kernel for kernel, name in self.names.items()}
 
     def raw(self, function: str, source: str) -> str:
         """The name of a `RawKernel`."""
@@ -100,11 +141,8 @@ class Kernels:
 
     def definitions(self, prefix: str) -> list[str]:
         """The module's statements that make the kernels."""
-        lines: list[str] = []
-        for key, name in self.names.items():
-            kind, arguments, options = key
-            called = quoted(name.strip("_"))
-            lines.append(f"{name} = {prefix}.{kind}({', '.join([*arguments, called, *options])})")
+        named = self.names.items()
+        lines = [f"{name} = {prefix}.{kernel.constructor(name.strip('_'))}" for kernel, name in named]
         for (function, source), name in self.sources.items():
             lines.append(f"{name} = {prefix}.RawKernel({verbatim(source)}, {quoted(function)})")
         return lines
@@ -140,6 +178,10 @@ class Kernels:
 def _source(node: Node) -> int:
     """The argument whose elements a node moves; for a scatter, the updates."""
     return 1 if isinstance(node.op, ScatterAdd) else 0
+
+
+def _numbered(types: Sequence[str]) -> tuple[KernelParameter, ...]:
+    return tuple(KernelParameter(kind, f"x{k}") for k, kind in enumerate(types))
 
 
 def quoted(text: str) -> str:

@@ -6,13 +6,14 @@ rejected: between 1/2 and 1, a float16 has 2¹⁰ steps and a bfloat16 2⁷.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import Template
 
 from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.gpu.cupy_library import HALVES, real_type
 from symad.gpu.printers.indices import rows_of
-from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter
 from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.ops.arrays.random import FoldIn, Uniform
 
@@ -65,24 +66,25 @@ FOLDED = """def _fold_in(kernel, words, numbers, dtype):
     return result
 """
 
+WORDS_OF_KEY = KernelParameter("int64", "key", raw=True)
 KEY = "a random key is four integers in 0..65535"
 NUMBER = "fold_in takes integers from 0 up"
 
 
-def _kernel(inputs: str, output: str, body: str, printer: CuPyWriter) -> str:
+def _kernel(inputs: Sequence[KernelParameter], output: str, body: str, printer: CuPyWriter) -> str:
     """The name of an elementwise kernel with this body."""
     if printer.dtype in HALVES:
         raise LoweringError(
             f"random numbers need float32 or float64: {printer.dtype} has too few steps in (0, 1)"
         )
-    parts = [quoted(inputs), quoted(f"{printer.dtype} {output}"), block([body])]
-    return str(printer.kernels.named("ElementwiseKernel", parts, [f"preamble={block([PHILOX])}"]))
+    outputs = (KernelParameter(printer.dtype, output),)
+    return printer.kernels.named(ElementwiseKernel(tuple(inputs), outputs, (body,), (PHILOX,)))
 
 
 @emit.dispatch
 def uniform_cupy(op: Uniform, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     body = Template(UNIFORM).substitute(value=VALUES.get(printer.dtype, ""))
-    kernel = _kernel("raw int64 key, int64 count", "u", body, printer)
+    kernel = _kernel([WORDS_OF_KEY, KernelParameter("int64", "count")], "u", body, printer)
     helper = printer.helper("_uniform", RANDOM)
     printer.imports.add("import math")
     words = rows_of(node.args, (65536,), False, [KEY], printer, ValueError)
@@ -92,7 +94,7 @@ def uniform_cupy(op: Uniform, node: Node, args: Texts, printer: CuPyWriter) -> T
 @emit.dispatch
 def fold_in_cupy(op: FoldIn, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     body = Template(FOLD_IN).substitute(real=real_type(printer.dtype))
-    kernel = _kernel("raw int64 key, raw int64 number", "limb", body, printer)
+    kernel = _kernel([WORDS_OF_KEY, KernelParameter("int64", "number", raw=True)], "limb", body, printer)
     helper = printer.helper("_fold_in", FOLDED)
     words = rows_of(node.args[:1], (65536,), False, [KEY], printer, ValueError)
     numbers = rows_of(node.args[1:], (2**63 - 1,), False, [NUMBER], printer, ValueError)
