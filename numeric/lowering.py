@@ -76,16 +76,16 @@ def lower(
             for a scalar function, (m,) for a vector-valued one, one flat vector in the order of x for a
             gradient or a product, (m, N) for a Jacobian, (N, N) for a Hessian, (value, flat gradient) for
             value_and_gradient.
-        style: "fast", or "plain" for backend "numpy". Plain code is for reading, teaching and checking: it has
-            one line for each mathematical step.
+        style: "fast", or "plain" for backend "numpy". Plain code is for reading, teaching and checking: it
+            has one line for each mathematical step.
         inputs: order and grouping of the arguments, as in `symad.trace`.
         wrt: with ``packed``, the inputs that x holds; by default those the derivative is taken by, or all.
         log: a function that is called with a line for each pass, such as ``print``; backends "numpy" and "c".
         name: the name of the function in the generated code, by default that of ``f``; in C it is preceded
             by ``symad_``.
-        optimize: how much the C compiler optimizes, for backend "c". 2 makes the fastest code. 1 compiles in
-            half of the time, and calls take 1 to 2.4 times as long; 0 compiles in a sixth, and calls take twice
-            as long or more. Compiled code is kept on disk, so each kernel is compiled once.
+        optimize: how much the C compiler optimizes, for backend "c". 2 makes the fastest code. 1 compiles
+            in half of the time, and calls take 1 to 2.4 times as long; 0 compiles in a sixth, and calls take
+            twice as long or more. Compiled code is kept on disk, so each kernel is compiled once.
 
     Raises:
         LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed,

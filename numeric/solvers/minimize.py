@@ -43,8 +43,8 @@ def minimize(
         x0: the first values of the unknowns: an array or number for one unknown, a sequence with one entry
             for each, or a mapping by symbol or name.
         data: the values of the other inputs, by symbol or name.
-        method: "newton", "newton-cg", "trust-exact" or "l-bfgs". Newton's method has modified Cholesky factors
-            and a line search; Hessians that are mostly zero are computed and factored as sparse matrices.
+        method: "newton", "newton-cg", "trust-exact" or "l-bfgs". Newton's method has modified Cholesky
+            factors and a line search; Hessians that are mostly zero are sparse matrices, factored as such.
             "newton-cg" needs Hessian-vector products alone, "trust-exact" dense Hessians. The last two are
             SciPy's; "l-bfgs" gives up where f is no longer finite. With bounds: "l-bfgs". With constraints:
             "slsqp", or "trust-constr" (with Hessians), both SciPy's. The default is the first that fits:
