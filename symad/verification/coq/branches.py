@@ -6,12 +6,12 @@ and â‰¤ differ only there. Derivatives, too, are claimed away from ties only: âˆ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 
 import sympy
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Node, rebuild, topological
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply
@@ -163,41 +163,41 @@ def number_exponent(node: Node) -> Fraction | None:
 
 def away_from_zero(outputs: Sequence[Node]) -> tuple[Node, ...]:
     """Scalar nodes without selections where the base of x^y or a root is 0: on the domain it is positive."""
-    order = topological(tuple(outputs))
-    positive = {n.args[0] for n in order if isinstance(n.op, Pow) and number_exponent(n) is None}
+    powers = [n for n in topological(tuple(outputs)) if isinstance(n.op, Pow)]
+    positive = {n.args[0] for n in powers if number_exponent(n) is None}
 
-    def never(condition: Node) -> bool:
-        if isinstance(condition.op, Logic) and condition.op.kind == "and":
-            return any(map(never, condition.args))
-        if not isinstance(condition.op, Compare) or condition.op.relation != "==":
-            return False
-        left, right = condition.args
-        root = isinstance(left.op, Pow) or (isinstance(left.op, Apply) and left.op.head.__name__ == "hypot")
-        return (root or left in positive) and constant_value(right) == 0
-
-    made: dict[Node, Node] = {}
-    for node in order:
-        args = tuple(made[a] for a in node.args)
+    def taken(node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Select):
             condition, (_, holds, fails) = node.args[0], args
             denied = isinstance(condition.op, Logic) and condition.op.kind == "not"
-            if never(condition.args[0] if denied else condition):
-                made[node] = holds if denied else fails
-                continue
-        made[node] = node if args == node.args else Node.of(node.op, args)
-    return tuple(made[o] for o in outputs)
+            if _is_never(condition.args[0] if denied else condition, positive):
+                return holds if denied else fails
+        return node if args == node.args else Node.of(node.op, args)
+
+    return rebuild(outputs, {}, taken)
+
+
+def _is_never(condition: Node, positive: Container[Node]) -> bool:
+    """Whether a condition asks, alone or with others, for a root or a positive base that is 0."""
+    if isinstance(condition.op, Logic) and condition.op.kind == "and":
+        return any(_is_never(part, positive) for part in condition.args)
+    if not isinstance(condition.op, Compare) or condition.op.relation != "==":
+        return False
+    left, right = condition.args
+    root = isinstance(left.op, Pow) or (isinstance(left.op, Apply) and left.op.head.__name__ == "hypot")
+    return (root or left in positive) and constant_value(right) == 0
 
 
 def settled(outputs: Sequence[Node]) -> tuple[Node, ...]:
     """Scalar nodes without selections that the condition of an enclosing branch decides."""
-    made: dict[Node, Node] = {}
-    for node in topological(tuple(outputs)):
-        args = tuple(made.get(a, a) for a in node.args)
+
+    def inside(node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Select) and any(isinstance(n.op, Select) for n in topological(args[1:])):
             condition = args[0]
             args = (condition, *(_under(b, _facts(condition, k == 0)) for k, b in enumerate(args[1:])))
-        made[node] = node if args == node.args else Node.of(node.op, args)
-    return tuple(made[o] for o in outputs)
+        return node if args == node.args else Node.of(node.op, args)
+
+    return rebuild(outputs, {}, inside)
 
 
 def _facts(condition: Node, holds: bool) -> dict[Node, bool]:
@@ -215,14 +215,14 @@ def _facts(condition: Node, holds: bool) -> dict[Node, bool]:
 
 def _under(branch: Node, facts: Mapping[Node, bool]) -> Node:
     """A branch in which the selections are made that the known conditions decide."""
-    made: dict[Node, Node] = {}
-    for node in topological((branch,)):
-        args = tuple(made.get(a, a) for a in node.args)
+
+    def decided(node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Select) and node.args[0] in facts:
-            made[node] = args[1] if facts[node.args[0]] else args[2]
-        else:
-            made[node] = node if args == node.args else _without_ones(node, args)
-    return made[branch]
+            return args[1] if facts[node.args[0]] else args[2]
+        return node if args == node.args else _without_ones(node, args)
+
+    (made,) = rebuild((branch,), {}, decided)
+    return made
 
 
 def _without_ones(node: Node, args: Sequence[Node]) -> Node:

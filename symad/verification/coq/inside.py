@@ -10,7 +10,7 @@ import numpy as np
 from symad.numbers.function_values import numpy_function
 from symad.verification.coq.heads import HEADS
 from symad.verification.coq.programs import CoqProgram
-from symad.verification.coq.terms import CoqTerm
+from symad.verification.coq.terms import CoqTerm, postorder
 from symad.verification.fields.prime_fields import Array
 
 MANY = 4096
@@ -46,24 +46,14 @@ def _hold(program: CoqProgram, inputs: Array) -> Array:
     known: dict[CoqTerm, Any] = {}
     with np.errstate(all="ignore"):
         for step in program.steps:
-            value = _value(step.term, variables, known)
+            for part in postorder([step.term], lambda t: [a for a in t.args if a not in known]):
+                known[part] = _applied(part, [known[a] for a in part.args], variables)
+            value = known[step.term]
             if step.need:
                 holds &= HOLDS[step.need](value)
             else:
                 variables.append(value)
     return holds
-
-
-def _value(term: CoqTerm, variables: list[Array], known: dict[CoqTerm, Any]) -> Any:
-    """The value of a term; arguments come first."""
-    stack = [term]
-    while stack:
-        top = stack[-1]
-        missing = [a for a in top.args if a not in known]
-        stack += missing
-        if not missing:
-            known[stack.pop()] = _applied(top, [known[a] for a in top.args], variables)
-    return known[term]
 
 
 def _applied(term: CoqTerm, args: list[Any], variables: list[Array]) -> Any:

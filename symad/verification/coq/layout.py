@@ -15,11 +15,11 @@ from symad.verification.coq.gallina import domain_text, let_names, program_data,
 from symad.verification.coq.heads import FUNCTIONS
 from symad.verification.coq.inside import is_somewhere
 from symad.verification.coq.programs import CoqProgram
+from symad.verification.coq.terms import postorder
 
 if TYPE_CHECKING:
     import sympy as sp
 
-    from symad.verification.coq.terms import CoqTerm
 
 RESERVED = {
     "R", "PI", "IZR", "nat", "list", "nth", "prog", "term", "fn", "check", "run", "inputs", "domain",
@@ -140,7 +140,7 @@ class Theory:
 def theory_text(theory: Theory) -> str:
     """The whole file."""
     derivatives = [p for p in theory.parts if p.of is not None]
-    statements = sum(len(_parts_of(p.program)) for p in theory.parts)
+    statements = sum(_operations(p.program) for p in theory.parts)
     listed = ", ".join(theory.full(p.name) + "_correct" for p in derivatives)
     sections = [_header(theory, listed, statements), _definitions(theory)]
     sections.append("(** ** What the machine reads: the same functions as data, and the proofs *)")
@@ -191,15 +191,10 @@ def _in_comment(symbol: object) -> str:
     return "".join(c if c.isprintable() and c not in '()*"' else "?" for c in str(symbol))
 
 
-def _parts_of(program: CoqProgram) -> set[CoqTerm]:
-    found: set[CoqTerm] = set()
-    stack = [*program.terms.lets, *program.outputs]
-    while stack:
-        term = stack.pop()
-        if term not in found and term.head not in {"Var", "Int", "Pi"}:
-            found.add(term)
-            stack.extend(term.args)
-    return found
+def _operations(program: CoqProgram) -> int:
+    """How many different operations a program has."""
+    parts = postorder([*program.terms.lets, *program.outputs], lambda term: term.args)
+    return sum(term.head not in {"Var", "Int", "Pi"} for term in parts)
 
 
 def _elements(theory: Theory) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symad.verification.coq.terms import CoqTerm, CoqTerms
+from symad.verification.coq.terms import CoqTerm, CoqTerms, postorder
 
 NONZERO = {"Inv", "Acot", "Csch", "Coth", "Abs", "Sign", "Heaviside"}
 POSITIVE = {"Log", "Sqrt", "Log2", "Log10"}
@@ -152,7 +152,7 @@ class _Conditions:
 
     def sign(self, term: CoqTerm) -> Sign:
         """The sign of a term, as far as it is known."""
-        for part in reversed(_ordered(term, self.signs)):
+        for part in postorder([term], lambda t: [a for a in t.args if a not in self.signs]):
             positive, nonneg, nonzero = self._sign_by_parts(part)
             positive = positive or ("Log", part) in self.stated or ("Sqrt", part) in self.stated
             nonzero = positive or nonzero or ("Inv", part) in self.stated
@@ -195,19 +195,3 @@ class _Conditions:
             case "App2", "Hypot":
                 return z or y, True, False
         return False, False, False
-
-
-def _ordered(term: CoqTerm, known: dict[CoqTerm, Sign]) -> list[CoqTerm]:
-    """The parts of a term whose signs are not known yet, each before its own parts."""
-    order: list[CoqTerm] = []
-    seen: set[CoqTerm] = set()
-    stack: list[tuple[CoqTerm, bool]] = [(term, False)]
-    while stack:
-        current, done = stack.pop()
-        if done:
-            order.append(current)
-        elif current not in seen and current not in known:
-            seen.add(current)
-            stack.append((current, True))
-            stack.extend((a, False) for a in current.args)
-    return order[::-1]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import Any, TypeVar
+from typing import Any
 
 import sympy
 
@@ -31,7 +31,7 @@ from symad.verification.coq.branches import (
     won,
 )
 from symad.verification.coq.heads import HEADS, WITHOUT_LEMMA
-from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms
+from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms, Part, postorder
 
 WHOLE = 600
 """In expressions of more operations than this, repeated parts get names."""
@@ -86,15 +86,12 @@ def function(terms: CoqTerms, head: type[sympy.Basic], args: Sequence[CoqTerm]) 
     return terms.app(constructor, *args)
 
 
-Part = TypeVar("Part", bound=Hashable)
-
-
 def repeated(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]], whole: int) -> set[Part]:
     """The parts that get a name: those used more than once, unless the whole is small when written out."""
     uses: Counter[Part] = Counter()
     sizes: dict[Part, int] = {}
     roots = list(roots)
-    for part in _postorder(roots, parts_of):
+    for part in postorder(roots, parts_of):
         below = parts_of(part)
         sizes[part] = 1 + sum(sizes[b] for b in below)
         uses.update(below)
@@ -102,20 +99,6 @@ def repeated(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]], 
     if sum(sizes[r] for r in roots) <= whole:
         return set()
     return {part for part, count in uses.items() if count > 1 and sizes[part] > 2}
-
-
-def _postorder(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]]) -> list[Part]:
-    """All parts, each once and after its own parts."""
-    order: dict[Part, None] = {}
-    stack: list[tuple[Part, bool]] = [(r, False) for r in reversed(list(roots))]
-    while stack:
-        part, done = stack.pop()
-        if done:
-            order[part] = None
-        elif part not in order:
-            stack.append((part, True))
-            stack.extend((p, False) for p in reversed(parts_of(part)) if p not in order)
-    return list(order)
 
 
 # ---- SymPy ----------------------------------------------------------------------------------------
@@ -136,10 +119,10 @@ def from_sympy(
         return () if expression in leaves or expression.is_Atom else expression.args
 
     named = repeated(expressions, parts_of, WHOLE)
-    powers = [e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow]
+    powers = [e.as_base_exp() for e in postorder(expressions, parts_of) if e.is_Pow]
     roots = _roots((b, _exact(e)) for b, e in powers if e.is_Rational or e.is_Float)
     found: dict[sympy.Basic, CoqTerm] = {}
-    for part in _postorder(expressions, parts_of):
+    for part in postorder(expressions, parts_of):
         if part in leaves:
             found[part] = terms.var(leaves[part])
         else:
@@ -264,7 +247,7 @@ def from_graph(
         return extreme[0].args if extreme is not None else node.args
 
     named = repeated(outputs, parts_of, whole)
-    order = _postorder(outputs, parts_of)
+    order = postorder(outputs, parts_of)
     powers = [(n.args[0], e) for n in [*topological(model), *order] if (e := number_exponent(n)) is not None]
     roots = _roots(powers)
     found: dict[Node, CoqTerm] = {}

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeVar
 
 from symad.errors import SymadError
 
 MAX_TERM_DEPTH = 40
 """The maximum depth of a term without a name: deep nesting is slow or impossible in Python and in Coq."""
+
+
+Part = TypeVar("Part", bound=Hashable)
+
+
+def postorder(roots: Iterable[Part], parts_of: Callable[[Part], Sequence[Part]]) -> list[Part]:
+    """All parts, each once and after its own parts."""
+    order: dict[Part, None] = {}
+    stack: list[tuple[Part, bool]] = [(r, False) for r in reversed(list(roots))]
+    while stack:
+        part, done = stack.pop()
+        if done:
+            order[part] = None
+        elif part not in order:
+            stack.append((part, True))
+            stack.extend((p, False) for p in reversed(parts_of(part)) if p not in order)
+    return list(order)
 
 
 class CoqError(SymadError, ValueError):
