@@ -9,25 +9,20 @@ values are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Set
 
 import sympy
 from flint import arb
 
-from symad.core.graph import Node, rebuild, topological
-from symad.ops.basic.arithmetic import mul, neg, sub
-from symad.ops.basic.sources import Input, constant, input_node, symbol_of
+from symad.core.graph import Node, topological
+from symad.ops.basic.arithmetic import mul, sub
+from symad.ops.basic.sources import Input, constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
-from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.linear_terms import number
 from symad.verification.terms.signs import known_signs
 from symad.verification.values.intervals import Interval
 from symad.verification.values.ranges import promised, ranges
-
-MAX_INPUTS = 3
-"""The maximum number of inputs: with more there are too many cases of signs."""
 
 MAX_FUNCTIONS_APPLIED = 2
 """The maximum number of functions that are applied one after the other."""
@@ -38,33 +33,7 @@ MULTIPLES = (1, 2)
 """Of a difference of angles; of π/4 only the double has a cosine without roots."""
 
 Pairs = list[tuple[Node, Node]]
-
-
-def by_signs(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
-    """Two scalars for each case of the signs of their inputs; none of arrays, or where these are many."""
-    sides = expand_definitions(outputs)
-    nodes = topological(sides)
-    inputs = [n for n in nodes if isinstance(n.op, Input)]
-    if len(inputs) > MAX_INPUTS or any(n.shape for n in (*sides, *inputs)):
-        return []
-    ways = [_signed(n) for n in inputs]
-    if not all(ways):
-        return []
-    made = []
-    for case in product(*ways):
-        left, right = rebuild(sides, dict(zip(inputs, case, strict=True)))
-        made.append((left, right))
-    return made
-
-
-def _signed(x: Node) -> list[Node]:
-    """An input by a positive one, for each sign that it may have; none of an integer."""
-    symbol = symbol_of(x)
-    if getattr(symbol, "is_integer", False):
-        return []
-    free = input_node(sympy.Dummy(str(symbol), positive=True))
-    up = [] if getattr(symbol, "is_nonpositive", None) else [free]
-    return [*up, *([] if getattr(symbol, "is_nonnegative", None) else [neg(free)])]
+Heads = Set[type[sympy.Basic]]
 
 
 Box = Mapping[Node, Interval]
@@ -84,29 +53,51 @@ def by_injective(a: Node, b: Node, box: Box = NO_BOX, steps: int = MAX_FUNCTIONS
         if _within_a_turn(a, b, m, box):
             gap = mul(constant(m), sub(a, b))
             yield [(apply(sympy.sin, gap), constant(0)), (apply(sympy.cos, gap), constant(1))]
-    if not steps:
-        return
-    for w, other in ((a, b), (b, a)):
-        if (
-            isinstance(w.op, Apply)
-            and w.op.head is sympy.LambertW
-            and len(w.args) == 1
-            and _signs(other) == [1]
-        ):
-            yield from by_injective(w.args[0], mul(other, apply(sympy.exp, other)), box, steps - 1)
-    alike = _signs(a, b) in ([1, 1], [-1, -1])
-    if any(isinstance(n.op, Pow) and _is_root(n) for n in topological([a, b])) and alike:
-        yield from by_injective(mul(a, a), mul(b, b), box, steps - 1)
-    if heads & {sympy.acosh, sympy.asech} and alike:
-        yield from by_injective(apply(sympy.cosh, a), apply(sympy.cosh, b), box, steps - 1)
-    if heads & {sympy.log, sympy.asinh, sympy.acosh, sympy.atanh}:
-        left, right = (apply(sympy.exp, mul(constant(2), side)) for side in (a, b))
-        yield from by_injective(left, right, box, steps - 1)
+    for rule in INJECTIVE if steps else ():
+        for left, right in rule(a, b, heads):
+            yield from by_injective(left, right, box, steps - 1)
+
+
+def times_their_exponential(a: Node, b: Node, heads: Heads) -> Pairs:
+    """u = w exp(w) for W(u) = w, where w > 0."""
+    return [
+        (w.args[0], mul(other, apply(sympy.exp, other)))
+        for w, other in ((a, b), (b, a))
+        if getattr(w.op, "head", None) is sympy.LambertW and len(w.args) == 1 and _signs(other) == [1]
+    ]
+
+
+def squares(a: Node, b: Node, heads: Heads) -> Pairs:
+    """The squares, where there are roots."""
+    rooted = any(isinstance(n.op, Pow) and _is_root(n) for n in topological([a, b]))
+    return [(mul(a, a), mul(b, b))] if rooted and _have_one_sign(a, b) else []
+
+
+def hyperbolic_cosines(a: Node, b: Node, heads: Heads) -> Pairs:
+    """cosh, where there are its inverses."""
+    inverse = bool(heads & {sympy.acosh, sympy.asech}) and _have_one_sign(a, b)
+    return [(apply(sympy.cosh, a), apply(sympy.cosh, b))] if inverse else []
+
+
+def exponentials(a: Node, b: Node, heads: Heads) -> Pairs:
+    """exp of twice both, where there are logarithms."""
+    if not heads & {sympy.log, sympy.asinh, sympy.acosh, sympy.atanh}:
+        return []
+    left, right = (apply(sympy.exp, mul(constant(2), side)) for side in (a, b))
+    return [(left, right)]
+
+
+INJECTIVE = (times_their_exponential, squares, hyperbolic_cosines, exponentials)
+"""Pairs of which the equality says that of others: functions that take each value once, where they do."""
 
 
 def _is_root(node: Node) -> bool:
     exponent = number(node.args[1])
     return exponent is not None and exponent.denominator > 1
+
+
+def _have_one_sign(a: Node, b: Node) -> bool:
+    return _signs(a, b) in ([1, 1], [-1, -1])
 
 
 def _signs(*nodes: Node) -> list[int]:

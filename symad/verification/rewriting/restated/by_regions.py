@@ -1,14 +1,15 @@
-"""Numbers of one input, on each interval between the points where conditions on this input change.
+"""Numbers of few inputs by the signs of these; of one input, on each interval between its conditions' ends.
 
-On an interval, interval arithmetic decides conditions and signs: cos x is positive for |x| < 1, so that
-√(1 − sin² x) is cos x there. An identity that holds with these signs holds on the interval; the intervals
-cover the line, but for some points.
+An input is ±p with p > 0, so that signs and absolute values are known. On an interval, interval arithmetic
+decides conditions and signs: cos x is positive for |x| < 1, so that √(1 − sin² x) is cos x there. An identity
+that holds with these signs holds on the interval; the intervals cover the line, but for some points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +21,16 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Select
-from symad.verification.rewriting.restated.by_injective import Box, by_signs
+from symad.verification.rewriting.restated.by_injective import Box
 from symad.verification.rewriting.restated.by_whole_parts import by_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.discontinuities import SIGNS
 from symad.verification.terms.linear_terms import linear_terms, number
 from symad.verification.values.intervals import ZERO, Interval, above, below, both
 from symad.verification.values.ranges import promised, ranges
+
+MAX_INPUTS = 3
+"""The maximum number of inputs: with more there are too many cases of signs."""
 
 MAX_CUTS = 6
 """The maximum number of points that cut the line of one input."""
@@ -42,33 +46,44 @@ class Case(NamedTuple):
 
 def cases_of(outputs: Sequence[Node]) -> Iterator[list[Case]]:
     """The cases of two numbers, all of which must hold, in each way in which there are some."""
-    for pairs in (by_signs(outputs), by_whole_parts(outputs)):
-        yield [Case(a, b, {}) for a, b in pairs]
+    yield [Case(a, b, {}) for a, b in by_whole_parts(outputs)]
     yield by_regions(outputs)
 
 
 def by_regions(outputs: Sequence[Node]) -> list[Case]:
-    """Two scalars of one real input on each interval; none where no condition says where to cut."""
+    """Two scalars for each choice of intervals of their inputs; none of arrays, or where these are many."""
     sides = expand_definitions(outputs)
     nodes = topological(sides)
     inputs = [n for n in nodes if isinstance(n.op, Input)]
-    if len(inputs) != 1 or any(n.shape for n in (*sides, *inputs)):
+    if len(inputs) > MAX_INPUTS or any(n.shape for n in (*sides, *inputs)):
         return []
-    (x,) = inputs
-    cuts = {cut for n in nodes if isinstance(n.op, Compare) for cut in _cuts(n, x)}
-    if getattr(symbol_of(x), "is_integer", False) or not 0 < len(cuts) <= MAX_CUTS:
-        return []
-    ends = sorted(cuts | {Fraction(0)})
-    line = promised([x]).get(x)
+    conditions = [n for n in nodes if isinstance(n.op, Compare)] if len(inputs) == 1 else []
+    cuts = {cut for n in conditions for cut in _cuts(n, inputs[0])}
+    pieces = [_pieces(x, cuts if len(cuts) <= MAX_CUTS else set()) for x in inputs]
     made = []
+    for choice in product(*pieces):
+        left, right = rebuild(sides, dict(zip(inputs, (piece for piece, _ in choice), strict=True)))
+        box = {free: bounds for _, own in choice for free, bounds in own.items()}
+        made.append(Case(*without_conditions([left, right], box), box))
+    return made
+
+
+def _pieces(x: Node, cuts: set[Fraction]) -> list[tuple[Node, Box]]:
+    """An input by a positive one on each interval between cuts and 0, with its bounds; none of an integer.
+
+    Without other cuts than 0 the sign says all.
+    """
+    symbol, ends = symbol_of(x), sorted(cuts | {Fraction(0)})
+    made: list[tuple[Node, Box]] = []
+    if getattr(symbol, "is_integer", False):
+        return made
     for low, high in zip([None, *ends], [*ends, None], strict=True):
         positive = low is not None and low >= 0
-        if line is not None and ((line.low >= 0) != positive):
+        if getattr(symbol, "is_nonpositive" if positive else "is_nonnegative", None):
             continue
-        free = input_node(sympy.Dummy(str(symbol_of(x)), positive=True))
-        bounds = between(low, high) if positive else -between(low, high)
-        left, right = rebuild(sides, {x: free if positive else neg(free)})
-        made.append(Case(*without_conditions([left, right], {free: bounds}), {free: bounds}))
+        free, bounds = input_node(sympy.Dummy(str(symbol), positive=True)), between(low, high)
+        box = {free: bounds if positive else -bounds} if cuts else {}
+        made.append((free if positive else neg(free), box))
     return made
 
 
@@ -95,7 +110,7 @@ def between(low: Fraction | None, high: Fraction | None) -> Interval:
 
 def without_conditions(sides: Sequence[Node], box: Box) -> tuple[Node, Node]:
     """The sides without branches that are taken nowhere in a box."""
-    known = ranges(sides, box)
+    known = ranges(sides, box) if box else {}
 
     def taken(node: Node, args: tuple[Node, ...]) -> Node:
         truth = known.get(node.args[0]) if isinstance(node.op, Select) else None
