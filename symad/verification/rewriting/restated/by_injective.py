@@ -3,8 +3,7 @@
 The square and cosh do so on x ≥ 0, and on x ≤ 0, exp everywhere, w exp(w) on w ≥ −1 (so W(u) = w if
 u = w exp(w)), and cosine and sine together on angles that differ by less than 2π: of sums of inverse
 circular functions, cos(a − b) = 1 and sin(a − b) = 0 say that a − b is a multiple of 2π, and intervals that
-it is 0. Each sign of each input is a case of its own: an input is ±p with p > 0, so that signs and absolute
-values are known.
+it is 0.
 """
 
 from __future__ import annotations
