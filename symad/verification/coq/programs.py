@@ -87,6 +87,9 @@ Sign = tuple[bool, bool, bool]
 """Flags: known to be positive, not negative, not zero."""
 
 
+UNKNOWN: Sign = (False, False, False)
+
+
 class _Conditions:
     """The conditions stated so far, and the signs that follow, as ``sign_of`` computes them in Coq."""
 
@@ -160,38 +163,44 @@ class _Conditions:
         return self.signs[term]
 
     def _sign_by_parts(self, term: CoqTerm) -> Sign:
+        if term.head == "Int":
+            return term.value > 0, term.value >= 0, term.value != 0
+        if term.head == "Pi" or term.function in ALWAYS_POSITIVE | {"Power"}:
+            return True, True, True
         signs = [self.signs[a] for a in term.args]
-        (p, n, z), (q, m, y) = [*signs, (False,) * 3, (False,) * 3][:2]
-        match term.head, term.function:
-            case "Int", _:
-                return term.value > 0, term.value >= 0, term.value != 0
-            case "Pi", _:
-                return True, True, True
-            case "Add", _:
-                return (p and m) or (n and q), n and m, False
-            case "Mul", _:
-                return p and q, (n and m) or term.args[0] is term.args[1], z and y
-            case "Div", _:
-                return p and q, n and q, z and y
-            case "Opp", _:
-                return False, False, z
-            case "Pow", _:
-                even = term.value % 2 == 0
-                return p or (even and z), n or even, z
-            case "App", "Inv":
-                return p, False, z
-            case "App", "Sqrt":
-                return p, True, False
-            case "App", "Abs":
-                return z, True, z
-            case "App", function if function in ALWAYS_POSITIVE:
-                return True, True, True
-            case "App2", "Power":
-                return True, True, True
-            case "App2", "Maximum":
-                return p or q, n or m, False
-            case "App2", "Less":
-                return False, True, False
-            case "App2", "Hypot":
-                return z or y, True, False
-        return False, False, False
+        return _of_one(term, *signs) if len(signs) == 1 else _of_two(term, *signs) if signs else UNKNOWN
+
+
+def _of_one(term: CoqTerm, sign: Sign) -> Sign:
+    positive, nonnegative, nonzero = sign
+    match term.head, term.function:
+        case "Opp", _:
+            return False, False, nonzero
+        case "Pow", _:
+            even = term.value % 2 == 0
+            return positive or (even and nonzero), nonnegative or even, nonzero
+        case "App", "Inv":
+            return positive, False, nonzero
+        case "App", "Sqrt":
+            return positive, True, False
+        case "App", "Abs":
+            return nonzero, True, nonzero
+    return UNKNOWN
+
+
+def _of_two(term: CoqTerm, first: Sign, second: Sign) -> Sign:
+    (p, n, z), (q, m, y) = first, second
+    match term.head, term.function:
+        case "Add", _:
+            return (p and m) or (n and q), n and m, False
+        case "Mul", _:
+            return p and q, (n and m) or term.args[0] is term.args[1], z and y
+        case "Div", _:
+            return p and q, n and q, z and y
+        case "App2", "Maximum":
+            return p or q, n or m, False
+        case "App2", "Less":
+            return False, True, False
+        case "App2", "Hypot":
+            return z or y, True, False
+    return UNKNOWN

@@ -270,26 +270,26 @@ def _node_term(
         whole, place = extreme_won
         return winner(terms, kind_of(whole), [found[a] for a in whole.args], place)
     op, args = node.op, [found[a] for a in node.args]
-    if isinstance(op, Constant):
-        return number(terms, op.value)
-    if isinstance(op, Add):
-        return terms.signed_sum([(s < 0, a) for s, a in zip(op.signs, args, strict=True)])
-    if isinstance(op, Mul):
-        over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
-        under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
-        return terms.quotient(over, under)
-    if isinstance(op, Pow):
-        exponent = number_exponent(node)
-        if exponent is None:
-            return terms.app("Power", *args)
-        return terms.real_power(args[0], exponent, roots.get(node.args[0], 1))
-    if isinstance(op, Apply):
-        return function(terms, op.head, args)
-    if isinstance(op, Select):
-        return choice(terms, *args)
+    match op:
+        case Constant():
+            return number(terms, op.value)
+        case Add():
+            return terms.signed_sum([(s < 0, a) for s, a in zip(op.signs, args, strict=True)])
+        case Mul():
+            factors = list(zip(op.powers, args, strict=True))
+            return terms.quotient([a for p, a in factors if p == 1], [a for p, a in factors if p == -1])
+        case Pow():
+            exponent = number_exponent(node)
+            if exponent is None:
+                return terms.app("Power", *args)
+            return terms.real_power(args[0], exponent, roots.get(node.args[0], 1))
+        case Apply():
+            return function(terms, op.head, args)
+        case Select():
+            return choice(terms, *args)
     holds = node_condition(terms, node, args)
-    if holds is not None:
-        return holds
-    if isinstance(op, Compare):
+    if holds is None and isinstance(op, Compare):
         raise refused(f"the comparison {op.relation}")
-    raise refused(f"the operation {type(op).__name__}")
+    if holds is None:
+        raise refused(f"the operation {type(op).__name__}")
+    return holds

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from math import lcm
 from typing import Any, TypeAlias
 
@@ -189,13 +190,7 @@ class Finder(Values):
         """Numbers as primes, generators, what is divided by, and the rest of the numerator."""
         scale, shared = poly.content(argument.over), _common_monomial(argument.over)
         rest = poly.exact_quotient(argument.over, {shared: scale}) or poly.ONE
-        ratio = Fraction(abs(scale), argument.scale)
-        parts: list[tuple[int, Quotient]] = []
-        if max(ratio.numerator, ratio.denominator) < 1 << 40:
-            for n, turn in ((ratio.numerator, 1), (ratio.denominator, -1)):
-                parts += [(turn * e, self.field.number(p)) for p, e in factorint(n).items()]
-        else:
-            parts.append((1, self.field.number(ratio)))
+        parts = self._primes(Fraction(abs(scale), argument.scale))
         powers = [(e, Quotient({(k,): 1})) for k, e in Counter(shared).items()]
         powers += [(-m, Quotient(dict(f))) for f, m in argument.under.items()]
         if rest != poly.ONE or scale < 0:
@@ -204,14 +199,23 @@ class Finder(Values):
             powers += [(e, Quotient(f)) for e, f in found]
         if isinstance(function, Fraction):
             self._smaller_units(function, powers)
-        unknown = [] if function == "abs" else [(e, f) for e, f in powers if e % 2 and not self.field.sign(f)]
-        parts += [p for p in powers if p not in unknown]
-        if len(unknown) > 1:
-            whole = self.field.number(1)
-            for e, f in unknown:
-                whole = self.field.multiply(whole, self.field.power(f, e))
-            unknown = [(1, whole)]
-        return [*parts, *unknown]
+        return [*parts, *(powers if function == "abs" else self._of_known_sign(powers))]
+
+    def _of_known_sign(self, powers: list[tuple[int, Quotient]]) -> list[tuple[int, Quotient]]:
+        """Powers of which one at most may be negative: the product of those that may."""
+        unknown = [(e, f) for e, f in powers if e % 2 and not self.field.sign(f)]
+        known = [p for p in powers if p not in unknown]
+        if len(unknown) < 2:
+            return [*known, *unknown]
+        whole = [self.field.power(f, e) for e, f in unknown]
+        return [*known, (1, reduce(self.field.multiply, whole))]
+
+    def _primes(self, ratio: Fraction) -> list[tuple[int, Quotient]]:
+        """A number as powers of primes, if it is not too long."""
+        if max(ratio.numerator, ratio.denominator) >= 1 << 40:
+            return [(1, self.field.number(ratio))]
+        turns = (ratio.numerator, 1), (ratio.denominator, -1)
+        return [(turn * e, self.field.number(p)) for n, turn in turns for p, e in factorint(n).items()]
 
     def _smaller_units(self, exponent: Fraction, powers: Parts) -> None:
         """Roots of exponentials are exponentials of a part of the argument."""

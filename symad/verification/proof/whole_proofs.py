@@ -90,7 +90,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Acc
             break  # more work would go the same way
     if board is not None:
         board.close()
-    told = dict.fromkeys([*search.reasons, *(search.last if search.left else [])])
+    told = dict.fromkeys(search.reasons + (search.last if search.left else []))
     return AcceptedProofs(tuple(search.proofs), search.steps, tuple(told), frozenset(chosen))
 
 

@@ -20,7 +20,7 @@ from symad.facts.functions import OF_ARGUMENT, fact
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
+from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Input, Iota, constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
@@ -80,32 +80,14 @@ class Vanishing:
 
     def _by_structure(self, node: Node) -> bool:
         """Whether a node may vanish, from its arguments."""
-        op, may = node.op, [self._may[a] for a in node.args]
-        if isinstance(op, (Constant, ArrayConstant, Eye, Iota, Dimension)):
-            return _is_zero_somewhere(node)
-        if isinstance(op, Input):
-            return is_jump(node) and getattr(op.symbol, "is_zero", None) is not False
+        if not node.args:
+            return _source_may(node)
         if not self._jumps[node]:
             return False
-        if isinstance(op, Add):
+        may = [self._may[a] for a in node.args]
+        if isinstance(node.op, Add):
             return self._sum_may(node, may)
-        if isinstance(op, Mul):
-            return any(m for p, m in zip(op.powers, may, strict=True) if p == 1)
-        if isinstance(op, Pow):
-            return may[0]
-        if isinstance(op, Select):
-            return may[1] or may[2]
-        if (
-            isinstance(op, Apply)
-            and len(may) == 1
-            and (fact(op.head).sign == OF_ARGUMENT or op.head is sympy.Abs)
-        ):
-            return may[0]
-        if isinstance(op, Apply) and fact(op.head).never_zero:
-            return False
-        if isinstance(op, Einsum) or (isinstance(op, ShapingOp) and len(may) == 1):
-            return any(may) or not _is_product(node)
-        return True
+        return next((rule(node, may) for kinds, rule in RULES if isinstance(node.op, kinds)), True)
 
     def _sum_may(self, node: Node, may: Sequence[bool]) -> bool:
         """A sum of one sign vanishes with all its terms; one with an input of its own never does."""
@@ -147,13 +129,6 @@ class Vanishing:
         return same and all(isinstance(n.op, ElementwiseOp) for n in between)
 
 
-def _is_product(node: Node) -> bool:
-    """Whether each element is a product of elements of the arguments, or one of them."""
-    if isinstance(node.op, Einsum):
-        return {k for labels in node.op.inputs for k in labels} == set(node.op.output)
-    return True
-
-
 def _multilinear_inputs(term: Node) -> list[Node]:
     """The real inputs, or slices of them, of each of which all elements of a term are multiples."""
     leaves = []
@@ -187,10 +162,35 @@ def _places(node: Node, axis: int) -> range:
     return range(start, start + count * step, step)
 
 
-def _is_zero_somewhere(node: Node) -> bool:
+def _source_may(node: Node) -> bool:
     op: Op = node.op
+    if isinstance(op, Input):
+        return is_jump(node) and getattr(op.symbol, "is_zero", None) is not False
     if isinstance(op, Constant):
         return bool(op.value == 0)
     if isinstance(op, ArrayConstant):
         return bool(np.any(op.array == 0))
-    return not isinstance(op, Dimension)
+    return isinstance(op, (Eye, Iota))
+
+
+def _function_may(node: Node, may: Sequence[bool]) -> bool:
+    head = op_of(node, Apply).head
+    with_argument = len(may) == 1 and (fact(head).sign == OF_ARGUMENT or head is sympy.Abs)
+    return may[0] if with_argument else not fact(head).never_zero
+
+
+def _moved_may(node: Node, may: Sequence[bool]) -> bool:
+    """Elements of one array, or products of elements of several: others are sums, or choices by indices."""
+    if isinstance(node.op, Einsum):
+        return any(may) or {k for labels in node.op.inputs for k in labels} != set(node.op.output)
+    return len(may) > 1 or any(may)
+
+
+RULES: tuple[tuple[Any, Callable[[Node, Sequence[bool]], bool]], ...] = (
+    (Mul, lambda n, may: any(m for p, m in zip(op_of(n, Mul).powers, may, strict=True) if p == 1)),
+    (Pow, lambda n, may: may[0]),
+    (Select, lambda n, may: may[1] or may[2]),
+    (Apply, _function_may),
+    ((Einsum, ShapingOp), _moved_may),
+)
+"""What may vanish with which arguments, by ops; of others nothing is known."""

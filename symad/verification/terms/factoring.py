@@ -84,12 +84,7 @@ def _common_powers(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     Of what may be negative only even powers are taken out.
     """
     parts = [_powers(a) for a in n.args]
-    common: dict[Node, int] = {}
-    for base in dict.fromkeys(b for powers, _ in parts for b in powers):
-        lowest = min(powers.get(base, 0) for powers, _ in parts)
-        taken = lowest if lowest % 2 == 0 or sign(base) == 1 else lowest - 1
-        if taken:
-            common[base] = taken
+    common = _lowest([powers for powers, _ in parts], sign)
     if not common:
         return None
     terms = []
@@ -102,6 +97,17 @@ def _common_powers(n: Node, sign: Callable[[Node], int]) -> Terms | None:
         return None
     outside = [(Fraction(k), b if sign(b) == 1 else absolute(b)) for b, k in common.items()]
     return [(Fraction(1), whole), *outside]
+
+
+def _lowest(rows: Sequence[dict[Node, int]], sign: Callable[[Node], int]) -> dict[Node, int]:
+    """The powers that all terms have, even ones of what may be negative."""
+    common: dict[Node, int] = {}
+    for base in dict.fromkeys(b for powers in rows for b in powers):
+        lowest = min(powers.get(base, 0) for powers in rows)
+        taken = lowest if lowest % 2 == 0 or sign(base) == 1 else lowest - 1
+        if taken:
+            common[base] = taken
+    return common
 
 
 def _powers(a: Node) -> tuple[dict[Node, int], list[tuple[int, Node]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import cast
 
 import sympy
 
@@ -94,19 +93,22 @@ def single_term(node: Node) -> Terms:
 def _summands(n: Node) -> Terms | None:
     """One step of taking a sum or a multiple apart; None where it is an atom."""
     if isinstance(n.op, Add):
-        return [(Fraction(s), a) for s, a in zip(n.op.signs, n.args, strict=True)]
+        return _signed_args(n)
     if isinstance(n.op, Mul):
         whole = collect_roots(list(zip(n.op.powers, n.args, strict=True)))
         return [(Fraction(1), whole)] if whole is not None else multiple(n) or _distributed(n)
     if isinstance(n.op, Pow) and number(n.args[1]) == 2 and _is_short_sum(n.args[0]):
         base = n.args[0]
-        signs = cast(Add, base.op).signs
-        return [(Fraction(s), mul(a, base)) for s, a in zip(signs, base.args, strict=True)]
+        return [(c, mul(a, base)) for c, a in _signed_args(base)]
     if isinstance(n.op, Select):
         return _selected_summands(n)
     moved = moves_elements(n) and isinstance(n.args[0].op, (Add, Mul))
     inner = _summands(n.args[0]) if moved else None
     return None if inner is None else [(c, Node.of(n.op, (m,)) if m.shape else m) for c, m in inner]
+
+
+def _signed_args(n: Node) -> Terms:
+    return [(Fraction(s), a) for s, a in zip(op_of(n, Add).signs, n.args, strict=True)]
 
 
 def _selected_summands(n: Node) -> Terms | None:
@@ -134,10 +136,7 @@ def _distributed(n: Node) -> Terms | None:
     for k, (p, arg) in enumerate(factors):
         if p == 1 and _is_short_sum(arg):
             rest = factors[:k] + factors[k + 1 :]
-            signs = cast(Add, arg.op).signs
-            return [
-                (Fraction(s), signed_product([*rest, (1, a)])) for s, a in zip(signs, arg.args, strict=True)
-            ]
+            return [(c, signed_product([*rest, (1, a)])) for c, a in _signed_args(arg)]
     return None
 
 

@@ -49,23 +49,31 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
     found: dict[str, str] = {}
 
     def simple(node: Node, args: tuple[Node, ...]) -> Node:
+        if isinstance(node.op, ArrayConstant):
+            return _simple_array(node, found)
+        if isinstance(node.op, Constant):
+            return _simple_constant(node, found)
         if _takes_guards(node.op) and any(map(_is_guard, node.args)):
             found.update({repr(_float(arg)): "0" for arg in node.args if _is_guard(arg)})
             pairs = zip(node.args, args, strict=True)
             args = tuple(constant(0) if _is_guard(old) else new for old, new in pairs)
-        if isinstance(node.op, ArrayConstant):
-            return _simple_array(node, found)
-        value = constant_value(node) if isinstance(node.op, Constant) else None
-        if isinstance(value, (float, Fraction)):
-            known = simple_number(float(value)) if isinstance(value, float) or _is_float(value) else None
-            if known is not None and known != value:
-                if not known.is_Rational or Fraction(int(known.p), int(known.q)) != Fraction(value):
-                    found[repr(float(value))] = str(known)
-                return _node(known)
         return node if args == node.args else Node.of(node.op, args)
 
     outputs = rebuild(graph.output_nodes, {}, simple)
     return graph.with_outputs(outputs, graph.structure), found
+
+
+def _simple_constant(node: Node, found: dict[str, str]) -> Node:
+    """A float as the simple number that it is, if there is one."""
+    value = constant_value(node)
+    if not (isinstance(value, float) or (isinstance(value, Fraction) and _is_float(value))):
+        return node
+    known = simple_number(float(value))
+    if known is None or known == value:
+        return node
+    if _exact(known) != Fraction(value):
+        found[repr(float(value))] = str(known)
+    return _node(known)
 
 
 MAX_VALUES = 16

@@ -17,7 +17,7 @@ from symad.core.graph import Node, topological
 from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, sub
 from symad.ops.basic.shaping import ShapingOp, broadcast_to
-from symad.ops.basic.sources import Constant, Dimension, Input, Iota, constant, constant_value
+from symad.ops.basic.sources import Dimension, Input, Iota, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select, select
@@ -66,13 +66,8 @@ def is_integer(node: Node) -> bool:
 
 def _is_integer(node: Node, parts: Sequence[bool]) -> bool:
     op = node.op
-    if isinstance(op, Constant):
-        value = number(node)
-        return value is not None and value.denominator == 1
-    if isinstance(op, Input):
-        return bool(getattr(op.symbol, "is_integer", False))
-    if isinstance(op, (Dimension, Iota, Condition)):
-        return True
+    if not node.args:
+        return _is_integer_source(node)
     if isinstance(op, Apply):
         return fact(op.head).flat or (op.head in CLOSED and all(parts))
     if isinstance(op, Select):
@@ -81,7 +76,14 @@ def _is_integer(node: Node, parts: Sequence[bool]) -> bool:
         k = number(node.args[1])
         return k is not None and k.denominator == 1 and k >= 0 and parts[0]
     closed = isinstance(op, (Add, ShapingOp)) or (isinstance(op, Mul) and -1 not in op.powers)
-    return closed and all(parts)
+    return isinstance(op, Condition) or (closed and all(parts))
+
+
+def _is_integer_source(node: Node) -> bool:
+    if isinstance(node.op, Input):
+        return bool(getattr(node.op.symbol, "is_integer", False))
+    value = number(node)
+    return isinstance(node.op, (Dimension, Iota)) or (value is not None and value.denominator == 1)
 
 
 def parity(node: Node) -> Node:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
+from itertools import chain
 from math import floor, lcm, prod
 from typing import NamedTuple
 
@@ -54,15 +56,14 @@ class Affine(NamedTuple):
         return Affine(self.n, Fraction(0), Fraction(floor(low)))
 
 
+ONE = Affine(Fraction(0), Fraction(0), Fraction(1))
+
+
 def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
     """Two sides for each case of one input; none where whole parts are of something else."""
     sides = expand_definitions(outputs)
     nodes = topological(sides)
-    steps = [
-        n
-        for n in nodes
-        if isinstance(n.op, Apply) and fact(n.op.head).kink in ("whole", "quotient") and not n.shape
-    ]
+    steps = [n for n in nodes if _is_step(n)]
     below = topological(steps)
     inputs = [n for n in below if isinstance(n.op, Input)]
     if len(inputs) != 1 or inputs[0].shape:
@@ -71,12 +72,16 @@ def by_whole_parts(outputs: Sequence[Node]) -> list[tuple[Node, Node]]:
     whole = getattr(symbol_of(x), "is_integer", False)
     for L, M in _choices(below, whole):
         starts = [Affine(Fraction(L), Fraction(0 if whole else 1, M), Fraction(j, M)) for j in range(L * M)]
-        tried = [_written_out(below, {x: start}) for start in starts]
-        cases = [known for known in tried if known is not None]
-        if len(cases) == len(tried):
-            made = [_replaced(sides, {step: known[step] for step in (x, *steps)}) for known in cases]
-            return made if not any(map(jumps, (side for pair in made for side in pair))) else []
+        cases = [_written_out(below, {x: start}) for start in starts]
+        known = [{step: case[step] for step in (x, *steps)} for case in cases if case is not None]
+        if len(known) == len(cases):
+            made = [_replaced(sides, case) for case in known]
+            return made if not any(map(jumps, chain.from_iterable(made))) else []
     return []
+
+
+def _is_step(node: Node) -> bool:
+    return isinstance(node.op, Apply) and fact(node.op.head).kink in ("whole", "quotient") and not node.shape
 
 
 def _choices(below: Sequence[Node], whole: bool) -> list[tuple[int, int]]:
@@ -114,32 +119,39 @@ def _affine(node: Node, known: dict[Node, Affine]) -> Affine | None:
     args = [known[a] for a in node.args]
     match node.op:
         case Add():
-            total = Affine(Fraction(0), Fraction(0), Fraction(0))
-            for sign, a in zip(node.op.signs, args, strict=True):
-                total = total.plus(a.times(Fraction(sign)))
-            return total
+            parts = [a.times(Fraction(s)) for s, a in zip(node.op.signs, args, strict=True)]
+            return reduce(Affine.plus, parts)
         case Mul():
-            total = Affine(Fraction(0), Fraction(0), Fraction(1))
-            for power, a in zip(node.op.powers, args, strict=True):
-                if power == 1 and not (total.n or total.t):
-                    total = a.times(total.rest)
-                elif a.n or a.t or not a.rest:
-                    return None
-                else:
-                    total = total.times(a.rest**power)
-            return total
+            return _product(node.op.powers, args)
         case Apply(head=sympy.floor):
             return args[0].whole()
         case Apply(head=sympy.ceiling):
             below = args[0].times(Fraction(-1)).whole()
             return None if below is None else below.times(Fraction(-1))
         case Apply(head=sympy.frac | sympy.Mod):
-            unit = args[1].rest if len(args) == 2 else Fraction(1)
-            if len(args) == 2 and (args[1].n or args[1].t or not unit):
-                return None
-            whole = args[0].times(1 / unit).whole()
-            return None if whole is None else args[0].plus(whole.times(-unit))
+            return _remainder(*args)
     return None
+
+
+def _product(powers: Sequence[int], args: Sequence[Affine]) -> Affine | None:
+    """A product of numbers with one of another form at most, which is in no denominator."""
+    total = ONE
+    for power, a in zip(powers, args, strict=True):
+        if power == 1 and not (total.n or total.t):
+            total = a.times(total.rest)
+        elif a.n or a.t or not a.rest:
+            return None
+        else:
+            total = total.times(a.rest**power)
+    return total
+
+
+def _remainder(a: Affine, unit: Affine = ONE) -> Affine | None:
+    """What is left of a beside a whole multiple of a number."""
+    if unit.n or unit.t or not unit.rest:
+        return None
+    whole = a.times(1 / unit.rest).whole()
+    return None if whole is None else a.plus(whole.times(-unit.rest))
 
 
 def _node(value: Affine, n: Node, t: Node) -> Node:
