@@ -18,6 +18,7 @@ from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import MAX_NETWORKS_MADE, IsomorphismFinder
 from symad.verification.proof.find_proof import EXHAUSTED, Json
 from symad.verification.proof.node_sweeps import Sweeps, guessed, numbered
+from symad.verification.proof.sums import take_back
 from symad.verification.proof.whole_proofs import AcceptedProofs
 
 MAX_TERM_STEPS, MAX_NODE_STEPS = 25_000, 400_000
@@ -210,14 +211,10 @@ class Draft(ForAllSizes):
     def back(self, place: tuple[int, int, int, int]) -> None:
         """Take back what is made since a place."""
         terms, made, kept, bound = place
-        known = self.terms.known
-        late = {known.popitem()[1] for _ in range(len(known) - terms)}
+        take_back(self.terms, terms)
         self.made = dict(itertools.islice(self.made.items(), made))
         # bodies of scans keep terms of their own
         self.kept = {k: v for k, v in itertools.islice(self.kept.items(), kept) if not isinstance(v, Writing)}
-        self.terms.numbers = {n: term for n, term in self.terms.numbers.items() if term not in late}
-        self.terms.truths -= late
-        self.terms.masked -= late
         self.fresh = itertools.count(bound, -2)
 
 

@@ -7,9 +7,18 @@ from collections.abc import Sequence
 from symad.core.claims import Claim, Goal, Proof
 from symad.core.process import without_collecting
 from symad.verification.checker.proofs import written
+from symad.verification.checker.terms import Terms
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.find_proof import UNUSABLE
+
+
+def take_back(terms: Terms, count: int) -> None:
+    """Forget all terms after the first ones: the checker numbers those that it makes itself."""
+    late = {terms.known.popitem()[1] for _ in range(len(terms.known) - count)}
+    terms.numbers = {value: term for value, term in terms.numbers.items() if term not in late}
+    terms.truths -= late
+    terms.masked -= late
 
 
 class Board:
@@ -26,12 +35,9 @@ class Board:
         self._start = len(self.terms.known), self.terms.work
 
     def clear(self) -> None:
-        """Forget the terms that an attempt has made: the checker numbers those that it makes itself."""
-        terms, (count, terms.work) = self.terms, self._start
-        while len(terms.known) > count:
-            terms.known.popitem()
-        terms.numbers = {value: term for value, term in terms.numbers.items() if term.index < count}
-        terms.truths = {term for term in terms.truths if term.index < count}
+        """Forget the terms that an attempt has made."""
+        count, self.terms.work = self._start
+        take_back(self.terms, count)
 
     def close(self) -> None:
         """Let go of the terms, which refer to their table: else they wait for the garbage collector."""
