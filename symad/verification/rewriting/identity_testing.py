@@ -295,38 +295,25 @@ class _WaySearch:
         self.primes = tuple(together.primes) or self.primes
         if not basis.split and not has_exponents_with_signs(made):  # exp(max(a, b)) is exp(a) or exp(b)
             return best
-        if sum(not found.is_done for found in best) > 1:
-            best = self._together(best, made, basis, rng, meter, lambda shared: ways_of(shared)[:1])
-        for k, found in enumerate(best):
-            if not found.is_done:
-                pair = made[2 * k : 2 * k + 2]
-                alone = _sampler(pair, basis, rng, meter)
-                (best[k],) = self.improve([found], alone, ways_of(pair))
-                self.primes = tuple(alone.primes) or self.primes
+        rest = [k for k, found in enumerate(best) if not found.is_done]
+        if len(rest) > 1:  # those of one certificate share most of their nodes
+            best = self._again(best, rest, made, basis, rng, meter, 1)
+        for k in rest:
+            if not best[k].is_done:
+                best = self._again(best, [k], made, basis, rng, meter)
         return best
 
-    def _together(
-        self,
-        best: list[PairResult],
-        made: Sequence[Node],
-        basis: Basis,
-        rng: Random,
-        meter: Meter,
-        ways_of: Callable[[Sequence[Node]], Sequence[Way]],
-    ) -> list[PairResult]:
-        """The pairs that are not decided, together: those of one certificate share most of their nodes."""
-        rest = [k for k, found in enumerate(best) if not found.is_done]
-        shared = [n for k in rest for n in made[2 * k : 2 * k + 2]]
-        ways = ways_of(shared)
-        if not ways:
-            return best
-        sampler = _sampler(shared, basis, rng, meter)
-        improved = self.improve([best[k] for k in rest], sampler, ways)
-        best = list(best)
-        for k, found in zip(rest, improved, strict=True):
-            best[k] = found
+    def _again(
+        self, best: list[PairResult], chosen: Sequence[int], made: Sequence[Node], basis: Basis, rng: Random,
+        meter: Meter, most: int | None = None,
+    ) -> list[PairResult]:  # fmt: skip
+        """The results with those of some pairs improved together, by so many ways of roots and signs."""
+        sides = [n for k in chosen for n in made[2 * k : 2 * k + 2]]
+        sampler = _sampler(sides, basis, rng, meter)
+        improved = self.improve([best[k] for k in chosen], sampler, ways_of(sides)[:most])
         self.primes = tuple(sampler.primes) or self.primes
-        return best
+        new = dict(zip(chosen, improved, strict=True))
+        return [new.get(k, found) for k, found in enumerate(best)]
 
     def improve(self, best: list[PairResult], sampler: Sampler, ways: Sequence[Way]) -> list[PairResult]:
         """The best results for the pairs of a sampler."""
