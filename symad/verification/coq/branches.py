@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 
-import sympy
-
 from symad.core.graph import Node, rebuild, topological
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import constant, constant_value
@@ -71,40 +69,6 @@ def winner(terms: CoqTerms, kind: str, args: Sequence[CoqTerm], number: int) -> 
         wins, loses = (args[k], before) if k == number else (before, args[k])
         found.append(less(terms, loses, wins) if kind == "Max" else less(terms, wins, loses))
     return terms.product(found)
-
-
-# ---- SymPy ------------------------------------------------------------------------------------------
-
-
-def sympy_condition(
-    terms: CoqTerms, condition: sympy.Basic, found: Mapping[sympy.Basic, CoqTerm]
-) -> CoqTerm | None:
-    """1 where a SymPy condition holds, else 0; None if it cannot be written."""
-    if condition in (sympy.true, sympy.false):
-        return terms.integer(int(condition == sympy.true))
-    if isinstance(condition, (sympy.And, sympy.Or, sympy.Not)):
-        parts = [sympy_condition(terms, c, found) for c in condition.args]
-        known = [p for p in parts if p is not None]
-        if len(known) < len(parts):
-            return None
-        if isinstance(condition, sympy.Not):
-            return no(terms, known[0])
-        return every(terms, known) if isinstance(condition, sympy.And) else some(terms, known)
-    if isinstance(condition, (sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge)):
-        a, b = found[condition.lts], found[condition.gts]
-        strict = isinstance(condition, (sympy.Lt, sympy.Gt))
-        return less(terms, a, b) if strict else no(terms, less(terms, b, a))
-    return None
-
-
-def compared(expression: sympy.Expr) -> list[sympy.Expr]:
-    """The expressions that the conditions of a Piecewise compare."""
-    sides: list[sympy.Expr] = []
-    stack = [condition for _, condition in expression.args]
-    while stack:
-        condition = stack.pop()
-        (sides if isinstance(condition, sympy.core.relational.Relational) else stack).extend(condition.args)
-    return sides
 
 
 # ---- graphs -----------------------------------------------------------------------------------------

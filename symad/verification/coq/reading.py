@@ -9,24 +9,23 @@ from math import lcm
 from typing import Any
 
 import sympy
+from sympy.functions.elementary.piecewise import ExprCondPair
 
 from symad.core.graph import Node, topological
 from symad.ops.basic.arithmetic import Add, Mul
-from symad.ops.basic.sources import Constant
+from symad.ops.basic.sources import Constant, constant, input_node
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Compare, Select
+from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.coq.branches import (
     away_from_zero,
     choice,
-    compared,
     extreme,
     is_count_of_winners,
     kind_of,
     node_condition,
     number_exponent,
     settled,
-    sympy_condition,
     winner,
     won,
 )
@@ -112,23 +111,99 @@ def from_sympy(
     Raises:
         CoqError: a part of them cannot be written in Coq.
     """
+    made: dict[sympy.Basic, Node] = {e: input_node(sympy.Dummy(real=True)) for e in leaves}
+    numbers = {made[e]: number for e, number in leaves.items()}
+    for part in postorder(expressions, lambda e: () if e in leaves or e.is_Atom else e.args):
+        if part not in made:
+            made[part] = _as_node(part, made)
+    return _from_nodes(terms, [made[e] for e in expressions], numbers, WHOLE)
 
-    def parts_of(expression: sympy.Expr) -> Sequence[sympy.Expr]:
-        if isinstance(expression, sympy.Piecewise):
-            return [*(branch for branch, _ in expression.args), *compared(expression)]
-        return () if expression in leaves or expression.is_Atom else expression.args
 
-    named = repeated(expressions, parts_of, WHOLE)
-    powers = [e.as_base_exp() for e in postorder(expressions, parts_of) if e.is_Pow]
-    roots = _roots((b, _exact(e)) for b, e in powers if e.is_Rational or e.is_Float)
-    found: dict[sympy.Basic, CoqTerm] = {}
-    for part in postorder(expressions, parts_of):
-        if part in leaves:
-            found[part] = terms.var(leaves[part])
+def _as_node(e: sympy.Basic, made: Mapping[sympy.Basic, Node]) -> Node:
+    """A part of an expression as a node, of which nothing is simplified."""
+    args = tuple(made[a] for a in e.args)
+    if isinstance(e, ExprCondPair):
+        return args[0]
+    if isinstance(e, sympy.Piecewise):
+        return _branches(e, made)
+    if isinstance(e, (sympy.logic.boolalg.Boolean, sympy.core.relational.Relational)):
+        return _condition(e, made, args)
+    if e.is_Number or e.is_NumberSymbol:
+        return constant(_exact(e)) if e.is_Rational or e.is_Float else Node.of(Constant(e, "symbol"))
+    if e.is_Add:
+        return _sum(e, made)
+    if e.is_Mul:
+        return _product(e.args, made)
+    if e.is_Pow and e.args[0] is not sympy.E:
+        return Node.of(Pow(), args)
+    if e.is_Pow or e.is_Function:
+        return Node.of(Apply(sympy.exp), args[1:]) if e.is_Pow else Node.of(Apply(e.func), args)
+    raise refused(f"{type(e).__name__} {e}")
+
+
+def _branches(e: sympy.Piecewise, made: Mapping[sympy.Basic, Node]) -> Node:
+    """A Piecewise from its last branch, which must cover all other cases, to the first."""
+    *cases, (last, otherwise) = e.args
+    if otherwise != sympy.true:
+        raise refused(f"a Piecewise without a branch for all other cases, {e},")
+    total = made[last]
+    for branch, condition in reversed(cases):
+        total = Node.of(Select(), (made[condition], made[branch], total))
+    return total
+
+
+KINDS = {sympy.And: "and", sympy.Or: "or", sympy.Not: "not"}
+
+
+def _condition(e: sympy.Basic, made: Mapping[sympy.Basic, Node], args: tuple[Node, ...]) -> Node:
+    """A condition of a Piecewise: orders, and what logic makes of them."""
+    if e in (sympy.true, sympy.false):
+        return constant(e == sympy.true)
+    if e.func in KINDS:
+        return Node.of(Logic(KINDS[e.func]), args)
+    if isinstance(e, (sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge)):
+        relation = "<" if isinstance(e, (sympy.Lt, sympy.Gt)) else "<="
+        return Node.of(Compare(relation), (made[e.lts], made[e.gts]))
+    raise refused(f"the condition {e} of a Piecewise")
+
+
+def _sum(e: sympy.Add, made: Mapping[sympy.Basic, Node]) -> Node:
+    """A sum in which what has a minus sign is subtracted."""
+    minus = [(a.is_Number or a.is_Mul) and bool(a.as_coeff_Mul()[0] < 0) for a in e.args]
+    signs = tuple([-1 if negative else 1 for negative in minus])
+    nodes = []
+    for a, negative in zip(e.args, minus, strict=True):
+        first, *rest = a.args or (a,)
+        nodes.append(_product([-first, *rest], made) if negative else made[a])
+    return Node.of(Add(signs), tuple(nodes))
+
+
+def _product(args: Sequence[sympy.Expr], made: Mapping[sympy.Basic, Node]) -> Node:
+    """A product as a quotient of products, with the sign in front."""
+    factors: list[tuple[int, Node]] = []
+    minus = False
+    for a in args:
+        if a.is_Rational or a.is_Float:
+            minus ^= bool(a < 0)
+            exact = abs(_exact(a))
+            whole = a.is_Float or exact.denominator == 1
+            ends = [(1, exact)] if whole else [(1, exact.numerator), (-1, exact.denominator)]
+            factors += [(p, constant(n)) for p, n in ends if n != 1]
+        elif a.is_Pow and a.args[1].is_Rational and a.args[1] < 0:
+            power = a.args[1]
+            node = made[a.args[0]]
+            factors.append((-1, node if power == -1 else Node.of(Pow(), (node, constant(-_exact(power))))))
         else:
-            made = _sympy_term(terms, part, found, roots)
-            found[part] = terms.name(made) if part in named else made
-    return [found[e] for e in expressions]
+            factors.append((1, made[a]))
+    product = _quotient(factors)
+    return Node.of(Add((-1,)), (product,)) if minus else product
+
+
+def _quotient(factors: Sequence[tuple[int, Node]]) -> Node:
+    if [p for p, _ in factors] in ([], [1]):
+        return factors[0][1] if factors else constant(1)
+    powers, nodes = zip(*factors, strict=True)
+    return Node.of(Mul(powers), nodes)
 
 
 def _roots(powers: Iterable[tuple[Part, Fraction]]) -> dict[Part, int]:
@@ -140,85 +215,6 @@ def _roots(powers: Iterable[tuple[Part, Fraction]]) -> dict[Part, int]:
             found[base] = lcm(found.get(base, 1), exponent.denominator)
             most[base] = max(most.get(base, exponent), abs(exponent))
     return {b: n if n * most[b] <= MOST_POWER else 0 for b, n in found.items()}
-
-
-def _sympy_term(
-    terms: CoqTerms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
-) -> CoqTerm:
-    if e.is_Number or e.is_NumberSymbol:
-        return number(terms, e)
-    if e.is_Add:
-        return terms.signed_sum([_signed(terms, a, found, roots) for a in e.args])
-    if e.is_Mul:
-        return _sympy_product(terms, list(e.args), found, roots)
-    if e.is_Pow:
-        base, exponent = e.args
-        if exponent.is_Rational or exponent.is_Float:
-            return terms.real_power(found[base], _exact(exponent), roots.get(base, 1))
-        return terms.app(
-            "Exp" if base is sympy.E else "Power",
-            *([] if base is sympy.E else [found[base]]),
-            found[exponent],
-        )
-    if isinstance(e, sympy.Piecewise):
-        return _piecewise(terms, e, found)
-    if e.is_Function:
-        return function(terms, e.func, [found[a] for a in e.args])
-    raise refused(f"{type(e).__name__} {e}")
-
-
-def _piecewise(terms: CoqTerms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm]) -> CoqTerm:
-    """The term of a Piecewise, built from its last branch, which must cover all other cases, to the first."""
-    *cases, (last, otherwise) = e.args
-    if otherwise != sympy.true:
-        raise refused(f"a Piecewise without a branch for all other cases, {e},")
-    total = found[last]
-    for branch, condition in reversed(cases):
-        holds = sympy_condition(terms, condition, found)
-        if holds is None:
-            raise refused(f"the condition {condition} of a Piecewise")
-        total = choice(terms, holds, found[branch], total)
-    return total
-
-
-def _signed(
-    terms: CoqTerms, e: sympy.Expr, found: Mapping[sympy.Basic, CoqTerm], roots: Mapping[sympy.Expr, int]
-) -> tuple[bool, CoqTerm]:
-    """A summand without its minus sign, and a flag: true if it had one."""
-    if e.is_Number and e < 0:
-        return True, number(terms, -e)
-    if e.is_Mul and e.args[0].is_Number and e.args[0] < 0 and found[e].head != "Var":
-        return True, _sympy_product(terms, [-e.args[0], *e.args[1:]], found, roots)
-    return False, found[e]
-
-
-def _sympy_product(
-    terms: CoqTerms,
-    args: list[sympy.Expr],
-    found: Mapping[sympy.Basic, CoqTerm],
-    roots: Mapping[sympy.Expr, int],
-) -> CoqTerm:
-    """A product as a quotient of products, with the sign in front."""
-    over: list[CoqTerm] = []
-    under: list[CoqTerm] = []
-    minus = False
-    for a in args:
-        if a.is_Rational:
-            minus ^= bool(a < 0)
-            if abs(a.p) != 1:
-                over.append(terms.integer(abs(int(a.p))))
-            if a.q != 1:
-                under.append(terms.integer(int(a.q)))
-        elif a.is_Float:
-            minus ^= bool(a < 0)
-            over.append(number(terms, abs(a)))
-        elif a.is_Pow and a.args[1].is_Rational and a.args[1] < 0 and found[a].head != "Var":
-            base, exponent = a.args
-            under.append(terms.real_power(found[base], -_exact(exponent), roots.get(base, 1)))
-        else:
-            over.append(found[a])
-    made = terms.quotient(over, under)
-    return terms.opp(made) if minus else made
 
 
 # ---- graphs ---------------------------------------------------------------------------------------
@@ -238,8 +234,13 @@ def from_graph(
     Raises:
         CoqError: an op cannot be written in Coq.
     """
-    outputs = settled(away_from_zero(outputs))
+    return _from_nodes(terms, settled(away_from_zero(outputs)), leaves, whole, model)
 
+
+def _from_nodes(
+    terms: CoqTerms, outputs: Sequence[Node], leaves: Mapping[Node, int], whole: int,
+    model: Sequence[Node] = (),
+) -> list[CoqTerm]:  # fmt: skip
     def parts_of(node: Node) -> Sequence[Node]:
         if node in leaves or is_count_of_winners(node):
             return ()
