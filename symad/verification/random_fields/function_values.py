@@ -22,7 +22,7 @@ import numpy as np
 from symad.errors import SymadError
 from symad.verification.budget import Unsupported
 from symad.verification.fields.prime_fields import Array, Field
-from symad.verification.random_fields.known_values import MAX_PAIRED_ROOTS, Logarithms, Signs, same
+from symad.verification.random_fields.known_values import MAX_PAIRED_ROOTS, Logarithms, Signs, same, two_of
 from symad.verification.random_fields.sign_regions import Regions, small_rational
 
 
@@ -314,14 +314,9 @@ class Signatures:
         old = self.roots.get(order, [])
         if len(old) > MAX_PAIRED_ROOTS:
             return None
-        for k, (u, root) in enumerate(old):
-            for v, other in old[: k + 1]:
-                if same(radicand, mul(u, v)):
-                    return self._turned(mul(root, other), u, v)
-                if same(mul(radicand, u), v):
-                    return self._turned(mul(other, self.field.inverse(root)[0]), u, radicand)
-                if same(mul(radicand, v), u):
-                    return self._turned(mul(root, self.field.inverse(other)[0]), v, radicand)
+        for (u, root), (v, other), turn in two_of(radicand, old, self.field):
+            factor = other if turn == 1 else self.field.inverse(other)[0]
+            return self._turned(mul(root, factor), v, u if turn == 1 else radicand)
         for u, root in old if order == 2 else ():
             power = mul(u, u)
             for v, other in old:

@@ -7,6 +7,7 @@ equal expressions would be taken for different ones. All searches are bounded; w
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,23 @@ MAX_COMBINED_EXPONENTIALS = 5
 def same(a: Array, b: Array) -> bool:
     """Whether two arguments are equal in all lanes."""
     return bool(np.all(a == b))
+
+
+Known = tuple[Array, Array]
+"""An argument that was met, and the value of a function there."""
+
+
+def two_of(column: Array, old: Sequence[Known], field: Field) -> Iterator[tuple[Known, Known, int]]:
+    """Old arguments u and v of which a new one is the product u v, with 1, or the quotient u/v, with −1."""
+    for k, one in enumerate(old):
+        for other in old[: k + 1]:
+            u, v = one[0], other[0]
+            if same(column, field.mul(u, v)):
+                yield one, other, 1
+            if same(field.mul(column, u), v):
+                yield other, one, -1
+            if same(field.mul(column, v), u):
+                yield one, other, -1
 
 
 @dataclass(eq=False)
@@ -56,14 +74,8 @@ class Logarithms:
         if len(old) + len(self.exponentials) <= MAX_PAIRED_ROOTS:
             unit = np.broadcast_to(field.unit(column.ndim), column.shape)
             old = [(unit, np.zeros_like(value)), *self._powers_of_e(), *old]
-        for k, (u, first) in enumerate(old):
-            for v, second in old[: k + 1]:
-                if same(column, field.mul(u, v)):
-                    return field.add(first, second)
-                if same(field.mul(column, u), v):
-                    return field.sub(second, first)
-                if same(field.mul(column, v), u):
-                    return field.sub(first, second)
+        for (_, first), (_, second), turn in two_of(column, old, field):
+            return field.add(first, second) if turn == 1 else field.sub(first, second)
         return None
 
     def _powers_of_e(self) -> list[tuple[Array, Array]]:

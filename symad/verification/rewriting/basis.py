@@ -9,7 +9,7 @@ import sympy
 
 from symad.core.graph import Node
 from symad.verification.rewriting.vanishing import Vanishing
-from symad.verification.terms.linear_terms import Terms, linear_terms, logarithms_apart
+from symad.verification.terms.linear_terms import Terms, linear_terms
 from symad.verification.terms.signs import weak_sign
 
 MAX_REFINEMENT = 64
@@ -66,7 +66,7 @@ class Basis:
 
     def terms(self, argument: Node) -> Terms:
         """An exponent or angle as Σ c·m."""
-        return linear_terms(argument) if self.split else logarithms_apart(argument)
+        return linear_terms(argument, sums=self.split)
 
     def sign(self, node: Node) -> int:
         """The sign of a node on an open dense set: 1, −1, or 0 where it is not known."""

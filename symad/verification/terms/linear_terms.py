@@ -40,8 +40,11 @@ def number(node: Node) -> Fraction | None:
     return None
 
 
-def linear_terms(node: Node) -> Terms:
-    """node = Σ c·m: signed sums, rational multiples, and moved ones, taken apart; m may be 1."""
+def linear_terms(node: Node, sums: bool = True) -> Terms:
+    """node = Σ c·m: signed sums, rational multiples, and moved ones, taken apart; m may be 1.
+
+    Without ``sums`` these stay together, but for the logarithms in them: c·m + Σ ± c log u.
+    """
     found: Terms = []
     todo: Terms = [(Fraction(1), node)]
     while todo:
@@ -51,6 +54,8 @@ def linear_terms(node: Node) -> Terms:
             found.append((c * value, constant(1)))
             continue
         parts = _summands(n) if len(found) + len(todo) < MAX_TERMS_APART else None
+        if parts is not None and len(parts) > 1 and not sums:
+            parts = _logarithms_apart(n)
         if parts is None:
             found.append((c, n))
         else:
@@ -58,36 +63,20 @@ def linear_terms(node: Node) -> Terms:
     return merged(found)
 
 
-def logarithms_apart(node: Node) -> Terms:
-    """node = c·m + Σ ± log u with the rational factor of the rest taken out; m may be 1."""
-    if isinstance(node.op, Add) and len(node.args) > 1:
-        logs = [a for a in node.args if _is_logarithm(a) and a.shape == node.shape]
-        parts = list(zip(node.op.signs, node.args, strict=True))
-        rest = [(s, a) for s, a in parts if a not in logs]
-        whole = signed_sum(rest) if logs and rest else node
-        if whole.shape == node.shape and whole is not node:
-            return merged([*single_term(whole), *((Fraction(s), a) for s, a in parts if a in logs)])
-    return single_term(node)
+def _logarithms_apart(node: Node) -> Terms | None:
+    """A sum as the sum of its logarithms and the rest; None where it has no such parts."""
+    parts = _signed_args(node) if isinstance(node.op, Add) else []
+    logs = [(c, a) for c, a in parts if _applies(a, sympy.log) and a.shape == node.shape]
+    rest = [(int(c), a) for c, a in parts if (c, a) not in logs]
+    whole = signed_sum(rest) if logs and rest else constant(0)
+    return [(Fraction(1), whole), *logs] if logs and rest and whole.shape == node.shape else None
 
 
-def _is_logarithm(node: Node) -> bool:
+def _applies(node: Node, head: type[sympy.Basic]) -> bool:
+    """Whether a node is a value of a function, moved or not."""
     while moves_elements(node):
         node = node.args[0]
-    return isinstance(node.op, Apply) and node.op.head is sympy.log
-
-
-def single_term(node: Node) -> Terms:
-    """node = c·m with the rational factor taken out and nothing else taken apart; m may be 1."""
-    c = Fraction(1)
-    while True:
-        value = number(node)
-        if value is not None:
-            return merged([(c * value, constant(1))])
-        parts = _summands(node) if not isinstance(node.op, Add) or len(node.args) == 1 else None
-        if parts is None or len(parts) != 1:
-            return [(c, node)]
-        ((scale, node),) = parts
-        c *= scale
+    return isinstance(node.op, Apply) and node.op.head is head
 
 
 def _summands(n: Node) -> Terms | None:
@@ -223,13 +212,7 @@ def holds_exponential(n: Node) -> bool:
     """Whether a node is an exponential or a power of one, moved or not."""
     while moves_elements(n):
         n = n.args[0]
-    return _is_exponential(n) or (isinstance(n.op, Pow) and _is_exponential(n.args[0]))
-
-
-def _is_exponential(n: Node) -> bool:
-    while moves_elements(n):
-        n = n.args[0]
-    return isinstance(n.op, Apply) and n.op.head is sympy.exp
+    return _applies(n.args[0] if isinstance(n.op, Pow) else n, sympy.exp)
 
 
 def through(node: Node, function: Callable[[Node], Node]) -> Node:
