@@ -115,7 +115,8 @@ state(sympy.sinc, "symad.special.sinc", balls="sinc", **SMOOTH, parity=EVEN, lim
       definition=lambda x: sympy.sin(x) / x)
 state(sympy.asin, "numpy.arcsin", balls="asin", parity=ODD, sign=OF_ARGUMENT, monotone=1, size_below=1,
       closed=True)
-state(sympy.acos, "numpy.arccos", balls="acos", sign=ALWAYS, monotone=-1, size_below=1, closed=True)
+state(sympy.acos, "numpy.arccos", balls="acos", sign=ALWAYS, monotone=-1, size_below=1, closed=True,
+      definition=lambda x: sympy.pi / 2 - sympy.asin(x))
 state(sympy.atan, "numpy.arctan", balls="atan", total=True, parity=ODD, sign=OF_ARGUMENT, monotone=1,
       limits=(-sympy.pi / 2, sympy.pi / 2))
 state(sympy.atan2, "numpy.arctan2", balls=lambda y, x: type(y).atan2(y, x))
@@ -140,11 +141,11 @@ state(sympy.csch, "symad.special.csch", balls="csch", meromorphic=True, parity=O
       limits=(0, 0), never_zero=True, pole_at_zero=True, none_at=_is_zero,
       definition=lambda x: 1 / sympy.sinh(x))
 state(sympy.asinh, "numpy.arcsinh", balls="asinh", total=True, monotone=1, parity=ODD, sign=OF_ARGUMENT,
-      limits=(-inf, inf))
+      limits=(-inf, inf), definition=lambda x: sympy.log(x + sympy.sqrt(x**2 + 1)))
 state(sympy.acosh, "numpy.arccosh", balls="acosh", sign=ALWAYS, range=(0, inf), above=1, closed=True,
-      limits=(None, inf))
+      limits=(None, inf), definition=lambda x: sympy.log(x + sympy.sqrt(x - 1) * sympy.sqrt(x + 1)))
 state(sympy.atanh, "numpy.arctanh", balls="atanh", parity=ODD, sign=OF_ARGUMENT, monotone=1, size_below=1,
-      ends={1: inf, -1: -inf})
+      ends={1: inf, -1: -inf}, definition=lambda x: sympy.log((1 + x) / (1 - x)) / 2)
 state(sympy.acoth, "symad.special.acoth", parity=ODD, sign=OF_ARGUMENT, size_above=1, limits=(0, 0),
       pole_at_zero=True, definition=lambda x: sympy.atanh(1 / x))
 state(sympy.asech, "symad.special.asech", sign=ALWAYS, range=(0, inf), none_at=lambda a: a <= 0 or a > 1,

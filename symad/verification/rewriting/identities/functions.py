@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Mul, add, div, mul, sub
+from symad.ops.basic.arithmetic import Mul, div, mul, sub
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
@@ -22,7 +22,6 @@ from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import (
     exponential,
     logarithm,
-    rational_power,
     sign,
     sine_and_cosine,
     step,
@@ -31,7 +30,7 @@ from symad.verification.rewriting.identities.extremes import elementwise_extreme
 from symad.verification.rewriting.identities.infinities import is_constant
 from symad.verification.scalar_definitions import definition_of, is_defined
 from symad.verification.terms.discontinuities import Rounded, jumps
-from symad.verification.terms.linear_terms import collect_roots, number, through
+from symad.verification.terms.linear_terms import number, through
 from symad.verification.values.constant_exponents import is_never_whole
 
 Alias = Callable[[Nodes, Basis], Node]
@@ -40,6 +39,10 @@ INVERSE = {sympy.acosh: sympy.cosh, sympy.asinh: sympy.sinh, sympy.atanh: sympy.
 
 ALIASES: dict[sympy.FunctionClass, Alias] = {}
 """For each head its rewriting, true at every real point; others may add theirs."""
+
+
+BY_LOGARITHMS = {sympy.asinh, sympy.acosh, sympy.atanh}
+"""Those defined by logarithms, where these are taken apart: sums of one logarithm are those of products."""
 
 
 def alias(node: Node, args: Nodes, basis: Basis) -> Node:
@@ -54,13 +57,22 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     rule = ALIASES.get(head)
     if rule is not None:
         return broadcast_to(rule(args, basis), node.shape)
-    if is_defined(head):
-        inputs, meaning = definition_of(head, len(args))
-        (expanded,) = rebuild((meaning,), dict(zip(inputs, args, strict=True)))
-        return broadcast_to(basis.rewritten(expanded), node.shape)
+    if is_defined(head) and (basis.split or head not in BY_LOGARITHMS):
+        return broadcast_to(_by_definition(head, args, basis), node.shape)
     if len(args) == 1:
         return through(args[0], lambda inner: apply(head, inner))
     return apply(head, *args)
+
+
+def _by_definition(head: sympy.FunctionClass, args: Nodes, basis: Basis) -> Node:
+    """The definition of a function; of one moved argument the definition first, then the move."""
+
+    def expanded(*parts: Node) -> Node:
+        inputs, meaning = definition_of(head, len(parts))
+        (made,) = rebuild((meaning,), dict(zip(inputs, parts, strict=True)))
+        return basis.rewritten(made)
+
+    return through(args[0], expanded) if len(args) == 1 else expanded(*args)
 
 
 def aliased(*heads: type[sympy.Basic]) -> Callable[[Alias], Alias]:
@@ -99,12 +111,6 @@ def cos_alias(args: Nodes, basis: Basis) -> Node:
     return sine_and_cosine(args[0], basis)[0]
 
 
-@aliased(sympy.acos)
-def acos_alias(args: Nodes, basis: Basis) -> Node:
-    quarter = div(constant(sympy.pi), constant(2))
-    return sub(quarter, through(args[0], lambda x: apply(sympy.asin, x)))
-
-
 @aliased(sympy.atan)
 def atan_alias(args: Nodes, basis: Basis) -> Node:
     """Of a number over u, sign·π/2 − atan of the reciprocal."""
@@ -128,45 +134,6 @@ def _is_reciprocal(x: Node) -> bool:
     under = [a for p, a in zip(x.op.powers, x.args, strict=True) if p == -1 and number(a) is None]
     over = [a for p, a in zip(x.op.powers, x.args, strict=True) if p == 1 and number(a) is None]
     return bool(under) and all(map(_is_reciprocal, over))
-
-
-@aliased(sympy.asinh)
-def asinh_alias(args: Nodes, basis: Basis) -> Node:
-    """log(x + √(x² + 1))."""
-
-    def of(x: Node) -> Node:
-        root = rational_power(add(mul(x, x), constant(1)), Fraction(1, 2), basis)
-        return logarithm(add(x, root), basis)
-
-    return _split_only(sympy.asinh, args, basis, of)
-
-
-@aliased(sympy.acosh)
-def acosh_alias(args: Nodes, basis: Basis) -> Node:
-    """log(x + √(x − 1) √(x + 1)), for x ≥ 1."""
-
-    def of(x: Node) -> Node:
-        roots = [rational_power(e, Fraction(1, 2), basis) for e in (sub(x, constant(1)), add(x, constant(1)))]
-        product = collect_roots([(1, r) for r in roots]) or mul(*roots)
-        return logarithm(add(x, product), basis)
-
-    return _split_only(sympy.acosh, args, basis, of)
-
-
-@aliased(sympy.atanh)
-def atanh_alias(args: Nodes, basis: Basis) -> Node:
-    """log((1 + x)/(1 − x))/2, for |x| < 1: one logarithm, of which sums are logarithms of products."""
-
-    def of(x: Node) -> Node:
-        quotient = div(add(constant(1), x), sub(constant(1), x))
-        return div(logarithm(quotient, basis), constant(2))
-
-    return _split_only(sympy.atanh, args, basis, of)
-
-
-def _split_only(head: type[sympy.Basic], args: Nodes, basis: Basis, of: Callable[[Node], Node]) -> Node:
-    """An inverse function by logarithms where these are taken apart, else as it is."""
-    return through(args[0], of if basis.split else lambda x: apply(head, x))
 
 
 # ---- signs and steps ----------------------------------------------------------------------------
