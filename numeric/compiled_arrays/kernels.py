@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from symad.core.dims import same_shape, size
+from symad.core.dims import Shape, same_shape, size
 from symad.fused.pair_sum import PairOp
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME
-from symad.numeric.compiled_arrays.c.nest_text import kernel_source, result_type
+from symad.numeric.compiled_arrays.c.nest_text import Operand, kernel_source, result_type
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
 from symad.numeric.compiled_arrays.run.loop_calls import loop_call
 from symad.numeric.compiled_arrays.writer import NativeWriter
@@ -107,13 +107,12 @@ def _called(
         args.append(f"{text}[..., 0]" if per_row else text)
     lines: list[str] = []
     places: list[str | None] = []
-    values, late = by_number(made, len(outputs)), []
-    for one, kind, result in zip(values, kinds, kernel.results, strict=True):
-        at_end = one is not None and not result.is_row and len(one.value.shape) == len(full)
-        late += [one] if one is not None and at_end else []
-        settled = one is not None and (kind == writer.dtype or one.over in writer.rooms)
-        number = bool(nest.axes) and one is not None and not one.value.shape
-        free = settled and not at_end and not number
+    values = by_number(made, len(outputs))
+    late = [
+        o for o, r in zip(values, kernel.results, strict=True) if o is not None and _lacks_axis(o, r, full)
+    ]
+    for one, kind in zip(values, kinds, strict=True):
+        free = one is not None and one not in late and _has_room(one, kind, nest, writer)
         places.append(writer.room(one, lines, ends) if one is not None and free else None)
     lines.append(writer.call(name, args, values, places))
     for one in late:
@@ -121,6 +120,17 @@ def _called(
         lines.append(f"{name} = {name}[..., None]")
         lines += [writer.copied(one.value, one.over, name)] if one.over in writer.rooms else []
     return lines
+
+
+def _lacks_axis(made: Assign, result: Operand, full: Shape) -> bool:
+    """Whether a kernel gives a number for each row, and the value has an axis of length 1 for the rows."""
+    return not result.is_row and len(made.value.shape) == len(full)
+
+
+def _has_room(made: Assign, kind: str, nest: Nest, writer: NativeWriter) -> bool:
+    """Whether a kernel can write a result of this type to a given array: it is no number."""
+    settled = kind == writer.dtype or made.over in writer.rooms
+    return settled and not (nest.axes and not made.value.shape)
 
 
 def _is_by_rows(found: Compute, writer: NativeWriter) -> bool:

@@ -20,10 +20,12 @@ from symad.numeric.numpy_arrays.statements import block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.pipelines import PassReport
-from symad.numeric.program.expressions import Compute, Expression, Read, op_in
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, op_in
+from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.targets.arguments import arguments
 from symad.numeric.targets.module import libraries
 from symad.numeric.targets.statements import indented
+from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, constant_value
 from symad.ops.elementwise.selection import Select
 from symad.ops.elementwise.undefined import Undefined
@@ -83,12 +85,31 @@ def _is_indicator(node: Node) -> bool:
     return [constant_value(a) for a in node.args[1:]] == [1, 0]
 
 
+def _shown(expression: Expression, writer: ArrayWriter) -> tuple[Expression, bool]:
+    """The expression that allocates the array, and whether views of it repeat elements."""
+    repeats = False
+    while True:
+        if isinstance(expression, Read):
+            over = writer.earlier.get(expression.value)
+            made = Read(over) if over is not None else writer.made.get(expression.value, expression)
+            if made is expression or (isinstance(made, Compute) and not is_view(made)):
+                return expression, repeats
+            expression = made
+        elif isinstance(expression, Index):
+            expression = expression.array
+        elif isinstance(expression, Compute) and is_view(expression):
+            repeats = repeats or isinstance(expression.op, Broadcast)
+            (expression,) = expression.args
+        else:
+            return expression, repeats
+
+
 def _results(results: Sequence[Expression], inputs: set[object], writer: ArrayWriter) -> list[str]:
     """The texts of the results. Each owns its memory: views of arguments, constants and others are copied."""
     returned_ones: set[Expression] = set()
     texts = []
     for result in results:
-        made, repeats = writer.owner(result)
+        made, repeats = _shown(result, writer)
         text = writer.text(result).text
         op = made.op if isinstance(made, Compute) else None
         source = writer.made.get(result.value, result) if isinstance(result, Read) else result

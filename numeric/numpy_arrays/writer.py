@@ -32,7 +32,7 @@ from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.target import NUMPY, Level, MatrixProduct, NumPy, Text
 from symad.numeric.targets.writer import Writer
-from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Reshape
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
 from symad.ops.elementwise.selection import Condition, Logic
 from symad.ops.sparse.csr import IntArray, as_slice
@@ -83,8 +83,6 @@ class ArrayWriter(Writer):
         """The name stems of named values."""
         self.kinds: dict[Value, str] = {}
         """The types of values, where they are known."""
-        self.memory: dict[Value, tuple[Expression, bool]] = {}
-        """For a view, the array that it shows, and whether it repeats elements."""
         self.whole: set[str] = set()
         """The names of the rows that a loop's step writes to; they are contiguous."""
         self.fixed: dict[str, str] = {}
@@ -281,14 +279,8 @@ class ArrayWriter(Writer):
     # ---- what values are -------------------------------------------------------------------------
 
     def note(self, value: Value, expression: Expression, over: Value | None = None) -> None:
-        """Note the type of a value, and the array that it shows."""
+        """Note the type of a value."""
         self.kinds[value] = self.kind(expression) if over is None else self.dtype
-        if over is not None:
-            self.memory[value] = Read(over), False
-        elif isinstance(expression, (Read, Index)):
-            self.memory[value] = (expression if isinstance(expression, Read) else expression.array), False
-        elif isinstance(expression, Compute) and is_view(expression):
-            self.memory[value] = expression.args[0], isinstance(expression.op, Broadcast)
 
     def kind(self, expression: Expression) -> str:
         """The type of an expression's array, if it is known."""
@@ -309,21 +301,6 @@ class ArrayWriter(Writer):
         if is_view(expression):
             return self.kind(expression.args[0])
         return self.dtype if isinstance(op, Constant) or is_fresh(expression) else ""
-
-    def owner(self, expression: Expression) -> tuple[Expression, bool]:
-        """The expression that allocates the array, and whether views of it repeat elements."""
-        repeats = False
-        while True:
-            if isinstance(expression, Index):
-                expression = expression.array
-            elif isinstance(expression, Read) and expression.value in self.memory:
-                expression, again = self.memory[expression.value]
-                repeats = repeats or again
-            elif isinstance(expression, Compute) and is_view(expression):
-                repeats = repeats or isinstance(expression.op, Broadcast)
-                expression = expression.args[0]
-            else:
-                return expression, repeats
 
     def is_worth_freeing(self, shape: Shape) -> bool:
         """Whether an array of this shape is so large that a statement frees it."""

@@ -42,25 +42,19 @@ def pasted(function: Callable[..., Any], prefix: str = "", np: str = "np") -> Pa
     imports: dict[str, None] = {}
     functions: dict[str, str] = {}
     needs_scipy = False
-    module = function.__globals__
-    for name in dict.fromkeys(n.id for n in ast.walk(bare) if isinstance(n, ast.Name)):
+    module, called = function.__globals__, [n.id for n in ast.walk(bare) if isinstance(n, ast.Name)]
+    for name in dict.fromkeys(called):
         used = inspect.unwrap(module[name]) if callable(module.get(name)) else module.get(name)  # if cached
-        if isinstance(used, types.ModuleType):
-            if name != "np" or np == "np":
-                imports[_import_of(used, name)] = None
-            needs_scipy = needs_scipy or used.__name__.startswith("scipy")
-        elif isinstance(used, types.FunctionType) and used is not function:
-            if used.__module__.startswith("symad."):
-                inner = pasted(used, prefix, np)
-                imports.update(dict.fromkeys(inner.imports))
-                functions.update(inner.functions)
-                needs_scipy = needs_scipy or inner.needs_scipy
-            else:
-                imports[f"from {used.__module__} import {name}"] = None
-        elif isinstance(used, types.BuiltinFunctionType):
-            imports[f"from {(used.__module__ or '').lstrip('_')} import {name}"] = None
+        ours = isinstance(used, types.FunctionType) and used.__module__.startswith("symad.")
+        if isinstance(used, types.FunctionType) and ours and used is not function:
+            inner = pasted(used, prefix, np)
+            imports.update(dict.fromkeys(inner.imports))
+            functions.update(inner.functions)
+            needs_scipy = needs_scipy or inner.needs_scipy
+        elif not ours and (name != "np" or np == "np"):
+            imports.update(dict.fromkeys(_import_of(used, name)))
+            needs_scipy = needs_scipy or getattr(used, "__name__", "").startswith("scipy")
     if prefix:
-        called = {n.id for n in ast.walk(bare) if isinstance(n, ast.Name)}
         own = {name for name in called if prefix + name in functions} | {function.__name__}
         bare = _Renamed({name: prefix + name for name in own}).visit(bare)
     if np != "np":
@@ -92,8 +86,13 @@ def _imports_scipy(tree: ast.AST) -> bool:
     return any(name.startswith("scipy") for name in names)
 
 
-def _import_of(module: types.ModuleType, name: str) -> str:
-    return f"import {name}" if module.__name__ == name else f"import {module.__name__} as {name}"
+def _import_of(used: object, name: str) -> list[str]:
+    """The line that imports a module or a function under a name; none for other objects."""
+    if isinstance(used, types.ModuleType):
+        return [f"import {name}" if used.__name__ == name else f"import {used.__name__} as {name}"]
+    if isinstance(used, (types.FunctionType, types.BuiltinFunctionType)):
+        return [f"from {(used.__module__ or '').lstrip('_')} import {name}"]
+    return []
 
 
 class _Renamed(ast.NodeTransformer):

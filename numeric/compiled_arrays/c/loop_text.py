@@ -159,22 +159,25 @@ class LoopText:
                 self._fill(made_here, "0.0")
             for part, places in parts:
                 self._bring(part, _indexed(made_here, places))
-        elif isinstance(found, Compute) and isinstance(found.op, Einsum):
-            self._contraction(found.op, found.args, self._place(first))
-        elif isinstance(found, Compute) and isinstance(found.op, Solve):
-            self._system(found.args, first)
-        elif isinstance(found, Compute) and isinstance(found.op, Eye):
-            made_here = self._place(first)
-            self._fill(made_here, "0.0")
-            self._fill(
-                replace(made_here, shape=made_here.shape[:1], strides=(sum(made_here.strides),)), "1.0"
-            )
         else:
             assert isinstance(found, Compute)
+            self._computed(found, first)
+
+    def _computed(self, found: Compute, made: Assign) -> None:
+        """Write what an op computes: a contraction, a linear system, an identity matrix, or a function."""
+        if isinstance(found.op, Einsum):
+            self._contraction(found.op, found.args, self._place(made))
+        elif isinstance(found.op, Solve):
+            self._system(found.args, made)
+        elif isinstance(found.op, Eye):
+            here = self._place(made)
+            self._fill(here, "0.0")
+            self._fill(replace(here, shape=here.shape[:1], strides=(sum(here.strides),)), "1.0")
+        else:
             inputs = [a for a in dict.fromkeys(found.args) if not self._number(a)]
             local = {a: Node.of(Local(k, a.shape)) for k, a in enumerate(inputs)}
             args = [Node.of(a.op, ()) if isinstance(a, Compute) else local[a] for a in found.args]
-            self._chain(Graph(tuple(local.values()), (Node.of(found.op, tuple(args)),)), inputs, made)
+            self._chain(Graph(tuple(local.values()), (Node.of(found.op, tuple(args)),)), inputs, (made,))
 
     def _number(self, expression: Expression) -> str:
         """The text of a constant, repeated or not; empty for other expressions."""
