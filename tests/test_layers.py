@@ -473,3 +473,58 @@ def test_no_module_looks_into_the_text_that_is_printed():
 
 def test_regular_expressions_are_not_imported():
     assert {i.file for package in ("numeric", "gpu") for i in imports_of(package) if i.under("re")} == set()
+
+
+# ---- facts about functions -----------------------------------------------------------------------
+
+OF_FUNCTIONS = re.compile(
+    r"symad/(facts|sympy_functions|special|models|audits|jax|torch)/|symad/ops/elementwise/slopes"
+    r"|symad/functions.py"
+    r"|numeric/(targets|compiler|scalars|compiled_arrays|pairs)/|gpu/(printers|device_formulas|passes/integers)"
+    r"|symad/verification/(coq|checker)/|symad/tracing/from_numpy/|symad/stable/(secants|laurent|products)"
+)
+"""Facts, slopes, tables of printers and of other libraries, forms of functions; the checker knows its own."""
+
+OTHER_TABLES = {
+    "numeric/program_passes/memory/allocation.py": 5, "numeric/program_passes/memory/operands.py": 3,
+    "numeric/stability/ranges.py": 7, "numeric/stability/roundings.py": 25,
+    "symad/display/typesetting/pieces.py": 3, "symad/evaluation/dual_functions.py": 13,
+    "symad/evaluation/rational_results.py": 6, "symad/saving/saved_limits.py": 39,
+    "symad/stable/exponentials.py": 9, "symad/tracing/from_sympy/parameter_derivatives.py": 13,
+    "symad/tracing/from_sympy/rewritten_functions.py": 3, "symad/verification/budget.py": 32,
+    "symad/verification/proof/find_proof.py": 3,
+    "symad/verification/rewriting/identities/at_numbers.py": 6,
+    "symad/verification/rewriting/identities/elementary.py": 7,
+    "symad/verification/rewriting/identities/functions.py": 3,
+    "symad/verification/rewriting/identities/powers.py": 5,
+    "symad/verification/rewriting/identity_testing.py": 3,
+    "symad/verification/rewriting/restated/by_injective.py": 9,
+    "symad/verification/values/constant_exponents.py": 4,
+}  # fmt: skip
+"""How many functions tables elsewhere name: what remains, which may only become less."""
+
+
+def functions_in_tables(tree, names):
+    """The functions that the displays of a module name, of displays with at least three."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict | ast.Set | ast.List | ast.Tuple):
+            entries = node.keys if isinstance(node, ast.Dict) else node.elts
+            said = {getattr(e, key, None) for e in entries for key in ("attr", "id", "value")}
+            said = {s for s in said if isinstance(s, str)} & names
+            found |= said if len(said) > 2 else set()
+    return found
+
+
+@pytest.mark.thorough
+def test_facts_of_functions_stand_in_one_place():
+    from symad.facts.functions import FACTS
+
+    names = {head.__name__ for head in FACTS} - {"beta", "zeta", "gamma"}  # names of models' parameters, too
+    counts = {}
+    for path in (path for package in ("symad", "numeric", "gpu") for path in files_of(package)):
+        name, text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+        if not OF_FUNCTIONS.match(name) and len(names.intersection(re.findall(r"\w+", text))) > 2:
+            counts[name] = len(functions_in_tables(tree_of(text), names))
+    counts = {name: count for name, count in counts.items() if count}
+    assert counts == OTHER_TABLES

@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node
+from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_sum
 from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
@@ -27,14 +28,6 @@ Term = tuple[Number, Monomial]
 ONE: Monomial = frozenset()
 MAX_TERMS, MAX_FACTORS, MAX_POWER, MAX_BITS = 40, 12, 8, 64
 """The most terms of a sum, factors of a product, bits of a number; the largest power that is a product."""
-
-
-PARITY = {
-    **dict.fromkeys((sympy.cos, sympy.sec, sympy.cosh, sympy.sech, sympy.Abs), 1),
-    **dict.fromkeys((sympy.sin, sympy.tan, sympy.cot, sympy.sinh, sympy.tanh, sympy.coth, sympy.csch), -1),
-    **dict.fromkeys((sympy.atan, sympy.asin, sympy.asinh, sympy.atanh, sympy.erf), -1),
-}
-"""The sign of f(−u) against f(u)."""
 
 
 def head_of(node: Node) -> sympy.FunctionClass | None:
@@ -115,7 +108,7 @@ class Forms:
             if type(exponent) is int and 2 <= exponent <= MAX_POWER:
                 c, m = self.monomial(node.args[0], depth - 1)
                 return c**exponent, frozenset([(base, k * exponent) for base, k in m])
-        if type(op) is Apply and op.head in PARITY:
+        if type(op) is Apply and fact(op.head).parity:
             return self._of_parity(op.head, node)
         value = rational(node)
         return (1, frozenset([(node, 1)])) if value is None else (value, ONE)
@@ -125,7 +118,7 @@ class Forms:
         u = node.args[0]
         if not (type(u.op) is Add and u.op.signs == (-1,)):
             return 1, frozenset([(node, 1)])
-        return PARITY[head], frozenset([(apply(head, u.args[0]), 1)])
+        return fact(head).parity, frozenset([(apply(head, u.args[0]), 1)])
 
     def terms(self, node: Node, depth: int = 3) -> Terms:
         """The terms of a sum, of sums in it, and of multiples of sums."""
