@@ -21,14 +21,14 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, Op, op_of
 from symad.core.questions import Nodes
 from symad.ops.arrays.softmax import Softmax, log_softmax, logsumexp
-from symad.ops.basic.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, signed_product, signed_sum, sub
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import Pow, sqrt
+from symad.ops.elementwise.powers import HALF, Pow, sqrt
+from symad.ops.elementwise.selection import compare, logic, select
 from symad.stable.differences import complement
-from symad.stable.formulas import FormulaNode, function, where
 from symad.stable.normal_forms import Forms, head_of, product
 from symad.stable.shifts import (
     MAX_LEAVES,
@@ -49,17 +49,17 @@ def of_logarithm(op: Apply, args: Nodes, last: bool) -> Node | None:
     These count only if the graph is not differentiated afterwards (``last``): the slopes of their logarithms
     are rows of products.
     """
-    inside, heads = args[-1], (*SIGNED, sympy.erfc) if last else SIGNED
+    inside, heads = args[-1], (*EXPONENTIALS, *SIGNED, *((sympy.erfc,) if last else ()))
     if op.head is log1p:
         known = logarithm_of(inside)
         if known is not None:
             return apply(softplus, known)
         made = complement(add(constant(1), inside))
         return None if made is None else logarithm_of(made)
-    if _holds(inside, heads, DEPTH):
-        known = logarithm(inside) or _logarithm_of_signed(inside, DEPTH)
-        return known if known is None or op.head is sympy.log else mul(args[0], known)
-    return None
+    if not _holds(inside, heads, DEPTH):
+        return None
+    known = logarithm(inside) or _of_signed(inside, DEPTH) or _where_positive(inside)
+    return known if known is None or op.head is sympy.log else mul(args[0], known)
 
 
 def logarithm_of(node: Node) -> Node | None:
@@ -67,7 +67,7 @@ def logarithm_of(node: Node) -> Node | None:
     return logarithm(node) if _holds(node, EXPONENTIALS, DEPTH) else None
 
 
-def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
+def _of_signed(node: Node, depth: int) -> Node | None:
     """The logarithm of exp a − exp b, also times positive values; NaN where the value is negative.
 
     Only for the whole operand: a term of a sum, a base or a second factor may be negative if the whole is
@@ -76,10 +76,11 @@ def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
     if not depth:
         return None
     if isinstance(node.op, (Broadcast, Reshape, Slice)):
-        inner = _logarithm_of_signed(node.args[0], depth - 1)
+        inner = _of_signed(node.args[0], depth - 1)
         return None if inner is None else Node.of(node.op, (inner,))
-    if head_of(node) is expm1:
-        return _of_difference(node.args[0], constant(0))
+    row = SIGNED.get(head_of(node))
+    if row is not None:
+        return row(node.args[0])
     made = complement(node)
     if made is not None:
         return logarithm(made, depth - 1)
@@ -90,29 +91,50 @@ def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
         known = [logarithm(a, depth - 1) for a in node.args]
         if known.count(None) == 1:
             k = known.index(None)
-            known[k] = _logarithm_of_signed(node.args[k], depth - 1)
+            known[k] = _of_signed(node.args[k], depth - 1)
         found = [part for part in known if part is not None]
         if len(found) == len(known):
             return signed_sum(list(zip(node.op.powers, found, strict=True)))
     return None
 
 
-def logarithm(node: Node, depth: int = DEPTH) -> Node | None:
-    """L if the node is exp(L), through ``depth`` levels; None if L is not known."""
+def _where_positive(node: Node) -> Node | None:
+    """The logarithm of a number with weights that have no known sign, where all of them are positive."""
+    assumed: list[Node] = []
+    made = None if node.shape else logarithm(node, DEPTH, assumed)
+    if made is None or not assumed or node in assumed:
+        return None
+    positive = [compare("<", constant(0), weight) for weight in assumed]
+    return select(logic("and", *positive), made, apply(sympy.log, node))
+
+
+def logarithm(node: Node, depth: int = DEPTH, assumed: list[Node] | None = None) -> Node | None:
+    """L if the node is exp(L), through ``depth`` levels; None if L is not known.
+
+    Args:
+        node: a value.
+        depth: the levels.
+        assumed: a list for what has to be positive, if such assumptions are allowed.
+    """
     value, op = constant_value(node), node.op
     if _is_positive(value):
         return constant(0) if value == 1 else apply(sympy.log, constant(value))
-    if type(op) is Apply:
-        row = OF_FUNCTIONS.get(op.head)
-        return None if row is None else row(node.args[0])
     if type(op) is Softmax:
         return log_softmax(node.args[0], op.axes)
+    if head_of(node) in OF_FUNCTIONS:
+        return OF_FUNCTIONS[head_of(node)](node.args[0])
     rule = OF_OPS.get(type(op)) if depth else None
-    if rule is None:
+    if rule is not None and (assumed is None or type(op) is not Pow):
+        parts = [
+            logarithm(a, depth - 1, assumed) for a in (node.args[:1] if type(op) is Pow else _terms(node))
+        ]
+        known = [part for part in parts if part is not None]
+        return rule(node, known) if len(known) == len(parts) else None
+    if assumed is None:
         return None
-    parts = [logarithm(a, depth - 1) for a in (node.args[:1] if type(op) is Pow else _terms(node))]
-    known = [part for part in parts if part is not None]
-    return rule(node, known) if len(known) == len(parts) else None
+    assumed.append(node)
+    row = SIGNED.get(head_of(node))
+    return apply(sympy.log, node) if row is None else row(node.args[0])
 
 
 def _is_positive(value: Number | None) -> bool:
@@ -136,9 +158,10 @@ def _terms(node: Node) -> Sequence[Node]:
 
 
 def _log_erfc(u: Node) -> Node:
-    """log(2 Φ(−√2 u))."""
+    """log(2 Φ(−√2 u)), and log(1 − erf u) where that is small."""
     scaled = product(*Forms().monomial(neg(mul(sqrt(constant(2)), u))))  # √2/√2 is 1
-    return add(apply(sympy.log, constant(2)), apply(log_ndtr, scaled))
+    tail = add(apply(sympy.log, constant(2)), apply(log_ndtr, scaled))
+    return select(compare("<", u, constant(HALF)), apply(log1p, neg(apply(sympy.erf, u))), tail)
 
 
 OF_FUNCTIONS: dict[Any, Callable[[Node], Node]] = {
@@ -148,6 +171,23 @@ OF_FUNCTIONS: dict[Any, Callable[[Node], Node]] = {
     sympy.erfc: _log_erfc,
 }
 """The logarithms of positive functions."""
+
+
+def _of_difference(a: Node, b: Node) -> Node:
+    """log(exp a − exp b) = a + log(1 − exp(b − a)), a > b: exact at a = b as well as far above."""
+    return signed_sum([(1, a), (1, apply(sympy.log, neg(apply(expm1, sub(b, a)))))])
+
+
+SIGNED: dict[Any, Callable[[Node], Node]] = {
+    expm1: lambda u: _of_difference(u, constant(0)),
+    sympy.sinh: lambda u: sub(_of_difference(u, neg(u)), apply(sympy.log, constant(2))),
+    sympy.tanh: lambda u: sub(_of_difference(constant(0), _doubled(u)), apply(softplus, _doubled(u))),
+}
+"""The logarithms of functions where these are positive."""
+
+
+def _doubled(u: Node) -> Node:
+    return neg(mul(constant(2), u))
 
 
 def _of_sum(node: Node, parts: list[Node]) -> Node | None:
@@ -181,11 +221,6 @@ def _numbers_first(parts: list[Node]) -> list[Node]:
     return sorted(parts, key=lambda part: constant_value(part) is None)
 
 
-def _of_difference(a: Node, b: Node) -> Node:
-    """log(exp a − exp b) = a + log(1 − exp(b − a)), a > b: exact at a = b as well as far above."""
-    return signed_sum([(1, a), (1, apply(sympy.log, neg(apply(expm1, sub(b, a)))))])
-
-
 def summed_axes(total: Node) -> tuple[int, ...] | None:
     """The axes of a plain sum over axes that keeps the order of the others; None for other nodes."""
     spec = total.op
@@ -212,7 +247,6 @@ def _holds(node: Node, heads: Collection[Any], depth: int) -> bool:
 
 LOGARITHMS = (sympy.log, log1p, xlogy)
 EXPONENTIALS = (sympy.exp, sigmoid, sympy.cosh, expm1)
-SIGNED = (*EXPONENTIALS, sympy.tanh)
 LOOKED_THROUGH = (Broadcast, Reshape, Slice, Mul, Pow, Add, Einsum)
 
 
@@ -228,28 +262,19 @@ def _repeated(total: Node, inner: Node, axes: tuple[int, ...]) -> bool:
 def quotient(factors: list[tuple[int, Node]]) -> Node | None:
     """A product with an exponential sum as a divisor: σ, softmax, or exp of a difference of logarithms."""
     for k, (power, divisor) in enumerate(factors):
-        if power != -1 or not _is_sum(divisor):
-            continue
-        under = logarithm_of(divisor)
+        under = logarithm_of(divisor) if power == -1 and _is_sum(divisor) else None
         if under is None:
             continue
         others = [pair for f in (*factors[:k], *factors[k + 1 :]) for pair in _signed_factors(*f)]
-        heads: tuple[Any, ...] = (sympy.exp,)
-        if _is_elementwise(divisor):  # (exp(u) − 1)/(exp(u) + 1) is a row of products
-            few = isinstance(divisor.op, Add) and any(head_of(a) is sympy.exp for a in divisor.args[:2])
-            heads = (
-                (sympy.exp, sympy.sinh) if few and len(divisor.args) < 3 else (sympy.exp, sympy.sinh, expm1)
-            )
-        over = [f for p, f in others if p == 1 and head_of(f) in heads]
-        rest = [(p, f) for p, f in others if not (p == 1 and f in over[:1])]
-        if not over and not _is_elementwise(divisor):
+        found = next((f for p, f in others if p == 1 and _is_over(f, divisor)), None)
+        if found is None and not _is_elementwise(divisor):
             continue
-
-        def part(u: Node, divisor: Node = divisor, under: Node = under) -> FormulaNode:
-            return FormulaNode(_exponential_of(u, divisor, under))
-
-        made = _over(over[0] if over else None, part)
-        return signed_product([*rest, (1, made.node)])
+        over = None if found is None else OVER.get(head_of(found))
+        size, sign = (constant(0), None) if found is None or over is None else over(found.args[0])
+        rest = [(p, f) for p, f in others if not (p == 1 and f is found)]
+        return signed_product(
+            [*rest, *([(1, sign)] if sign else []), (1, _exponential_of(size, divisor, under))]
+        )
     return None
 
 
@@ -260,19 +285,23 @@ def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
     return [(power, factor)]
 
 
-def _over(f: Node | None, part: Callable[[Node], FormulaNode]) -> FormulaNode:
-    """exp(u), sinh(u), exp(u) − 1, or 1, where ``part`` is exp(u) over a divisor."""
-    if f is None:
-        return part(constant(0))
-    u, exp_1 = FormulaNode(f.args[0]), function(expm1)
-    if head_of(f) is sympy.exp:
-        return part(u.node)
-    near = part(constant(0)) * f
-    if head_of(f) is sympy.sinh:
-        far = where(u >= 0, -(part(u.node) * exp_1(-(2 * u))), part((-u).node) * exp_1(2 * u)) / 2
-    else:
-        far = where(u >= 0, -(part(u.node) * exp_1(-u)), near)
-    return where(abs(u) < 1, near, far)
+def _is_over(f: Node, divisor: Node) -> bool:
+    """Whether a factor is taken together with a sum of exponentials as a divisor."""
+    if head_of(f) is sympy.exp or not _is_elementwise(divisor):
+        return head_of(f) is sympy.exp
+    few = isinstance(divisor.op, Add) and any(head_of(a) is sympy.exp for a in divisor.args[:2])
+    return head_of(f) in ((sympy.sinh,) if few and len(divisor.args) < 3 else (sympy.sinh, expm1))
+
+
+OVER: dict[Any, Callable[[Node], tuple[Node, Node | None]]] = {
+    sympy.exp: lambda u: (u, None),
+    sympy.sinh: lambda u: (apply(logcosh, u), apply(sympy.tanh, u)),
+    expm1: lambda u: (apply(softplus, u), apply(sympy.tanh, div(u, constant(2)))),
+}
+"""L and s of a function s exp(L): sinh(u) = tanh(u) cosh(u), exp(u) − 1 = tanh(u/2) (exp(u) + 1).
+
+(exp(u) − 1)/(exp(u) + 1) is a row of products.
+"""
 
 
 def _is_sum(node: Node) -> bool:
@@ -306,7 +335,20 @@ def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
             return of_unshifted(Softmax(axes), x)
     if isinstance(divisor.op, Add):
         parts = [part for a in divisor.args if (part := logarithm(a)) is not None]
-        if u in parts:
-            parts = _numbers_first(parts)
-            return apply(sigmoid, _minus(u, chain_without(parts, parts.index(u))))
+        for part in parts:
+            number = _number_beside(part, u)
+            if number is not None:
+                parts = _numbers_first(parts)
+                made = apply(sigmoid, _minus(part, chain_without(parts, parts.index(part))))
+                return div(made, number)
     return apply(sympy.exp, sub(u, under))
+
+
+def _number_beside(part: Node, u: Node) -> Node | None:
+    """The number c if the part is u + log(c)."""
+    if part is u:
+        return constant(1)
+    terms = part.args if isinstance(part.op, Add) and part.op.signs == (1, 1) else ()
+    found = [t.args[0] for t, other in zip(terms, terms[::-1], strict=True) if other is u and t.args]
+    known = found and head_of(next(t for t in terms if t is not u)) is sympy.log
+    return found[0] if known and constant_value(found[0]) is not None else None

@@ -50,7 +50,13 @@ def same(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
 
 def opposite(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
     """The form of u for v = −u."""
-    return lambda u, v: form(FormulaNode(u[0])).node if v[0] is neg(u[0]) or u[0] is neg(v[0]) else None
+
+    def relation(u: Nodes, v: Nodes) -> Node | None:
+        forms = Forms()
+        (c, m), (k, n) = forms.monomial(u[0]), forms.monomial(v[0])
+        return form(FormulaNode(u[0])).node if m == n and c == -k else None
+
+    return relation
 
 
 def twice(u: Nodes, v: Nodes) -> Node | None:
@@ -90,6 +96,9 @@ PRODUCTS: dict[Any, tuple[ProductRow, ...]] = {
     sympy.cosh: (ProductRow(sympy.sinh, -1, same(function(sympy.coth))),),
     sympy.exp: (
         ProductRow(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
+        ProductRow(sympy.sinh, -1, same(lambda u: -(2 / exp_1(-2 * u)))),
+        ProductRow(sympy.cosh, -1, same(lambda u: 2 * s(2 * u))),
+        ProductRow(sympy.cosh, -1, opposite(lambda u: 2 * s(2 * u))),
         ProductRow(sympy.erfc, -1, normal_slope, early=False),
         ProductRow(sympy.erfc, 1, scaled_tail, early=False),
         ProductRow(sigmoid, 1, opposite(s)),

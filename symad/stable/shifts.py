@@ -91,9 +91,10 @@ def _pair(total: Node, other: Node, sign: int) -> Term | None:
         leaves = _leaves(total)
         if sign == -1 and len(leaves) == 2 and _is_largest(other, leaves):
             return 1, apply(softplus, neg(apply(sympy.Abs, sub(*leaves))))
-        if sign == 1 or other not in leaves or len(leaves) > MAX_LEAVES:
+        leaf = other if sign == -1 else neg(other)
+        if leaf not in leaves or len(leaves) > MAX_LEAVES:
             return None
-        return 1, apply(softplus, sub(chain_without(leaves, leaves.index(other)), other))
+        return 1, apply(softplus, sub(chain_without(leaves, leaves.index(leaf)), leaf))
     inner, places = _inside(total)
     x, axes = inner.args[0], op_of(inner, LogSumExp).axes
     if sign == -1:
