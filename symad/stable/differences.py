@@ -49,7 +49,19 @@ from symad.stable.secants import (
     secant_of,
     spelled,
 )
-from symad.stable.steps import EARLIER, LATER, RuleContext, Step, Sum, is_root, is_sum, kind_of, pairs
+from symad.stable.steps import (
+    EARLIER,
+    LATER,
+    RuleContext,
+    Step,
+    Sum,
+    is_root,
+    is_sum,
+    kind_of,
+    pairs,
+    rooted,
+    roots,
+)
 from symad.sympy_functions.scalar_functions import sigmoid
 
 DEPTH, STEPS = 5, 12
@@ -83,6 +95,14 @@ class Differences:
             return None
         shape = next((a.shape for a in args if a.shape), ())
         return broadcast_to(_joined(made, list(zip(args, listed, strict=True))), shape)
+
+    def of_root(self, inside: Node) -> Node | None:
+        """The logarithm of p + √(p² ± 1): an inverse hyperbolic function."""
+        terms = self.forms.terms(inside) if type(inside.op) is Add else {}
+        for m, p, rest, _ in roots(terms, self.forms):
+            if terms[m] > 0 and rest.keys() == {ONE} and abs(rest[ONE]) == 1:
+                return apply(sympy.asinh if rest[ONE] < 0 else sympy.acosh, p)
+        return None
 
     def logarithm(self, inside: Node) -> Node | None:
         """log(a/b) by the difference d of a and b: 2 atanh(d/(a + b)) if a + b is a number, or log1p(d/b).
@@ -245,7 +265,7 @@ class Differences:
 
     def _of_quotient(self, r: Monomial, depth: int) -> Node | None:
         """a/b − 1 = (a − b)/b, where roots in even powers are no roots."""
-        over, under = (frozenset([_rooted(b, abs(k)) for b, k in r if k * sign > 0]) for sign in (1, -1))
+        over, under = (rooted(frozenset([(b, abs(k)) for b, k in r if k * sign > 0])) for sign in (1, -1))
         a, b = product(1, over), product(1, under)
         d = self.difference(a, b, depth - 1) if depth and under else None
         if d is None or (not self.last and rational(d) is None):
@@ -299,10 +319,6 @@ def _power(base: Node, k: int) -> Node:
 def _is_open(a: Node, b: Node) -> bool:
     """Whether factors of two kinds may have a difference: sums, roots and selections."""
     return any(is_sum(x) or is_root(x) or type(x.op) is Select for x in (a, b))
-
-
-def _rooted(base: Node, k: int) -> tuple[Node, int]:
-    return (base.args[0], k // 2) if is_root(base) and k % 2 == 0 else (base, k)
 
 
 def _joined(terms: Terms, parts: list[tuple[Node, tuple[int, Terms]]]) -> Node:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import sympy
-from sympy.codegen.cfunctions import log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.contents import fields_of, inner_graphs
@@ -20,15 +19,17 @@ from symad.ops.arrays.softmax import ExponentialOp, LogSoftmax, Softmax
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Source, constant_value
-from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import select
 from symad.stable.differences import Differences, difference_of_squares
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
+from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
 from symad.stable.products import PRODUCTS, SQUARES, better_product, may_simplify
 from symad.stable.removable import may_have_series, without_cancellation
+from symad.stable.secants import NEAR_ONE
 from symad.stable.selections import Selections
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
@@ -78,7 +79,7 @@ def _may_change(node: Node) -> bool:
         return len(set(op.signs)) == 2 and any([type(a.op) in (Apply, Mul, Pow) for a in node.args])
     if type(op) is Mul:
         return -1 in op.powers
-    return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, logaddexp, softplus)
+    return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, *NEAR_ONE, logaddexp, softplus)
 
 
 class NodeRules:
@@ -102,8 +103,12 @@ class NodeRules:
             if self.selections.inside:
                 self.selections.conditions(made)
             return made
-        made = rule(self, node.op, args) or (node if args == node.args else Node.of(node.op, args))
+        made = self.differences.of_root(node.args[0]) if head_of(node) is sympy.log else None
+        made = made or rule(self, node.op, args) or (node if args == node.args else Node.of(node.op, args))
         tabled = self._by_tables(made)
+        if made is not node and type(made.op) is Add and any([head_of(a) is sympy.log for a in made.args]):
+            parts = [self._by_tables(a) for a in made.args]  # logarithms that the first rules have made
+            tabled = signed_sum(list(zip(made.op.signs, parts, strict=True))) if tabled is made else tabled
         if not self.last:
             return tabled
         if self.selections.inside:
@@ -145,14 +150,15 @@ class NodeRules:
     # ---- logarithms, exponentials, numbers -------------------------------------------------------------
 
     def of_function(self, op: Apply, args: Nodes) -> Node | None:
-        """Logarithms of exponentials, and log(1 + x)."""
+        """Logarithms of exponentials, and functions of 1 + x."""
         made = of_logarithm(op, args, self.last) if op.head in LOGARITHMS else None
-        if made is not None or not self.last or op.head is not sympy.log:
+        row = NEAR_ONE.get(op.head) if made is None else None
+        if row is None or not (self.last or row.early):
             return made
         terms = terms_of(args[0])
         for k, (sign, term) in enumerate(terms):
             if len(terms) > 1 and sign == 1 and constant_value(term) == 1:
-                return apply(log1p, signed_sum(terms[:k] + terms[k + 1 :]))
+                return row.form(FormulaNode(signed_sum(terms[:k] + terms[k + 1 :]))).node
         return None
 
     def of_sum(self, op: Add, args: Nodes) -> Node | None:

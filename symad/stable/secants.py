@@ -27,7 +27,7 @@ from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, select
 from symad.stable.formulas import FormulaNode, formulas, function, where
-from symad.stable.normal_forms import Number, head_of, rational
+from symad.stable.normal_forms import Forms, Number, head_of, product, rational
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
 Form = Callable[[FormulaNode, FormulaNode, FormulaNode], FormulaNode]
@@ -37,8 +37,9 @@ sin, cos, tan, sinh, cosh, tanh, sech = map(
     function, (sympy.sin, sympy.cos, sympy.tan, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech)
 )
 exp, log, erf, erfc, s, plus = map(function, (sympy.exp, sympy.log, sympy.erf, sympy.erfc, sigmoid, softplus))
-exp_1, log_1, sign, asin, atan, atanh = map(
-    function, (expm1, log1p, sympy.sign, sympy.asin, sympy.atan, sympy.atanh)
+exp_1, log_1, sign, asin, acos, asinh, atan, atanh = map(
+    function,
+    (expm1, log1p, sympy.sign, sympy.asin, sympy.acos, sympy.asinh, sympy.atan, sympy.atanh),
 )
 
 
@@ -357,3 +358,33 @@ REFLECTIONS: dict[Any, tuple[Reflection, ...]] = {
     softplus: (Reflection(-1, lambda u: u),),
     sigmoid: (Reflection(1, lambda u: FormulaNode(constant(1))),),
 }
+
+
+@dataclass(frozen=True)
+class NearOne:
+    """f(1 + r) = form(r), which loses no digits of r."""
+
+    form: Row
+    early: bool = True
+
+
+def acos_near_one(r: FormulaNode) -> FormulaNode:
+    """By the half angle; at −1, on the other side of the circle, acos(1 + r) is as good."""
+    return where(r > -1, 2 * asin(square_root(-r / 2)), acos(1 + r))
+
+
+def square_root(u: FormulaNode) -> FormulaNode:
+    """√u, of a square the absolute value: its slopes do not cancel."""
+    c, m = Forms().monomial(u.node)
+    if c <= 0 or any(k % 2 for _, k in m):
+        return u**HALF
+    inside = product(1, frozenset([(b, k // 2) for b, k in m]))
+    return FormulaNode(constant(c)) ** HALF * abs(FormulaNode(inside))
+
+
+NEAR_ONE: dict[Any, NearOne] = {
+    sympy.log: NearOne(log_1, early=False),
+    sympy.acos: NearOne(acos_near_one),
+    sympy.acosh: NearOne(lambda r: 2 * asinh(square_root(r / 2))),
+}
+"""The rows by functions."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product as pairs_of
 
+import sympy
+
 from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, add, div, mul, sub
 from symad.ops.basic.sources import constant
@@ -19,6 +21,7 @@ from symad.ops.elementwise.powers import HALF, Pow
 from symad.ops.elementwise.selection import compare, select
 from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import (
+    ONE,
     Forms,
     Monomial,
     Number,
@@ -150,23 +153,47 @@ def complements(whole: Sum) -> Iterator[Step]:
 
 def conjugates(whole: Sum) -> Iterator[Step]:
     """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
-    terms, given = whole.terms, whole.given
-    for m, c in terms.items() if given.last and len(terms) <= 3 else ():
-        if len(m) != 1:
-            continue
-        ((root, k),) = m
-        if k != 1 or not is_root(root):
+    terms, last = whole.terms, whole.given.last
+    for m, p, rest, size in roots(terms, whole.given.forms):
+        differ = all([n == m or (c * terms[m] < 0 and _is_positive(n)) for n, c in terms.items()])
+        if len(rest) < max(size, 2) and (last or (differ and rest.keys() == {ONE})):
+            scaled = product(terms[m], m)
+            same = compare(">=" if terms[m] > 0 else "<=", p, constant(0))
+            conjugate = div(total(rest), sub(p, scaled))
+            yield dict(terms), conjugate if differ else select(same, add(p, scaled), conjugate)
+
+
+def _is_positive(m: Monomial) -> bool:
+    """Whether a product has no negative value, by its form."""
+    return all([k % 2 == 0 or _is_even(b) for b, k in m])
+
+
+def roots(terms: Terms, forms: Forms) -> Iterator[tuple[Monomial, Node, Terms, int]]:
+    """A root in a sum p + s √q, p, p² − q s² where terms cancel, and the number of terms of q."""
+    for m in terms if 2 <= len(terms) <= 3 else ():
+        ((root, k), *more) = m or [(None, 0)]
+        if root is None or more or k != 1 or not is_root(root):
             continue
         others = {n: x for n, x in terms.items() if n != m}
-        square = [(1, {times(x, y): a * b}) for (x, a), (y, b) in pairs_of(others.items(), others.items())]
-        inside = {n: -(c**2) * x for n, x in given.forms.terms(root.args[0]).items()}
+        square = [
+            (1, {rooted(times(x, y)): a * b}) for (x, a), (y, b) in pairs_of(others.items(), others.items())
+        ]
+        inside = {n: -(terms[m] ** 2) * x for n, x in forms.terms(root.args[0]).items()}
         rest, met = collected(*square, (1, inside))
-        if not met or len(rest) >= max(len(inside), 2) or not rest:
-            continue
-        p, scaled = total(others), product(c, m)
-        same = compare(">=" if c > 0 else "<=", p, constant(0))
-        conjugate = div(total(rest), sub(p, scaled))
-        yield dict(terms), select(same, add(p, scaled), conjugate)
+        if met and rest:
+            yield m, total(others), rest, len(inside)
+
+
+def rooted(m: Monomial) -> Monomial:
+    """Even powers of √q and |u| as powers of q and u."""
+    return frozenset(
+        [(b.args[0], k // (2 if is_root(b) else 1)) if k % 2 == 0 and _is_even(b) else (b, k) for b, k in m]
+    )
+
+
+def _is_even(base: Node) -> bool:
+    """Whether a factor is √q or |u|."""
+    return is_root(base) or head_of(base) is sympy.Abs
 
 
 def _sums_in(whole: Sum, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:

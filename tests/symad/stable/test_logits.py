@@ -156,6 +156,19 @@ def test_arrays_without_functions_of_numbers() -> None:
     np.testing.assert_allclose(lower(graph)(np.array([40.0, 0.0, 0.0])), right, rtol=1e-13)
 
 
+def test_weights_that_are_inputs() -> None:
+    """log(u exp(x) + v exp(y)), and its slopes p, q, p/u, q/v, where exp overflows or is 0."""
+    u, v, x, y = inputs = sp.symbols("u v x y", real=True)
+    kernel = lower(symad.value_and_gradient(sp.log(u * sp.exp(x) + v * sp.exp(y)), inputs))
+    for at in ((800.0, 790.0), (800.0, -800.0), (-800.0, -790.0), (-800.0, -800.0)):
+        odds = 0.25 / 0.75 * math.exp(at[0] - at[1]) if at[0] - at[1] < 700 else math.inf
+        p, q = (1.0, 0.0) if odds == math.inf else (odds / (1 + odds), 1 / (1 + odds))
+        highest = max(at)
+        value = highest + math.log(0.25 * math.exp(at[0] - highest) + 0.75 * math.exp(at[1] - highest))
+        made = [float(part) for part in kernel(0.25, 0.75, *at)]
+        assert made == pytest.approx([value, p / 0.25, q / 0.75, p, q], rel=1e-12)
+
+
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("weight", [sp.Rational(1, 10), sp.Float(0.1)], ids=str)
 def test_weights_of_exponentials(weight, backend):

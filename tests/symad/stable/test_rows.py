@@ -17,11 +17,13 @@ from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
+from symad.stable.exponentials import OVER, SIGNED
 from symad.stable.formulas import FormulaNode, formulas
 from symad.stable.products import PRODUCTS, ProductRow
 from symad.stable.secants import (
     COMPLEMENTS,
     GAUSS,
+    NEAR_ONE,
     REFLECTIONS,
     SECANTS,
     growth,
@@ -157,6 +159,33 @@ def test_reflections(head: Any) -> None:
     for row in REFLECTIONS[head]:
         written = signed_sum([(1, apply(head, U)), (row.sign, apply(head, neg(U)))])
         assert status(row.form(FormulaNode(U)).node, written) == "proved", row
+
+
+@pytest.mark.parametrize("head", NEAR_ONE, ids=str)
+def test_functions_near_one(head: Any) -> None:
+    """By numbers of 60 digits: the half angle is no rational identity; on both sides of conditions."""
+    made = Graph((U,), (NEAR_ONE[head].form(FormulaNode(U)).node,))
+    exact = sp.lambdify(sp.Symbol("x"), head(1 + sp.Symbol("x")), "mpmath")
+    for r in (1e-300, 1e-12, 0.3, 0.99, 1.01, 1.9):
+        for value in (r, -r):
+            with mpmath.workdps(360):
+                right = exact(mpmath.mpf(value))
+            if isinstance(right, mpmath.mpf):
+                assert float(made(value)) == pytest.approx(float(right), rel=1e-15), value
+
+
+@pytest.mark.parametrize("head", SIGNED, ids=str)
+def test_logarithms_of_functions(head: Any) -> None:
+    """The exponential of a row is the function."""
+    assert status(apply(sp.exp, SIGNED[head](U)), apply(head, U)) in ("proved", "tested")
+
+
+def test_factors_of_functions_over_sums() -> None:
+    """s exp(L) is the function: sinh(u) and exp(u) − 1."""
+    for head, row in OVER.items():
+        exponent, factor = row(U)
+        made = apply(sp.exp, exponent) if factor is None else mul(factor, apply(sp.exp, exponent))
+        assert status(made, apply(head, U)) in ("proved", "tested"), head
 
 
 def arguments(row: ProductRow) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
