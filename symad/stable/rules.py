@@ -103,12 +103,12 @@ class NodeRules:
             if self.selections.inside:
                 self.selections.conditions(made)
             return made
-        made = self.differences.of_root(node.args[0]) if head_of(node) is sympy.log else None
-        made = made or rule(self, node.op, args) or (node if args == node.args else Node.of(node.op, args))
+        root = self.differences.of_root(node.args[0]) if head_of(node) is sympy.log else None
+        made = root or rule(self, node.op, args) or (node if args == node.args else Node.of(node.op, args))
         tabled = self._by_tables(made)
-        if made is not node and type(made.op) is Add and any([head_of(a) is sympy.log for a in made.args]):
-            parts = [self._by_tables(a) for a in made.args]  # logarithms that the first rules have made
-            tabled = signed_sum(list(zip(made.op.signs, parts, strict=True))) if tabled is made else tabled
+        if tabled is made and made is not node and type(made.op) is Add:  # with logarithms of the first rules
+            logs = [self._by_tables(a) if head_of(a) is sympy.log else a for a in made.args]
+            tabled = signed_sum(list(zip(made.op.signs, logs, strict=True)))
         if not self.last:
             return tabled
         if self.selections.inside:
