@@ -53,7 +53,7 @@ from symad.verification.values.balls import (
     Ball,
     ball_values,
     compared,
-    in_balls,
+    precision,
 )  # fmt: skip
 from symad.verification.values.fifty_digits import settled_values
 from symad.verification.values.hostile_points import exactly, is_manageable
@@ -292,7 +292,7 @@ class _Watch:
         except UNUSABLE:
             return values
         settled = np.frompyfunc(partial(_settled, found.floor), 2, 1)
-        with in_balls({}, BITS[1]):
+        with precision(BITS[1]):
             return [np.asarray(settled(v, np.asarray(number, dtype=object).reshape(v.shape)), dtype=object)
                     for v, number in zip(values, found.values, strict=True)]  # fmt: skip
 

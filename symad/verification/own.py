@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sympy
 
@@ -130,11 +130,7 @@ def _is_not_derived(comparison: Comparison) -> bool:
 
 def _named_at(comparison: Comparison, sizes: str) -> Comparison:
     """A comparison with its sizes in the names of both sides."""
-    names = tuple(f"{name} at {sizes}" for name in comparison.names)
-    return Comparison(
-        comparison.title, comparison.left, comparison.right, names, comparison.assumes,
-        comparison.left_name, comparison.right_name, comparison.derivative,
-    )  # fmt: skip
+    return replace(comparison, names=tuple(f"{name} at {sizes}" for name in comparison.names))
 
 
 @dataclass(frozen=True)
@@ -179,10 +175,9 @@ def _comparisons(
         claims = [*derived, *claims]
     elif total > MAX_ELEMENTS_ONE_BY_ONE:
         claims = _directional_claims(graph, nodes, scalar)
-    elif scalar:
-        claims = [_gradient_claim(graph, nodes, explicit), _hessian_claim(graph, nodes, explicit)]
     else:
-        claims = [_jacobian_claim(graph, nodes, explicit)]
+        kinds = ("gradient", "hessian") if scalar else ("jacobian",)
+        claims = [_by_entries(kind, graph, nodes, explicit) for kind in kinds]
     chosen = [claim for claim in claims if (claim.derivative.kind in SECOND) in orders]
     return [c for claim in chosen for c in _compare(graph, claim, patience)]
 
@@ -191,83 +186,61 @@ def _claims_of_the_checker(
     graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit
 ) -> list[DerivativeForms]:
     """The derivatives that the checker derives for all sizes, entry by entry, without a reference."""
-    claims = [_gradient_claim(graph, nodes, explicit)] if scalar else []
+    kinds = ["gradient"] if scalar else []
     if len(nodes) == 1:  # others join axes of several inputs
-        claims.append((_hessian_claim if scalar else _jacobian_claim)(graph, nodes, explicit))
+        kinds.append("hessian" if scalar else "jacobian")
     derived = list[DerivativeForms]()
-    for claim in claims:
+    for claim in (_by_entries(kind, graph, nodes, explicit) for kind in kinds):
         name, made = next(iter(claim.made.items()))
         if derived_for_all_sizes(claim.derivative, made, name):
             derived.append(replace(claim, made={name: made}, elsewhere={}))
     return derived
 
 
-def _symbols(nodes: Sequence[Node]) -> list[sympy.Basic]:
-    return [symbol_of(n) for n in nodes]
-
-
 # ---- entry by entry -----------------------------------------------------------------------------
 
-
-def _gradient_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> DerivativeForms:
-    made = {
-        f"gradient ({mode})": gradient(graph, _symbols(nodes), mode).output_nodes
-        for mode in ("reverse", "forward")
-    }
-    elsewhere = _explicit(graph, nodes, nodes, explicit, lambda reference: reference.first())
-    elsewhere.update(_by_definitions(graph, lambda plain: gradient(plain, _symbols(nodes)).output_nodes))
-    derivative = Derivative("gradient", graph.output_nodes, nodes)
-    return DerivativeForms(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere, derivative)
+ENTRIES: Mapping[str, tuple[str, str, Callable[..., Graph], Sequence[str]]] = {
+    "gradient": ("gradient", "∂f/∂{}", gradient, ("reverse", "forward")),
+    "jacobian": ("Jacobian", "∂f", jacobian, ("forward", "reverse")),
+    "hessian": ("Hessian", "∂²f", hessian, MODES),
+}
+"""For each kind of derivative its name, those of its outputs, how it is made, and the modes compared."""
 
 
-def _hessian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> DerivativeForms:
-    made = {f"Hessian ({mode})": hessian(graph, _symbols(nodes), mode).output_nodes for mode in MODES}
+def _by_entries(kind: str, graph: Graph, nodes: Parts, explicit: Explicit) -> DerivativeForms:
+    """A derivative entry by entry, in all modes; with references by SymPy, Dual numbers and definitions."""
+    word, output, derive, modes = ENTRIES[kind]
+    symbols = [symbol_of(n) for n in nodes]
+    made = {f"{word} ({mode})": derive(graph, symbols, mode).output_nodes for mode in modes}
     shapes = next(iter(made.values()))
-    elsewhere = _explicit(graph, nodes, shapes, explicit, lambda reference: reference.second())
-    elsewhere.update(_by_definitions(graph, lambda plain: hessian(plain, _symbols(nodes)).output_nodes))
-    return DerivativeForms(made, ("∂²f",), elsewhere, Derivative("hessian", graph.output_nodes, nodes))
+    fused = any(definition(n.op, n) is not None for n in topological(graph.output_nodes))
 
+    def entries(reference: SympyReference | DualReference) -> Parts:
+        return _cut(reference.second() if kind == "hessian" else reference.first(), shapes)
 
-def _jacobian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> DerivativeForms:
-    made = {
-        f"Jacobian ({mode})": jacobian(graph, _symbols(nodes), mode).output_nodes
-        for mode in ("forward", "reverse")
-    }
-    shapes = next(iter(made.values()))
-    elsewhere = _explicit(graph, nodes, shapes, explicit, lambda reference: reference.first())
-    elsewhere.update(_by_definitions(graph, lambda plain: jacobian(plain, _symbols(nodes)).output_nodes))
-    return DerivativeForms(made, ("∂f",), elsewhere, Derivative("jacobian", graph.output_nodes, nodes))
-
-
-def _explicit(
-    graph: Graph, nodes: Parts, shapes: Parts, explicit: Explicit, ask: Callable[[Any], list[Node]]
-) -> dict[str, Callable[[Meter], Parts]]:
-    """The references by SymPy and by Dual numbers, entry by entry; none for symbolic sizes."""
-    if graph.dims:
-        return {}
-    most = FEW_EVALUATIONS if _is_fused(graph) else MAX_DUAL_OPERATIONS
-    dual = {DUAL: lambda meter: _cut(ask(DualReference(graph.output_nodes, nodes, meter, most)), shapes)}
-    if any(isinstance(n.op, Extreme) and prod(n.args[0].shape) > MAX_COMPARED_BY_SYMPY * prod(n.shape)
-           for n in topological(graph.output_nodes)):  # fmt: skip
-        return dual
-    return {SYMPY: lambda meter: _cut(ask(explicit(meter)), shapes), **dual}
+    elsewhere: dict[str, Callable[[Meter], Parts]] = {}
+    if not (graph.dims or _are_compared(graph)):
+        elsewhere[SYMPY] = lambda meter: entries(explicit(meter))
+    if not graph.dims:
+        most = FEW_EVALUATIONS if fused else MAX_DUAL_OPERATIONS
+        elsewhere[DUAL] = lambda meter: entries(DualReference(graph.output_nodes, nodes, meter, most))
+    if fused:
+        plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
+        elsewhere[DEFINITIONS] = lambda meter: derive(plain, symbols).output_nodes
+    names = tuple(output.format(s) for s in symbols) if kind == "gradient" else (output,)
+    return DerivativeForms(made, names, elsewhere, Derivative(kind, graph.output_nodes, nodes))
 
 
 MAX_COMPARED_BY_SYMPY = 8
 """The maximum number of elements of an extreme that SymPy differentiates: 16 take it 10 s."""
 
 
-def _is_fused(graph: Graph) -> bool:
-    """True if there is an op with a definition."""
-    return any(definition(n.op, n) is not None for n in topological(graph.output_nodes))
-
-
-def _by_definitions(graph: Graph, derive: Callable[[Graph], Parts]) -> dict[str, Callable[[Meter], Parts]]:
-    """The derivative of the graph with its fused ops written out; empty if it has none."""
-    if not _is_fused(graph):
-        return {}
-    plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
-    return {DEFINITIONS: lambda meter: derive(plain)}
+def _are_compared(graph: Graph) -> bool:
+    """Whether there are extremes of more elements than SymPy differentiates in time."""
+    return any(
+        isinstance(n.op, Extreme) and prod(n.args[0].shape) > MAX_COMPARED_BY_SYMPY * prod(n.shape)
+        for n in topological(graph.output_nodes)
+    )
 
 
 def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> Parts:

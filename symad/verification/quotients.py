@@ -21,8 +21,7 @@ from symad.verification.certificate.witness import digits_of
 from symad.verification.goals import Pair
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.values.ball_functions import to_mpmath
-from symad.verification.values.balls import VALUE, as_balls, in_balls
-from symad.verification.values.evaluation import values_of
+from symad.verification.values.balls import VALUE, ball_values, precision
 
 STEPS = (Fraction(1, 2**40), Fraction(1, 2**52))
 BITS = 1200
@@ -66,7 +65,7 @@ class DifferenceQuotients:
         if ways is None:
             return None
         along, weights = ways
-        with in_balls(self.point, BITS):  # the differences are taken in this precision, too
+        with precision(BITS):  # the differences are taken in this precision, too
             found = [self._along(along, weights, step) for step in STEPS]
             if found[0] is None or found[1] is None:
                 return None
@@ -127,8 +126,8 @@ class DifferenceQuotients:
         for direction, step in moves:
             for node, part in direction.items():
                 point[node] = point[node] + part * step
-        with in_balls(point, BITS) as way:
-            values: list[Any] = [as_balls(v) for v in values_of(expand_definitions(self.pair.function), way)]
+        values = ball_values(expand_definitions(self.pair.function), point, BITS)
+        with precision(BITS):
             total = arb(0)
             for value, weight in zip(values, weights, strict=True):
                 parts = np.ones(value.shape, dtype=object) if weight is None else np.asarray(weight)

@@ -6,9 +6,10 @@ is decided only if a point is found at which the function and both sides of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 import sympy
@@ -25,14 +26,7 @@ from symad.verification.measuring.user_rules import is_users
 from symad.verification.terms.depending import depending
 from symad.verification.values.boxes import domain_margins
 from symad.verification.values.domains import may_lack_values, nowhere
-from symad.verification.values.find_values import (
-    MOST_ELEMENTS,
-    KnownPoint,
-    TooLarge,
-    is_small,
-    is_too_large,
-    places,
-)
+from symad.verification.values.find_values import MOST_ELEMENTS, is_too_large, places, valued
 from symad.verification.values.ranges import promised
 
 NOT_INSIDE = (
@@ -42,9 +36,6 @@ NO_VALUE = "an empty claim: no point was found at which it has a real value"
 
 MAX_ELEMENTS = 1 << 18
 """The maximum number of elements of an array in a claim. With 100,000 the work allowed is used up in 25 s."""
-
-BALL_POINTS = 9
-"""The number of points at which balls are tried: a value that exists may overflow in floats."""
 
 
 def largest(nodes: Iterable[Node]) -> int:
@@ -111,7 +102,7 @@ def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
         if (key := (node.op.head, len(args))) not in known:
             inputs = [input_node(sympy.Dummy(real=True)) for _ in args]
             alone = [apply(node.op.head, *inputs)]
-            known[key] = any(f.all() for place in places(alone) for f in place.valued(alone))
+            known[key] = any(f.all() for point in places(alone) for f in valued(alone, point))
         return new if known[key] else input_node(sympy.Dummy(real=True), node.shape)
 
     return rebuild(nodes, {}, free)
@@ -128,27 +119,18 @@ def with_values(claim: Claimed) -> list[Array] | None:
     if depending(claim.nodes, may_lack_values).isdisjoint(claim.nodes):
         return None
     total = claim.nothing()
-    for look in _ways_to_look(claim.nodes):
-        total = [t | f for t, f in zip(total, claim.combined(look(claim.nodes)), strict=True)]
+    for point in _places(claim.nodes):
+        found = valued(claim.nodes, point)
+        total = [t | f for t, f in zip(total, claim.combined(found), strict=True)]
         if all(f.all() for f in total):
             break
     return total
 
 
-Look = Callable[[Sequence[Node]], "list[Array]"]
-
-
-def _ways_to_look(nodes: Sequence[Node]) -> Iterator[Look]:
-    """What tells of nodes which have values at a point; balls come last, where floats did not suffice."""
-    first = list[KnownPoint]()
-    try:
-        for place in places(nodes) if nodes else ():
-            yield place.valued
-            first += [place] * (len(first) < BALL_POINTS and place.is_exact)
-    except TooLarge:
-        return
-    if is_small(nodes):
-        yield from (place.precisely for place in first)
+def _places(nodes: Sequence[Node]) -> Iterator[Mapping[Node, Any]]:
+    """Points at which nodes may have values; none of graphs that are too large."""
+    if nodes and not is_too_large(nodes):
+        yield from places(nodes)
 
 
 def why(claim: Claimed) -> str:
@@ -177,15 +159,6 @@ def _apart(claim: Claimed) -> str:
         "an empty claim: each side has values, but no open set of points was found on which both have: their "
         "domains touch at most"
     )
-
-
-def nowhere_defined(function: tuple[Node, ...], domain: Node | None) -> str:
-    """Why a function of known sizes has no value in a domain; empty where it may have one."""
-    if not function or not all(map(is_fixed, topological(function))):
-        return ""
-    claim = claimed_of((*function, *function), (), "value", None, domain)
-    found = with_values(claim)
-    return why(claim) if found is not None and not any(f.any() for f in found) else ""
 
 
 def measured_with_values(claim: Claimed, entries: Sequence[Entry]) -> list[Entry]:

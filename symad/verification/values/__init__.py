@@ -2,6 +2,6 @@
 
 `point_set` is the start: the points of a claim; `points` and `hostile_points` have those of a search. `balls`
 are the strict values, and `regions` the sides of jumps and kinks by them; `fifty_digits` gives numbers;
-`find_values` takes whichever answers, in the ways of `evaluation`; `domains` says what lacks values where,
+`find_values` takes whichever answers; `domains` says what lacks values where,
 `intervals` and `ranges` bound values on regions, `constant_exponents` answers single questions.
 """

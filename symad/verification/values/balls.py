@@ -27,14 +27,16 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Number
-from symad.core.graph import Node
+from symad.core.graph import Node, topological
+from symad.errors import SymadError
 from symad.facts.functions import fact, sign_of
 from symad.numbers.number_domains import DOMAINS, Domain, Truth, UndefinedValue, box
-from symad.numbers.values import unchecked
+from symad.numbers.values import unchecked, value_of
 from symad.ops.basic.sources import Constant
+from symad.ops.elementwise.selection import Condition
+from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.scalar_definitions import definition_of, is_defined
 from symad.verification.values.ball_functions import ball_by_mpmath, named_ball
-from symad.verification.values.evaluation import Way, values_of
 
 VALUE, NONE, UNKNOWN = "value", "none", "unknown"
 """At a point there is a value, perhaps an infinite one; none, which is shown; or what is not known."""
@@ -406,30 +408,53 @@ def _defined(head: sympy.FunctionClass, values: Sequence[Ball]) -> Ball:
 # ---- graphs -------------------------------------------------------------------------------------
 
 
-def strict_nodes(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> dict[Node, Any]:
-    """Strict values of some nodes at a rational point; those of an op that raises an error are not known."""
-    with in_balls(point, bits) as way:
-        return dict(zip(outputs, values_of(outputs, way), strict=True))
-
-
-def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[np.ndarray]:
-    """The same as arrays of balls."""
-    found = strict_nodes(outputs, point, bits)
-    return [as_balls(found[o]).reshape(tuple(map(int, o.shape))) for o in outputs]
+UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError)
+"""What an op raises where it has no value, as the factor of a matrix that is not definite."""
 
 
 @contextmanager
-def in_balls(point: Mapping[Node, Number], bits: int) -> Iterator[Way]:
-    """The evaluation in balls of so many bits; an op that raises an error has a value that is not known."""
+def precision(bits: int) -> Iterator[None]:
+    """Balls of so many bits."""
     before = flint.ctx.prec
     flint.ctx.prec = bits
     try:
-        numbers: dict[Node, Number] = {n: _entered(v) for n, v in point.items()}
-        numbers[Node.of(Constant(sympy.EulerGamma, "symbol"))] = NUMBERS.number(sympy.EulerGamma)
-        missing = np.frompyfunc(lambda v: isinstance(v, Ball) and not v.is_finite, 1, 1)
-        yield Way(numbers, NOT_KNOWN, UNDECIDED, missing=missing)
+        yield
     finally:
         flint.ctx.prec = before
+
+
+def strict_nodes(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> dict[Node, Any]:
+    """Strict values of all nodes below some outputs at a rational point; of ops that raise not known."""
+    with precision(bits), np.errstate(all="ignore"):
+        found: dict[Node, Any] = {n: _entered(v) for n, v in point.items()}
+        found[Node.of(Constant(sympy.EulerGamma, "symbol"))] = NUMBERS.number(sympy.EulerGamma)
+        for node in topological(outputs):
+            if node not in found:
+                found[node] = _value(node, found)
+    return found
+
+
+def _value(node: Node, found: Mapping[Node, Any]) -> Any:
+    try:
+        value = value_of(node, found, NUMBERS)
+    except UNUSABLE:
+        value = UNDECIDED if isinstance(node.op, Condition) else NOT_KNOWN
+        if not node.shape:
+            return value
+        made = np.empty(tuple(map(int, node.shape)), dtype=object)
+        made.fill(value)
+        return made
+    if isinstance(node.op, Cholesky):  # that of an indefinite matrix has some of its elements
+        lost = ~np.frompyfunc(lambda v: strict(v).is_finite, 1, 1)(value).astype(bool)
+        value[np.broadcast_to(lost.any(axis=(-2, -1), keepdims=True), value.shape)] = NOT_KNOWN
+    return value
+
+
+def ball_values(outputs: Sequence[Node], point: Mapping[Node, Number], bits: int) -> list[np.ndarray]:
+    """The same of the outputs alone, as arrays of balls."""
+    found = strict_nodes(outputs, point, bits)
+    with precision(bits):
+        return [as_balls(found[o]).reshape(tuple(map(int, o.shape))) for o in outputs]
 
 
 def _entered(value: Number) -> Ball | Number:

@@ -127,10 +127,13 @@ def _is_slow_far_out(node: Node) -> bool:
     return isinstance(head, type) and issubclass(head, BesselBase) and number(node.args[0]) is None
 
 
-def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number]) -> bool:
-    """Whether no argument of an exponential, or of a slow function, is too large for many digits."""
+def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number], balls: bool = False) -> bool:
+    """Whether no argument of an exponential, or of a slow function, is too large for many digits.
+
+    In balls, whose exponents have no limit, no argument of a slow function alone.
+    """
     order = topological(outputs)
-    suspects = [n for n in order if _may_run_away(n)]
+    suspects = [n for n in order if (_is_slow if balls else _may_run_away)(n)]
     if not suspects:
         return True
     masked = any(map(_is_infinite, order))
@@ -149,6 +152,10 @@ def _may_run_away(node: Node) -> bool:
     if isinstance(node.op, Pow):
         return not _is_small_power(node)
     return isinstance(node.op, Apply) and (fact(node.op.head).grows or _is_slow_far_out(node))
+
+
+def _is_slow(node: Node) -> bool:
+    return isinstance(node.op, Apply) and _is_slow_far_out(node)
 
 
 def _runs_away(node: Node, arguments: list[Array], masked: bool) -> bool:
