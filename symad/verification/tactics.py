@@ -470,10 +470,14 @@ def looked_at(goals: Goals) -> dict[int, list[Seen]]:
 
 
 def _telling(pairs: Mapping[int, Pair]) -> dict[int, Pair]:
-    """The pairs of which values can tell something: no one node that has values everywhere."""
+    """The pairs of which values can tell something: no one node that has values everywhere.
+
+    Of a claim on a domain they tell whether the domain is empty.
+    """
     lacking = depending((n for p in pairs.values() for n in (p.left, *p.function)), may_lack_values)
     return {k: p for k, p in pairs.items()
-            if p.left is not p.right or not lacking.isdisjoint((p.left, *p.function))}  # fmt: skip
+            if p.left is not p.right or p.domain is not None or not lacking.isdisjoint((p.left, *p.function))
+            }  # fmt: skip
 
 
 def _seen_at(
