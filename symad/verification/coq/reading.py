@@ -126,18 +126,20 @@ def _as_node(e: sympy.Basic, made: Mapping[sympy.Basic, Node]) -> Node:
         return args[0]
     if isinstance(e, sympy.Piecewise):
         return _branches(e, made)
-    if isinstance(e, (sympy.logic.boolalg.Boolean, sympy.core.relational.Relational)):
+    if isinstance(e, sympy.logic.boolalg.Boolean) and not e.is_Symbol:
         return _condition(e, made, args)
+    if e.is_Rational or e.is_Float:
+        return constant(_exact(e))
     if e.is_Number or e.is_NumberSymbol:
-        return constant(_exact(e)) if e.is_Rational or e.is_Float else Node.of(Constant(e, "symbol"))
+        return Node.of(Constant(e, "symbol"))
     if e.is_Add:
         return _sum(e, made)
     if e.is_Mul:
         return _product(e.args, made)
-    if e.is_Pow and e.args[0] is not sympy.E:
-        return Node.of(Pow(), args)
-    if e.is_Pow or e.is_Function:
-        return Node.of(Apply(sympy.exp), args[1:]) if e.is_Pow else Node.of(Apply(e.func), args)
+    if e.is_Pow:
+        return Node.of(Apply(sympy.exp), args[1:]) if e.args[0] is sympy.E else Node.of(Pow(), args)
+    if e.is_Function:
+        return Node.of(Apply(e.func), args)
     raise refused(f"{type(e).__name__} {e}")
 
 

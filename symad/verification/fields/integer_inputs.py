@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from itertools import product
 from math import prod
 
@@ -24,7 +23,7 @@ from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import Rounded
-from symad.verification.terms.linear_terms import linear_terms, moves_elements
+from symad.verification.terms.linear_terms import moves_elements
 
 
 def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
@@ -129,33 +128,15 @@ def _integer_arguments(node: Node) -> list[Ranged]:
     arguments = [node.args[k] for k in integer_positions(node)]
     if isinstance(node.op, (Gather, ScatterAdd)):
         count = node.args[0].shape[0] if isinstance(node.op, Gather) else node.op.size
-        return _digits(arguments[0], int(count))
+        return _positions(arguments[0], int(count))
     low, high = (2, 8) if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)) else (0, 2**16)
     return [(argument, low, high) for argument in arguments]
 
 
-def _digits(index: Node, count: int) -> list[Ranged]:
-    """The parts of a position in several axes that are joined: of n i + j, with j below n.
-
-    Known parts, such as the rows 0, n, 2n of ``x[np.arange(3), j]``, limit the others.
-    """
+def _positions(index: Node, count: int) -> list[Ranged]:
+    """The parts of a position in several axes that are joined, each below the length of its axis."""
     while moves_elements(index):
         index = index.args[0]
     if isinstance(index.op, Positions):
         return [(a, 0, int(n)) for a, n in zip(index.args, index.op.shape, strict=True)]
-    terms = linear_terms(index)
-    known = [(c, m) for c, m in terms if not any(isinstance(n.op, Input) for n in topological([m]))]
-    rest = [term for term in terms if term not in known]
-    strides = sorted(c for c, _ in terms)
-    try:
-        parts = [(c, np.max(np.asarray(unchecked([m], {})[0], dtype=float))) for c, m in known]
-    except (SymadError, ArithmeticError, ValueError):  # numbers that do not fit their shape have no value
-        return [(index, 0, count)]
-    largest = sum((c * Fraction(float(part)) for c, part in parts), Fraction(0))
-    if not rest or any(c <= 0 or c.denominator > 1 for c, _ in terms) or largest >= count:
-        return [(index, 0, count)]
-    found = []
-    for c, m in rest:
-        above = next((s for s in strides if s > c), Fraction(count))
-        found.append((m, 0, min(int(above / c), (count - 1 - largest) // c + 1)))
-    return found
+    return [(index, 0, count)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -68,6 +68,11 @@ class ProofSearch:
             self.left = [goal for goal in self.left if goal not in proved]
         self.last = why
 
+    def accepted(self, chosen: Iterable[int]) -> AcceptedProofs:
+        """What was found of the claims that can be written out."""
+        told = dict.fromkeys([*self.reasons, *(self.last if self.left else [])])
+        return AcceptedProofs(tuple(self.proofs), self.steps, tuple(told), frozenset(chosen))
+
 
 def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> AcceptedProofs:
     """Proofs of as many goals as can be found, each of them replayed by the checker."""
@@ -90,8 +95,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Acc
             break  # more work would go the same way
     if board is not None:
         board.close()
-    told = dict.fromkeys(search.reasons + (search.last if search.left else []))
-    return AcceptedProofs(tuple(search.proofs), search.steps, tuple(told), frozenset(chosen))
+    return search.accepted(chosen)
 
 
 def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:

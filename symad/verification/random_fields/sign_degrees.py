@@ -18,6 +18,7 @@ from symad.ops.basic.shaping import Broadcast, ShapingOp
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.terms.discontinuities import SIGNS
+from symad.verification.terms.linear_terms import is_permuted
 
 MANY = 1 << 10
 """A degree that stands for every larger one."""
@@ -40,24 +41,32 @@ def sign_degree(outputs: Sequence[Node]) -> int:
 def _signs(node: Node, parts: Sequence[Signs]) -> Signs:
     """The degree and the signs of a node, from those of its arguments."""
     degrees, below = [d for d, _ in parts], [s for _, s in parts]
-    op = node.op
-    if isinstance(op, Apply) and op.head in SIGNS:  # one more for each choice of those below
-        signs = None if below[0] is None else below[0] | {node}
-        return MANY if signs is None else len(signs), signs
+    if isinstance(node.op, Apply) and node.op.head in SIGNS:  # one more for each choice of those below
+        return (MANY, None) if below[0] is None else (len(below[0] | {node}), below[0] | {node})
     if not any(degrees):
         return NONE
-    together = None if None in below else frozenset[object]().union(*(s for s in below if s is not None))
-    if isinstance(op, (Add, Select)) or (isinstance(op, Mul) and -1 not in op.powers):
-        many = sum(degrees) if isinstance(op, Mul) else max(degrees)
-        return degrees[0] + max(degrees[1:]) if isinstance(op, Select) else many, together
-    if isinstance(op, Einsum):
-        moved = len(op.inputs) == 1 and sorted(op.inputs[0]) == sorted(op.output)
-        return sum(degrees), _renamed(node, below) if moved else None
-    if isinstance(op, ShapingOp) and not isinstance(op, (Gather, ScatterAdd)):
+    if isinstance(node.op, (Compare, Logic, Gather, ScatterAdd)):
+        return MANY, None
+    if isinstance(node.op, ElementwiseOp):
+        known = [s for s in below if s is not None]
+        together = frozenset[object]().union(*known) if len(known) == len(below) else None
+        return _degree(node, degrees, together), together
+    if isinstance(node.op, Einsum):
+        return sum(degrees), _renamed(node, below) if is_permuted(node) else None
+    if isinstance(node.op, ShapingOp):
         return max(degrees), _renamed(node, below)
-    if isinstance(op, ElementwiseOp) and not isinstance(op, (Compare, Logic)) and together is not None:
-        return len(together), together
     return MANY, None
+
+
+def _degree(node: Node, degrees: Sequence[int], together: frozenset[object] | None) -> int:
+    """The degree of an elementwise op: of a sum that of one term, of a function the number of its signs."""
+    if isinstance(node.op, Add):
+        return max(degrees)
+    if isinstance(node.op, Select):
+        return degrees[0] + max(degrees[1:])
+    if isinstance(node.op, Mul) and -1 not in node.op.powers:
+        return sum(degrees)
+    return MANY if together is None else len(together)
 
 
 def _renamed(node: Node, below: Sequence[frozenset[object] | None]) -> frozenset[object] | None:

@@ -24,12 +24,15 @@ MAX_TERMS_APART = 64
 
 def moves_elements(node: Node) -> bool:
     """Whether a node only repeats or rearranges all elements of its one argument."""
-    if isinstance(node.op, (Broadcast, Reshape)):
-        return True
-    if isinstance(node.op, Einsum) and len(node.op.inputs) == 1:
-        labels = node.op.inputs[0]
-        return sorted(labels) == sorted(node.op.output) and len(set(labels)) == len(labels)
-    return False
+    return isinstance(node.op, (Broadcast, Reshape)) or is_permuted(node)
+
+
+def is_permuted(node: Node) -> bool:
+    """Whether a node is an array with its axes in another order."""
+    if not isinstance(node.op, Einsum) or len(node.op.inputs) != 1:
+        return False
+    (labels,) = node.op.inputs
+    return sorted(labels) == sorted(node.op.output) and len(set(labels)) == len(labels)
 
 
 def number(node: Node) -> Fraction | None:

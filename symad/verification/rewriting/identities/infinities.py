@@ -130,15 +130,23 @@ def _of_one_sign(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Nod
         return Masked(signs.pop(), _any_of(parts), Node.of(op, finite)) if len(signs) == 1 else None
     if isinstance(op, Mul):
         return _product(node, finite, parts)
-    if isinstance(op, Apply) and len(args) == 1 and parts[0] is not None:
-        limit = (fact(op.head).limits or (None, None))[parts[0].sign > 0]
-        known = isinstance(limit, int)
-        return select(parts[0].where, constant(limit), Node.of(op, finite)) if known else None
+    if isinstance(op, Apply):
+        return _limit(node, finite, parts)
     if isinstance(op, Extreme):
         return _extreme(node, parts[0])
     if moves_elements(node) or (isinstance(op, ShapingOp) and not isinstance(op, ScatterAdd)):
         return _moved(node, args, finite, parts)
     return None
+
+
+def _limit(node: Node, finite: tuple[Node, ...], parts: Parts) -> Node | None:
+    """A function of one argument, where that is infinite its limit."""
+    (part, *more), op = parts, op_of(node, Apply)
+    if part is None or more:
+        return None
+    limit = (fact(op.head).limits or (None, None))[part.sign > 0]
+    known = isinstance(limit, int)
+    return select(part.where, constant(limit), Node.of(op, finite)) if known else None
 
 
 def _array(node: Node) -> Array:
@@ -194,14 +202,18 @@ def _compare(node: Node, args: Sequence[Node], parts: Parts) -> Node | None:
         return None
     strict = relation in ("==", "!=") or (relation == "<") == below  # which equal infinities change
     if strict and differs is not ALWAYS:
-        if not (is_constant(masked.where) and np.all(constant_truth(masked.where))):
-            return None
-        where = differs if truth else logic("not", differs)
-        return array_constant(constant_truth(where)) if is_constant(where) else where
+        return _of_infinity(masked.where, differs if truth else logic("not", differs))
     finite = [x if p is None else p.finite for x, p in zip(args, parts, strict=True)]
     inside = compare(relation, *finite)
     outside = logic("not", masked.where)
     return logic("or", masked.where, inside) if truth else logic("and", outside, inside)
+
+
+def _of_infinity(where: Node, truth: Node) -> Node | None:
+    """The truth of a comparison with what is infinite everywhere; None where it is so somewhere alone."""
+    if not (is_constant(where) and np.all(constant_truth(where))):
+        return None
+    return array_constant(constant_truth(truth)) if is_constant(truth) else truth
 
 
 ALWAYS = constant(True)

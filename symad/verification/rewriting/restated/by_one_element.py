@@ -19,6 +19,7 @@ from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import Input, constant_value, input_node, symbol_of
 from symad.ops.elementwise.selection import Compare, Select, select
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.linear_terms import is_permuted
 
 Axes = tuple[int, ...]
 """For each axis of a node the axis of the whole array; −1 for axes of length 1."""
@@ -79,20 +80,12 @@ def _of_all(condition: Node) -> Node | None:
     zero, array = condition.args
     if constant_value(zero) != 0:
         return None
-    while isinstance(array.op, Product) or _is_permuted(array):
+    while isinstance(array.op, Product) or is_permuted(array):
         array = array.args[0]
     if not isinstance(array.op, Select):
         return None
     one, other = (branch.args[0] if isinstance(branch.op, Broadcast) else branch for branch in array.args[1:])
     return array.args[0] if (constant_value(one), constant_value(other)) == (1, 0) else None
-
-
-def _is_permuted(node: Node) -> bool:
-    """Whether a node is an array with its axes in another order."""
-    if not isinstance(node.op, Einsum) or len(node.args) != 1:
-        return False
-    (labels,) = node.op.inputs
-    return len(set(labels)) == len(labels) and sorted(labels) == sorted(node.op.output)
 
 
 def _places(ends: Sequence[Node]) -> None:
@@ -115,17 +108,20 @@ def _arguments(node: Node, at: Axes) -> Iterator[tuple[Node, Axes]]:
     elif isinstance(node.op, Broadcast):
         yield node.args[0], _named(node.args[0], [at[k] for k in node.op.axes])
     elif isinstance(node.op, Reshape):
-        (arg,) = node.args
-        rest = [k for k in at if k >= 0]
-        if [d for d in arg.shape if d != 1] != [d for d in node.shape if d != 1]:
-            raise Apart
-        long = iter(rest)
-        yield arg, tuple(-1 if d == 1 else next(long) for d in arg.shape)
-    elif _is_permuted(node):
+        yield node.args[0], _without_ones(node, at)
+    elif is_permuted(node):
         op = op_of(node, Einsum)
         yield node.args[0], tuple(at[op.output.index(label)] for label in op.inputs[0])
     elif node.args and any(part.shape for part in (node, *node.args)):
         raise Apart
+
+
+def _without_ones(node: Node, at: Axes) -> Axes:
+    """The axes of an array that is reshaped: axes of length 1 alone may come and go."""
+    old, long = node.args[0].shape, iter([k for k in at if k >= 0])
+    if [d for d in old if d != 1] != [d for d in node.shape if d != 1]:
+        raise Apart
+    return tuple(-1 if d == 1 else next(long) for d in old)
 
 
 def _named(node: Node, axes: Sequence[int]) -> Axes:
