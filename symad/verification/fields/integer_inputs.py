@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from itertools import product
 from math import prod
 
@@ -23,7 +24,7 @@ from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import Rounded
-from symad.verification.terms.linear_terms import moves_elements
+from symad.verification.terms.linear_terms import Terms, linear_terms, moves_elements
 
 
 def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
@@ -128,15 +129,39 @@ def _integer_arguments(node: Node) -> list[Ranged]:
     arguments = [node.args[k] for k in integer_positions(node)]
     if isinstance(node.op, (Gather, ScatterAdd)):
         count = node.args[0].shape[0] if isinstance(node.op, Gather) else node.op.size
-        return _positions(arguments[0], int(count))
+        return _digits(arguments[0], int(count))
     low, high = (2, 8) if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)) else (0, 2**16)
     return [(argument, low, high) for argument in arguments]
 
 
-def _positions(index: Node, count: int) -> list[Ranged]:
-    """The parts of a position in several axes that are joined, each below the length of its axis."""
+def _digits(index: Node, count: int) -> list[Ranged]:
+    """The parts of a position in several axes that are joined: of n i + j, with j below n.
+
+    Known parts, such as the rows 0, n, 2n of ``x[np.arange(3), j]``, limit the others.
+    """
     while moves_elements(index):
         index = index.args[0]
     if isinstance(index.op, Positions):
         return [(a, 0, int(n)) for a, n in zip(index.args, index.op.shape, strict=True)]
-    return [(index, 0, count)]
+    terms = linear_terms(index)
+    known = [term for term in terms if _is_known(term[1])]
+    rest, largest = [term for term in terms if term not in known], _largest(known)
+    whole = all(c > 0 and c.denominator == 1 for c, _ in terms)
+    if not rest or not whole or largest is None or largest >= count:
+        return [(index, 0, count)]
+    strides = sorted(c for c, _ in terms)
+    above = {c: next((s for s in strides if s > c), Fraction(count)) for c in strides}
+    return [(m, 0, min(int(above[c] / c), (count - 1 - largest) // c + 1)) for c, m in rest]
+
+
+def _is_known(node: Node) -> bool:
+    return not any(isinstance(n.op, Input) for n in topological([node]))
+
+
+def _largest(terms: Terms) -> Fraction | None:
+    """The largest value of a sum of known nodes; numbers that do not fit their shape have none."""
+    try:
+        parts = [(c, np.max(np.asarray(unchecked([m], {})[0], dtype=float))) for c, m in terms]
+    except (SymadError, ArithmeticError, ValueError):
+        return None
+    return sum((c * Fraction(float(part)) for c, part in parts), Fraction(0))

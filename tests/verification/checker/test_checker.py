@@ -441,6 +441,21 @@ def test_the_checker_is_small():
     assert {f"{name}.py" for name in files} == lines.keys() - {"__init__.py"}
 
 
+def decisions(function):
+    """One more than the branches, loops and parts of conditions of a function."""
+    kinds = ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.comprehension
+    nodes = list(ast.walk(function))
+    parts = sum(len(n.values) - 1 for n in nodes if isinstance(n, ast.BoolOp))
+    return 1 + parts + sum(isinstance(n, kinds) for n in nodes)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_each_function_of_the_checker_is_short(path):
+    made = [n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.FunctionDef)]
+    long = {n.name: count for n in made if (count := decisions(n)) > 15}
+    assert not long
+
+
 def test_the_checker_imports_the_graph_the_ops_and_nothing_else_of_symad():
     found = set()
     for path in FOLDER.glob("*.py"):
