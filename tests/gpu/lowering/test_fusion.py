@@ -8,7 +8,7 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph
-from symad.gpu.known_numbers import known_numbers
+from symad.gpu.known_numbers import filled
 from symad.gpu.passes.fusion import fuse
 from symad.numeric.fusion.nest import Nest
 from symad.ops.basic.arithmetic import add, mul
@@ -84,5 +84,5 @@ def test_numbers_are_looked_for_once_in_shared_values():
     u = input_node(sp.MatrixSymbol("u", SIZE, 1), (SIZE, 1))
     for _ in range(60):
         u = add(mul(u, u), u)
-    (found,) = known_numbers((u,))
-    assert found is u
+    assert filled(u) is None
+    assert filled(add(broadcast_axes(constant(2), (3,), ()), broadcast_axes(constant(5), (3,), ()))) == 7
