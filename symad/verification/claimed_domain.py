@@ -47,10 +47,12 @@ def needed_condition(where: Where) -> Where:
 
 def condition_of(graph: Graph, where: Where) -> Node:
     """1 where a condition holds and 0 elsewhere, as a scalar node; see `read_condition`."""
-    node = read_condition(graph, where)
-    for _ in node.shape:
-        node = product(node)
-    return node
+    return _of_all(read_condition(graph, where))
+
+
+def _of_all(holds: Node) -> Node:
+    """1 where all elements are 1."""
+    return reduce(lambda node, _: product(node), holds.shape, holds)
 
 
 def read_condition(graph: Graph, where: Any) -> Node:
@@ -138,17 +140,15 @@ def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     element that is not read.
     """
     nodes = topological(function)
-    bounds = [m.inside for m in margins(nodes) if m.always and isinstance(m.of.op, (Apply, Pow))]
-    bounds = [b for b in bounds if any(isinstance(n.op, Input) for n in topological([b]))]
+    found = [m.inside for m in margins(nodes) if m.always and isinstance(m.of.op, (Apply, Pow))]
+    bounds = [b for b in found if any(isinstance(n.op, Input) for n in topological([b]))]
     everywhere = all(isinstance(n.op, (Source, ElementwiseOp, Einsum)) for n in nodes)
     branches = any(isinstance(n.op, Select) for n in nodes)
-    if not bounds or [y.shape for y in function] != [()] or branches:
+    scalar = [y.shape for y in function] == [()] and (everywhere or not any(b.shape for b in bounds))
+    if not bounds or branches or not scalar:
         return None
-    if any(b.shape for b in bounds) and not everywhere:
-        return None
-    holds = [indicator(compare(">", b, constant(0))) for b in bounds]
-    whole = [reduce(lambda node, _: product(node), node.shape, node) for node in holds]
-    domain = reduce(mul, whole)
+    holds = (indicator(compare(">", b, constant(0))) for b in bounds)
+    domain = reduce(mul, map(_of_all, holds))
     return domain, " and ".join(dict.fromkeys(f"{text_of(b)} > 0" for b in bounds))
 
 

@@ -202,22 +202,25 @@ def measured(
     ends = sizes_of_programs(outputs, symbols, MAX_OPERATIONS)
     wide = sizes_beyond(outputs, symbols, MAX_FLOAT_OPERATIONS)
     for sizes in [*others, *(c for c in ends if c not in (first, *others)), *wide]:
-        if made.status != "measured":
-            break
         task = setting.task(sizes)
-        if sizes in wide and not differs(task, WIDE_POINTS):
-            continue
-        more = _measured_at(setting, task, sizes, False, sizes in ends or sizes in wide)
-        fails = any(not (e.measured or {}).get("points") for e in more.entries) and more.losses
-        if more.status != "undecided" or fails or sizes in wide:  # otherwise too little was seen there
-            made = replace(
-                made, entries=made.entries + more.entries, losses=made.losses + more.losses,
-                seconds=meter.seconds, steps=int(meter.steps),
-            )  # fmt: skip
+        if made.status == "measured" and not (sizes in wide and not differs(task, WIDE_POINTS)):
+            more = _measured_at(setting, task, sizes, False, sizes in ends or sizes in wide)
+            made = _with_more(made, more, sizes in wide, meter)
     if wide and made.status == "measured":
         told = ", ".join(str(max(sizes.values())) for sizes in wide)
         made = replace(made, notes=(*made.notes, f"in floats it agrees at sizes of {told}, too"))
     return made
+
+
+def _with_more(made: Certificate, more: Certificate, differs: bool, meter: Meter) -> Certificate:
+    """What was measured, with what is seen at other sizes, if that is enough to tell anything."""
+    fails = any(not (e.measured or {}).get("points") for e in more.entries) and more.losses
+    if more.status == "undecided" and not fails and not differs:
+        return made
+    return replace(
+        made, entries=made.entries + more.entries, losses=made.losses + more.losses,
+        seconds=meter.seconds, steps=int(meter.steps),
+    )  # fmt: skip
 
 
 def _measured_at(

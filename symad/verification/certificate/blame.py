@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -198,36 +197,40 @@ def name_of(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
     pairs = [(x, y) for x, y in pairs if _finite(x) and _finite(y)]
     if not pairs:
         return ""
-    if all(same(x, -y) for x, y in pairs):
-        return "wrong sign"
-    if len(a.shape) == 2 and a.shape[0] == a.shape[1] and all(same(x.T, y) for x, y in pairs):
-        return "transposed"
-    factor = _constant_ratio(pairs)
-    if factor is not None:
-        return _mean(a, b, factor) or (f"missing factor {factor}" if factor else "it should be zero")
-    if all(same(y, 0 * y) for _, y in pairs):
-        return "it should not be zero"
+    if name := _name_of_values(a, pairs):
+        return name
+    if (factor := _constant_ratio(pairs)) is not None:
+        return _mean(a, b, factor) or f"missing factor {factor}"
     count = len(topological([a, b]))
     if count > MAX_SEARCHED_NODES or count * pairs[0][0].size > MAX_SEARCHED_NUMBERS:
         return ""
     return _wrong_axis(a, b, values) or _missing_factor(a, b, values) or _missing_term(a, b, values)
 
 
+def _name_of_values(a: Node, pairs: Sequence[tuple[Array, Array]]) -> str:
+    """What is wrong, if the values alone tell."""
+    square = len(a.shape) == 2 and a.shape[0] == a.shape[1]
+    if all(same(x, -y) for x, y in pairs):
+        return "wrong sign"
+    if square and all(same(x.T, y) for x, y in pairs):
+        return "transposed"
+    if all(same(x, 0 * x) for x, _ in pairs):
+        return "it should be zero"
+    return "it should not be zero" if all(same(y, 0 * y) for _, y in pairs) else ""
+
+
 def _mean(a: Node, b: Node, factor: Fraction) -> str:
     """A mean in place of a sum, or a sum in place of a mean, if one of both sides alone is divided so."""
-    count = max(factor, 1 / factor) if factor else Fraction(0)
-    divided, plain = (b, a) if factor > 1 else (a, b)
-    own = set(topological([divided])).difference(topological([plain]))
-    if not factor or not any(number(n) in (count, 1 / count) for n in own):
+    count = max(factor, 1 / factor)
+    divided, plain, words = (b, a, ("mean", "sum")) if factor > 1 else (a, b, ("sum", "mean"))
+    known = topological([plain])
+    if not any(number(n) in (count, 1 / count) for n in set(topological([divided])).difference(known)):
         return ""
-    for node in topological([plain]):
-        op: Any = node.op
-        if isinstance(op, Einsum) and len(op.inputs) == 1 and len(set(op.inputs[0])) == len(op.inputs[0]):
-            axes = [k for k, label in enumerate(op.inputs[0]) if label not in op.output]
-            if axes and prod(node.args[0].shape[k] for k in axes) == count:
-                over = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
-                one, other = ("mean", "sum") if factor > 1 else ("sum", "mean")
-                return f"a {one} over {over} in place of a {other}"
+    for op, node in ((n.op, n) for n in known if isinstance(n.op, Einsum) and len(n.args) == 1):
+        axes = [k for k, label in enumerate(op.inputs[0]) if label not in op.output]
+        if axes and prod(node.args[0].shape[k] for k in axes) == count:
+            over = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
+            return f"a {words[0]} over {over} in place of a {words[1]}"
     return ""
 
 

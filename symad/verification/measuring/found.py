@@ -79,6 +79,11 @@ class OutputFinding:
         return [loss for loss in self.losses if loss.kind in kinds and loss.word != "digits lost"]
 
     @property
+    def is_settled(self) -> bool:
+        """Whether more points change nothing: it is wrong, or undecided."""
+        return bool(self.wrong or self.stopped or self.stuck or self.unsteady)
+
+    @property
     def always_raises(self) -> bool:
         """Whether there were several calls, and each raised."""
         return not self.points and len(self.losses) >= MAX_RAISED

@@ -55,31 +55,31 @@ def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
     """
     refuse_arguments(task.candidate.candidate, [a.name for a in task.reference.arguments])
     task, first = _in_its_type(task)
-    ordinary = [("ordinary", p) for p in task.ordinary]
+    found, unseen = [OutputFinding() for _ in task.outputs], ""
     if few:
-        found = [OutputFinding() for _ in task.outputs]
-        _visited(task, [p for p in ordinary if task.inside(p[1])][:FEWEST], found)
+        _visited(task, [("ordinary", p) for p in task.ordinary if task.inside(p)][:FEWEST], found)
         return Measured(*_told(task, found))
-    special = special_directions(task.directions, list(filter(task.inside, task.ordinary))[:FEW])
-    distant = islice((p for p in task.drawn.points(MANY) if not is_moderate(p)), FAR)
-    tried = [
-        *ordinary, *special,
-        *(("far", p) for p in task.of_type(distant)),
-        *(("turning", p) for p in task.of_type(turning_points(task.outputs, task.integers))),
-    ]  # fmt: skip
-    found = [OutputFinding() for _ in task.outputs]
-    unseen = ""
-    visited = _visited(task, tried, found)
-    if not any(w.wrong or w.stopped or w.stuck or w.unsteady for w in found) and not task.meter.is_late:
+    visited = _visited(task, _first_points(task), found)
+    if not task.meter.is_late and not any(w.is_settled for w in found):
         unseen = _sampled(task, found, visited, hostile)
     _repeated(task, first, found)
     entries, losses = _told(task, found)
-    over = any(w.ended or w.always_raises for w in found) or any(e.status == "refuted" for e in entries)
-    if hostile and not over:
+    if hostile and not any(w.wrong or w.ended or w.always_raises for w in found):
         extreme = [OutputFinding() for _ in task.outputs]
         _visited(task, _hostile(task), extreme, True)
         losses += [loss for w in extreme for loss in w.losses]
     return Measured(entries, losses, unseen)
+
+
+def _first_points(task: Task) -> list[tuple[str, FloatPoint]]:
+    """Points of ordinary size, of special directions, far away, and beside what turns."""
+    special = special_directions(task.directions, list(filter(task.inside, task.ordinary))[:FEW])
+    distant = islice((p for p in task.drawn.points(MANY) if not is_moderate(p)), FAR)
+    turning = turning_points(task.outputs, task.integers)
+    return [
+        *(("ordinary", p) for p in task.ordinary), *special,
+        *(("far", p) for p in task.of_type(distant)), *(("turning", p) for p in task.of_type(turning)),
+    ]  # fmt: skip
 
 
 def differs(task: Task, count: int) -> bool:

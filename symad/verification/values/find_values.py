@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Any
@@ -88,9 +89,9 @@ def valued(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Array]:
     balls = ball_values(outputs, exact, BITS)
     found = [_flags(lambda v: v.is_finite, b) for b in balls]
     unknown = [_flags(lambda v: v.mark == UNKNOWN, b) for b in balls]
-    if not any(u.any() for u in unknown) or work > MAX_OPERATIONS_IN_DIGITS:
+    if work > MAX_OPERATIONS_IN_DIGITS or not any(u.any() for u in unknown):
         return found
-    more = _told(outputs, floats, lambda order: _settled(order, exact)) or none
+    more = _told(outputs, floats, partial(_settled, point=exact)) or none
     return [f | (u & m) for f, u, m in zip(found, unknown, more, strict=True)]
 
 

@@ -76,29 +76,42 @@ def _sides(turns: Sequence[Node], point: Point) -> tuple[Region, bytes]:
 
 
 def _side(node: Node, head: Any, values: Mapping[Node, Any]) -> bytes:
+    """On which side of a kink a point lies, element by element."""
     args = [values[a] for a in node.args]
     if isinstance(node.op, Compare):
-        truths = np.asarray(values[node], dtype=object).ravel().tolist()
-        if any(isinstance(t, NoTruth) for t in truths):
-            raise _Open
-        return np.array(truths, dtype=bool).tobytes()
+        return _truths(values[node])
     if isinstance(node.op, Extreme):
         best = np.expand_dims(as_balls(values[node]), node.op.axes)
         return _reaching(as_balls(args[0]), best, node.op.kind == "max")
-    if fact(head).kink == "ties":
-        return b"".join(_reaching(as_balls(a), as_balls(values[node]), head is sympy.Max) for a in args)
-    if fact(head).kink == "zero":
-        signs = [sign_of(v.value) if v.is_finite else v.value > 0 for v in as_balls(args[0]).ravel()]
-        if fact(head).jumps and None in signs:
-            raise _Open
-        return np.array([2 if s is None else s for s in signs], dtype=np.int8).tobytes()
-    if fact(head).kink in ("whole", "quotient"):
-        parts = as_balls(args[0]) / as_balls(args[1]) if head is sympy.Mod else as_balls(args[0])
-        return b",".join(_whole_part(v) for v in parts.ravel())
-    places = as_balls(values[node]).ravel()
-    if not all(v.is_finite for v in places):
+    if head is None:
+        return _positions(as_balls(values[node]))
+    match fact(head).kink:
+        case "ties":
+            return b"".join(_reaching(as_balls(a), as_balls(values[node]), head is sympy.Max) for a in args)
+        case "zero":
+            return _signs(as_balls(args[0]), bool(fact(head).jumps))
+    parts = as_balls(args[0]) / as_balls(args[1]) if head is sympy.Mod else as_balls(args[0])
+    return b",".join(_whole_part(v) for v in parts.ravel())
+
+
+def _truths(values: Any) -> bytes:
+    truths = np.asarray(values, dtype=object).ravel().tolist()
+    if any(isinstance(t, NoTruth) for t in truths):
         raise _Open
-    return np.array([int(v) for v in places], dtype=np.int64).tobytes()
+    return np.array(truths, dtype=bool).tobytes()
+
+
+def _positions(values: np.ndarray) -> bytes:
+    if not all(v.is_finite for v in values.ravel()):
+        raise _Open
+    return np.array([int(v) for v in values.ravel()], dtype=np.int64).tobytes()
+
+
+def _signs(values: np.ndarray, jumps: bool) -> bytes:
+    signs = [sign_of(v.value) if v.is_finite else v.value > 0 for v in values.ravel()]
+    if jumps and None in signs:
+        raise _Open
+    return np.array([2 if s is None else s for s in signs], dtype=np.int8).tobytes()
 
 
 def _reaching(values: Array, best: Array, largest: bool) -> bytes:

@@ -99,3 +99,11 @@ def test_the_domain_of_a_part_is_not_that_of_the_function():
     element = symad.trace(lambda v: np.log(v)[0], [(2,)])
     wrong = symad.trace(lambda v: np.stack([1 / np.abs(v[0]), np.where(v[1] < 0, 7.0, 0.0)]), [(2,)])
     assert symad.verify(element, gradient=wrong, seed=1).status in ("refuted", "undecided")
+
+
+def test_the_domain_of_a_sum_of_logarithms():
+    likelihood = symad.trace(lambda a: np.sum(np.log(a)), [(2, 2)])
+    score = symad.trace(lambda a: 1 / np.abs(a), [(2, 2)])
+    assert symad.verify(likelihood, gradient=score, seed=1).status == "tested"
+    wrong = symad.trace(lambda a: 1 / np.abs(a) + np.where(a > 3, 1e-3, 0.0), [(2, 2)])
+    assert symad.verify(likelihood, gradient=wrong, seed=1).status == "refuted"
