@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
+from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.sums_of_products import MAX_FACTOR, MAX_INTEGER, MIN_FACTOR
@@ -65,9 +66,15 @@ class _FactorGathering:
 
     def whole(self, node: Node) -> Node:
         """c·b, computed."""
-        factor, base = self.split[node]
+        return self.times(node, self.split[node][0])
+
+    def times(self, node: Node, factor: Number) -> Node:
+        """The rest b of a node times a factor; an array is multiplied before it is turned around."""
+        base = self.split[node][1]
         if factor == 1:
             return base
+        if isinstance(node.op, (Slice, Reshape)) and same_dim(size(node.shape), size(node.args[0].shape)):
+            return Node.of(node.op, (self.times(node.args[0], factor),))
         if factor < 0 and factor != -1 and base.shape and Fraction(factor).denominator == 1:
             return Node.of(Mul((1, 1)), (constant(factor), base))  # one product; −(|c|·b) would be two steps
         return mul(constant(factor), base)
@@ -126,16 +133,15 @@ class _FactorGathering:
             if all([sign < 0 for sign in signs]):
                 return -1, signed_sum([(1, b) for _, b in parts])
             return 1, signed_sum([(sign, b) for sign, (_, b) in zip(signs, parts, strict=True)])
-        size: Number = _size(parts[0][0])
-        if any(_size(c) != size or isinstance(b.op, Constant) for c, b in parts):
-            size = 1
+        common: Number = _size(parts[0][0])
+        if any(_size(c) != common or isinstance(b.op, Constant) for c, b in parts):
+            common = 1
         terms = []
-        for sign, (c, b) in zip(op_of(node, Add).signs, parts, strict=True):
-            scale = _size(c) / size
-            terms.append((sign if c > 0 else -sign, b if scale == 1 else mul(constant(scale), b)))
+        for sign, arg, (c, _) in zip(op_of(node, Add).signs, node.args, parts, strict=True):
+            terms.append((sign if c > 0 else -sign, self.times(arg, _size(c) / common)))
         if all(sign < 0 for sign, _ in terms):
-            return -size, signed_sum((-sign, b) for sign, b in terms)
-        return size, signed_sum(terms)
+            return -common, signed_sum((-sign, b) for sign, b in terms)
+        return common, signed_sum(terms)
 
 
 def _size(factor: Number) -> Number:

@@ -7,10 +7,10 @@ import pytest
 import sympy
 
 import symad
-from symad.core.graph import Graph, topological
+from symad.core.graph import Graph, TupleOf, topological
 from symad.numeric.passes.algebra.factors import gather_factors, number_of
 from symad.ops.basic.arithmetic import Mul, add, div, mul, neg, sub
-from symad.ops.basic.shaping import slice_axis
+from symad.ops.basic.shaping import slice_axes, slice_axis
 from symad.ops.basic.sources import constant, input_node
 
 N = 5
@@ -95,3 +95,15 @@ def test_the_chain_of_a_second_derivative_has_one_factor():
     assert count(made) < count(hessian)
     point = np.linspace(-1, 2, 6)
     np.testing.assert_allclose(made(point).toarray(), hessian(point).toarray(), rtol=1e-14)
+
+
+def test_a_multiple_and_its_reverse_are_one_product():
+    """Loops that run backwards read the reverse of what other steps read as it is."""
+    twice = mul(number(2), mul(A, B))
+    backwards = slice_axes(twice, (N - 1,), (N,), (-1,))
+    outputs = add(twice, S), add(backwards, S)
+    made = gather_factors(Graph((A, B, S), outputs, TupleOf((None, None))))
+    assert count(made) == 2
+    a, b, s = POINT
+    for found, expected in zip(made(*POINT), (2 * a * b + s, 2 * (a * b)[::-1] + s), strict=True):
+        np.testing.assert_array_equal(found, expected)

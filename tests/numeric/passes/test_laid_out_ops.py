@@ -82,7 +82,7 @@ def test_every_op_of_lowering_has_a_value_and_a_definition():
         return {cls}.union(*map(kinds, cls.__subclasses__()))
 
     found = [c for c in kinds(Op) if c.__module__.startswith(("symad.numeric", "symad.gpu"))]
-    assert len(found) > 15
+    assert {AddDiagonal, Cleared, Spread} <= {*found}
     for cls in found:
         if not cls.__subclasses__():
             assert rule(evaluate, cls) is not Op and rule(definition, cls) is not Op, cls
