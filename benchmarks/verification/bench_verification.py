@@ -28,7 +28,7 @@ from symad.models.layers.parameters import trace_model  # noqa: E402
 from symad.models.transformers.transformer import Transformer  # noqa: E402
 from symad.ops.basic.shaping import reshape  # noqa: E402
 from symad.verification import Budget  # noqa: E402
-from symad.verification.measuring.directional import directions, slope_forward, slope_reverse  # noqa: E402
+from symad.verification.measuring.directional import bilinear_forward, bilinear_reverse, directions  # noqa: E402
 
 
 def by_hand():
@@ -57,7 +57,7 @@ def slopes(graph):
     nodes = graph.input_nodes
     value = reshape(graph.output_nodes[0], ())
     v = directions(nodes, "v", {str(s) for s in graph.inputs})
-    sides = slope_reverse(value, nodes, v), slope_forward(value, nodes, v)
+    sides = bilinear_reverse([value], nodes, v), bilinear_forward([value], nodes, v)
     return [Graph((*nodes, *v), (side,)) for side in sides]
 
 

@@ -29,13 +29,12 @@ from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.certificate.model import CertifiedModel
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import (
+    ONE,
     bilinear_forward,
     bilinear_reverse,
     curvatures,
     directions,
     pairing,
-    slope_forward,
-    slope_reverse,
 )
 from symad.verification.measuring.references import (
     FEW_EVALUATIONS,
@@ -257,50 +256,35 @@ def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> Parts:
 
 
 def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[DerivativeForms]:
+    """⟨w, J v⟩ in both modes, with w = 1 for a scalar function, and then uᵀ H v in all four."""
     taken = input_names(graph)
     u, v = directions(nodes, "u", taken), directions(nodes, "v", taken)
-    if not scalar:
-        w = directions(graph.output_nodes, "w", taken)
-        outputs = graph.output_nodes
-        made = {
-            "Jacobian (forward)": (bilinear_forward(outputs, nodes, v, w),),
-            "Jacobian (reverse)": (bilinear_reverse(outputs, nodes, v, w),),
-        }
-
-        def by_dual(meter: Meter) -> Parts:
-            tangents = _cut(DualReference(outputs, nodes, meter).along([v]), outputs)
-            return (pairing(tangents, w),)
-
-        bilinear = Derivative("slope", outputs, nodes, v, w)
-        return [
-            DerivativeForms(
-                made, ("⟨w, J v⟩ for all v, w",), {} if graph.dims else {DUAL: by_dual}, bilinear, (*v, *w)
-            )
-        ]
-    value = reshape(graph.output_nodes[0], ())
-    slopes = {
-        "gradient (reverse)": (slope_reverse(value, nodes, v),),
-        "gradient (forward)": (slope_forward(value, nodes, v),),
-    }
+    outputs = (reshape(graph.output_nodes[0], ()),) if scalar else graph.output_nodes
+    w = () if scalar else directions(outputs, "w", taken)
+    weights = w or ONE
+    word, _, _, modes = ENTRIES["gradient" if scalar else "jacobian"]
+    sweeps = {"forward": bilinear_forward, "reverse": bilinear_reverse}
+    slopes = {f"{word} ({mode})": (sweeps[mode](outputs, nodes, v, weights),) for mode in modes}
 
     def by_sympy(meter: Meter) -> Parts:
-        slopes = SympyReference(graph.output_nodes, nodes, meter).first()
+        slopes = SympyReference(outputs, nodes, meter).first()
         return (pairing(slopes, [e for part in v for e in flat_elements(part)]),)
 
-    def by_dual_along(along: list[Parts], meter: Meter) -> Parts:
-        return tuple(DualReference(graph.output_nodes, nodes, meter).along(along))
+    def by_dual(along: list[Parts], meter: Meter) -> Parts:
+        return (pairing(_cut(DualReference(outputs, nodes, meter).along(along), outputs), weights),)
 
-    bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(value, nodes, u, v).items()}
-    by: dict[str, Callable[[Meter], Parts]] = {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}
-    twice: dict[str, Callable[[Meter], Parts]] = {DUAL: partial(by_dual_along, [u, v])}
+    once: dict[str, Callable[[Meter], Parts]] = {SYMPY: by_sympy} if scalar else {}
+    once[DUAL], twice = partial(by_dual, [v]), {DUAL: partial(by_dual, [u, v])}
     if graph.dims:
-        by, twice = {}, {}
-    slope = Derivative("slope", graph.output_nodes, nodes, v)
-    curvature = Derivative("curvature", graph.output_nodes, nodes, v, u)
-    return [
-        DerivativeForms(slopes, ("⟨∇f, v⟩ for all v",), by, slope, v),
-        DerivativeForms(bends, ("uᵀ H v for all u, v",), twice, curvature, (*u, *v)),
-    ]
+        once, twice = {}, {}
+    slope, told = Derivative("slope", graph.output_nodes, nodes, v, w), "⟨w, J v⟩ for all v, w"
+    told = "⟨∇f, v⟩ for all v" if scalar else told
+    claims = [DerivativeForms(slopes, (told,), once, slope, (*v, *w))]
+    if scalar:
+        bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(outputs[0], nodes, u, v).items()}
+        curvature = Derivative("curvature", graph.output_nodes, nodes, v, u)
+        claims.append(DerivativeForms(bends, ("uᵀ H v for all u, v",), twice, curvature, (*u, *v)))
+    return claims
 
 
 def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:

@@ -31,23 +31,12 @@ def pairing(a: Sequence[Node], b: Sequence[Node]) -> Node:
     return add(*[inner(x, y) if x.shape else mul(x, y) for x, y in zip(a, b, strict=True)])
 
 
-def slope_forward(value: Node, wrt: Sequence[Node], v: Sequence[Node]) -> Node:
-    """ḟ(v), by forward mode."""
-    (slope,) = push([value], dict(zip(wrt, v, strict=True)))
-    return dense(slope, value)
-
-
-def slope_reverse(value: Node, wrt: Sequence[Node], v: Sequence[Node]) -> Node:
-    """⟨∇f, v⟩, by reverse mode."""
-    return pairing(_gradient(value, wrt), v)
-
-
-def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
-    return [dense(b, x) for b, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
+ONE = (constant(1),)
+"""The weight of the one output of a scalar function: ⟨w, J v⟩ is ⟨∇f, v⟩."""
 
 
 def bilinear_forward(
-    outputs: Sequence[Node], wrt: Sequence[Node], v: Sequence[Node], w: Sequence[Node]
+    outputs: Sequence[Node], wrt: Sequence[Node], v: Sequence[Node], w: Sequence[Node] = ONE
 ) -> Node:
     """⟨w, J v⟩, by forward mode."""
     pushed = push(outputs, dict(zip(wrt, v, strict=True)))
@@ -55,7 +44,7 @@ def bilinear_forward(
 
 
 def bilinear_reverse(
-    outputs: Sequence[Node], wrt: Sequence[Node], v: Sequence[Node], w: Sequence[Node]
+    outputs: Sequence[Node], wrt: Sequence[Node], v: Sequence[Node], w: Sequence[Node] = ONE
 ) -> Node:
     """⟨Jᵀ w, v⟩, by reverse mode."""
     pulled = pull(outputs, w, wrt)
@@ -64,7 +53,7 @@ def bilinear_reverse(
 
 def curvatures(value: Node, wrt: Sequence[Node], u: Sequence[Node], v: Sequence[Node]) -> dict[str, Node]:
     """uᵀ H v in the four modes, by name."""
-    first = slope_forward(value, wrt, v)
+    first = bilinear_forward([value], wrt, v)
     gradient = _gradient(value, wrt)
     over = push(gradient, dict(zip(wrt, v, strict=True)))
     back = pull(gradient, v, wrt)
@@ -72,5 +61,9 @@ def curvatures(value: Node, wrt: Sequence[Node], u: Sequence[Node], v: Sequence[
         "forward-over-reverse": pairing([dense(t, x) for t, x in zip(over, wrt, strict=True)], u),
         "reverse-over-forward": pairing(_gradient(first, wrt), u),
         "reverse-over-reverse": pairing([dense(t, x) for t, x in zip(back, wrt, strict=True)], u),
-        "forward-over-forward": dense(push([first], dict(zip(wrt, u, strict=True)))[0], constant(0)),
+        "forward-over-forward": bilinear_forward([first], wrt, u),
     }
+
+
+def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
+    return [dense(b, x) for b, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]

@@ -16,7 +16,7 @@ from symad.ops.basic.sources import constant, input_node
 from symad.verification.checker.proofs import ForAllSizes
 from symad.verification.checker.terms import Refused, Terms
 from symad.verification.equality import with_inputs_of
-from symad.verification.measuring.directional import curvatures, directions, slope_reverse
+from symad.verification.measuring.directional import bilinear_reverse, curvatures, directions
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.with_proofs import _defined as claims_defined
 from symad.verification.proof.with_proofs import derived_for_all_sizes
@@ -86,7 +86,7 @@ def claims_of(f, shapes):
     u, v = directions(x, "u", set()), directions(x, "v", set())
     bend = curvatures(y[0], x, u, v)["forward-over-reverse"]
     return [
-        (Derivative("slope", y, x, v), slope_reverse(y[0], x, v)),
+        (Derivative("slope", y, x, v), bilinear_reverse([y[0]], x, v)),
         (Derivative("curvature", y, x, v, u), bend),
     ]
 

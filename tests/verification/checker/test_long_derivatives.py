@@ -14,7 +14,12 @@ from symad.ops.elementwise.apply import apply
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.checker.proofs import ForAllSizes, replay, written
 from symad.verification.checker.terms import Refused, Terms
-from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
+from symad.verification.measuring.directional import (
+    bilinear_forward,
+    bilinear_reverse,
+    curvatures,
+    directions,
+)
 from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.node_proofs import find_for_all_sizes
 
@@ -53,16 +58,16 @@ def proved(claim, sweeps):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("made", "sweeps"), [(slope_forward, "v"), (slope_reverse, "V")])
+@pytest.mark.parametrize(("made", "sweeps"), [(bilinear_forward, "v"), (bilinear_reverse, "V")])
 def test_the_gradient_of_layers_of_norms_is_proved_and_one_beside_it_is_not(model, made, sweeps):
     f, nodes, v, _ = model
     (value,) = f.output_nodes
-    slope, of = made(value, nodes, v), Derivative("slope", (value,), nodes, v)
+    slope, of = made([value], nodes, v), Derivative("slope", (value,), nodes, v)
     assert proved(Claim(of, (slope,)), sweeps)
     for wrong in (
         mul(slope, constant(sp.Rational(1000001, 1000000))),
         add(slope, mul(constant(sp.Rational(1, 10**9)), apply(sp.tanh, slope))),
-        made(mul(value, value), nodes, v),
+        made([mul(value, value)], nodes, v),
     ):
         assert not proved(Claim(of, (wrong,)), sweeps)
 

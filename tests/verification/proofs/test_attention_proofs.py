@@ -16,7 +16,12 @@ from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide
-from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
+from symad.verification.measuring.directional import (
+    bilinear_forward,
+    bilinear_reverse,
+    curvatures,
+    directions,
+)
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.whole_proofs import find
@@ -98,7 +103,8 @@ def claim():
     u, v = directions(nodes, "u", set()), directions(nodes, "v", set())
 
     def comparison(kind, side, name):
-        left = slope_reverse(value, nodes, v) if kind == "slope" else curvatures(value, nodes, u, v)[name]
+        bends = curvatures(value, nodes, u, v)
+        left = bilinear_reverse([value], nodes, v) if kind == "slope" else bends[name]
         graphs = [Graph((*nodes, *u, *v), (node,)) for node in (left, side(left, nodes, value, v))]
         about = Derivative(kind, (value,), nodes, v, u if kind == "curvature" else ())
         mode = "gradient (forward)" if name == "forward" else name
@@ -123,7 +129,7 @@ def test_wrong_derivatives_of_a_block_are_refuted(claim, kind, wrong):
 
 
 def in_forward_mode(side, nodes, value, v):
-    return slope_forward(value, nodes, v)
+    return bilinear_forward([value], nodes, v)
 
 
 @pytest.mark.thorough

@@ -15,7 +15,12 @@ from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.sources import Input, constant
 from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.measuring.directional import curvatures, directions, slope_forward, slope_reverse
+from symad.verification.measuring.directional import (
+    bilinear_forward,
+    bilinear_reverse,
+    curvatures,
+    directions,
+)
 from symad.verification.proof import whole_proofs, with_proofs
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.with_proofs import claims_of
@@ -55,7 +60,7 @@ def test_both_modes_of_a_block_agree_and_a_changed_one_does_not():
     f = symad.trace(lambda *inputs: (block(*inputs) ** 2).sum(), SHAPES)
     nodes, (value,) = f.input_nodes, f.output_nodes
     v = directions(nodes, "v", set())
-    sides = slope_reverse(value, nodes, v), slope_forward(value, nodes, v)
+    sides = bilinear_reverse([value], nodes, v), bilinear_forward([value], nodes, v)
     modes = [Graph((*nodes, *v), (side,)) for side in (*sides, mul(sides[1], constant(1.000001)))]
     held = symad.equal(*modes[:2], seed=1, budget=Budget(proof_steps=0))
     assert held.status in ("proved", "tested"), str(held)
@@ -93,7 +98,7 @@ def test_the_gradient_and_all_hessians_of_a_block_are_proved():
     nodes, (value,) = f.input_nodes, f.output_nodes
     u, v = directions(nodes, "u", set()), directions(nodes, "v", set())
     made = curvatures(value, nodes, u, v)
-    slopes = slope_reverse(value, nodes, v), slope_forward(value, nodes, v)
+    slopes = bilinear_reverse([value], nodes, v), bilinear_forward([value], nodes, v)
     slope, bend = Derivative("slope", (value,), nodes, v), Derivative("curvature", (value,), nodes, v, u)
     sides = [(slope, s) for s in slopes] + [(bend, made[mode]) for mode in made]
     graphs = [Graph((*nodes, *u, *v), (side,)) for _, side in sides]
