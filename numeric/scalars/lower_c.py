@@ -174,7 +174,8 @@ def _compiled(
 def raising(kernel: Kernel, graph: Graph) -> Kernel:
     """The kernel with NumPy's errors for singular matrices, and for those that are not positive definite.
 
-    Elimination in scalars gives NaN there, and so do calls at a batch of points.
+    Elimination in scalars gives NaN there, and so do calls at a batch of points. Where another order of
+    rounding leaves a pivot other than 0, the result is NumPy's.
     """
     if not any(isinstance(node.op, (Solve, Cholesky)) for node in graph.nodes):
         return kernel
@@ -185,9 +186,12 @@ def raising(kernel: Kernel, graph: Graph) -> Kernel:
     def function(*values: Any) -> object:
         found = fast(*values)
         at_points = batches and any(np.ndim(value) for value in values)
-        if not at_points and _has_nan(found):
-            plain().function(*(values[0] if kernel.packed and not plain().packed else values))
-        return found
+        if at_points or not _has_nan(found):
+            return found
+        if kernel.packed and not plain().packed:
+            plain().function(*values[0])
+            return found
+        return plain().function(*values)
 
     def wrapped(otherwise: Call) -> Call:
         assert quick is not None

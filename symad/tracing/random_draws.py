@@ -6,12 +6,16 @@ import random
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from types import FunctionType
 from typing import TypeAlias
 
 import numpy as np
 
 from symad.tracing.names import reachable
+
+_SEEDS: ContextVar[list[int] | None] = ContextVar("seeds that the traced function leaves to NumPy", default=None)
 
 Generator: TypeAlias = "np.random.Generator | np.random.RandomState | random.Random"
 
@@ -20,18 +24,37 @@ Generator: TypeAlias = "np.random.Generator | np.random.RandomState | random.Ran
 def told_of_draws(f: Callable[..., object], name: str) -> Iterator[None]:
     """Warn if the function draws from NumPy's or Python's global generator, or from one that it names.
 
-    A generator that the function itself makes, as from a seed, is not watched.
+    A generator that the function itself makes is not watched: from a seed it draws the same in every call.
+    One that it makes without a seed is told.
     """
     watched = _generators(f)
     before = _states(watched)
-    yield
-    if _states(watched) != before:
+    seeds: list[int] = []
+    token = _SEEDS.set(seeds)
+    try:
+        yield
+    finally:
+        _SEEDS.reset(token)
+    if seeds or _states(watched) != before:
         warnings.warn(
             f"{name} drew random numbers while it was traced: they are constants of the graph, the same in "
             "every call; draw them outside and give them to the function, or use symad.functions.rand",
             UserWarning,
             stacklevel=6,
         )
+
+
+def noting(original: Callable[[int], int]) -> Callable[[int], int]:
+    """The source of NumPy's own seeds, which tells the function that is traced that one was made."""
+
+    @wraps(original)
+    def drawn(bits: int) -> int:
+        seeds = _SEEDS.get()
+        if seeds is not None:
+            seeds.append(bits)
+        return original(bits)
+
+    return drawn
 
 
 def _generators(f: Callable[..., object]) -> list[Generator]:

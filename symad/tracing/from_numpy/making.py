@@ -5,7 +5,8 @@ NumPy do; ``np.zeros`` and similar functions have no argument to dispatch on; li
 part in no protocol (`symad.tracing.from_numpy.lists`). While a function is traced they are replaced in the
 module numpy: for traced values the functions below compute the result, arrays that the user's code makes may
 be filled with traced values (`symad.tracing.elements.filled`), and sizes may be symbols
-(`symad.tracing.from_numpy.symbolic_sizes`). Every other call is passed to NumPy's function.
+(`symad.tracing.from_numpy.symbolic_sizes`). Every other call is passed to NumPy's function. So are seeds that
+NumPy makes itself, which is told (`symad.tracing.random_draws`).
 
 No other part of symad modifies another module. The names in the traced function could be replaced instead
 (`symad.tracing.names`), but methods of models and functions of libraries refer to NumPy by their own names,
@@ -41,6 +42,7 @@ from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import is_tracing
 from symad.tracing.proxies.surroundings import WHILE_TRACING
 from symad.tracing.proxies.wrapped import as_node
+from symad.tracing.random_draws import noting
 from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.users_line import is_scipys_code, is_users_code
 
@@ -149,6 +151,7 @@ REPLACED: tuple[tuple[Place, str, Function], ...] = (
     *((np, name, _sized(getattr(np, name))) for name in ("eye", "identity", "tri", "arange", "linspace")),
     (np, "isscalar", _is_scalar(np.isscalar)),
     (np.vectorize, "__call__", _vectorized(np.vectorize.__call__)),
+    (np.random.bit_generator, "randbits", noting(np.random.bit_generator.randbits)),
 )
 """For each function its module, its name, and its replacement while a function is traced."""
 

@@ -780,6 +780,9 @@ DRAWS = {
     "Python's global generator": lambda u: u * random.random(),
     "a generator of the module": lambda u: u + GENERATOR.normal(size=3),
     "a function that draws": lambda u: u + noise(3),
+    "a generator without a seed": lambda u: u + np.random.default_rng().normal(size=3),
+    "a bit generator without a seed": lambda u: u + np.random.Generator(np.random.PCG64()).normal(size=3),
+    "an old generator without a seed": lambda u: u + np.random.RandomState().rand(3),  # noqa: NPY002
 }
 
 
@@ -796,3 +799,4 @@ def test_numbers_drawn_while_a_function_is_traced_are_told(name):
 def test_functions_that_do_not_draw_are_traced_in_silence():
     mine = np.random.default_rng(0).normal(size=3)
     symad.trace(lambda u: u * mine + functions.rand(functions.key(0), (3,)), [(3,)])
+    symad.trace(lambda u: u * np.random.default_rng(0).normal(size=3), [(3,)])
