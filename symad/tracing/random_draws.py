@@ -15,7 +15,7 @@ import numpy as np
 
 from symad.tracing.names import reachable
 
-_SEEDS: ContextVar[list[int] | None] = ContextVar("seeds that the traced function leaves to NumPy", default=None)
+_SEEDS: ContextVar[list[int] | None] = ContextVar("the seeds that NumPy makes in a trace", default=None)
 
 Generator: TypeAlias = "np.random.Generator | np.random.RandomState | random.Random"
 

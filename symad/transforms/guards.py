@@ -201,7 +201,7 @@ def _alive(
             continue
         active = [k for k, arg in enumerate(node.args) if arg in alive]
         below = inside(node) if type(node.op) in RADIAL else ()
-        if len(below) == 1:
+        if len(below) == 1 and below[0] is node.args[0]:
             if below[0] in alive:
                 alive[node] = alive[below[0]]
             continue

@@ -1,16 +1,15 @@
 """Functions of a norm or an absolute value: their derivatives at 0.
 
-Let r = √q for a sum of squares q, or r = |u|. At r = 0 a radius has no derivative, but F(r) has two if
+Let r be a norm of u, or r = |u|. At r = 0 a radius has no derivative, but F(r) has two if
 F'(0) = 0. The chain rule by way of r would multiply F'(r) = 0 by the slope of r, which does not exist.
 Therefore the tangents of functions of r are kept as multiples of that of r,
 
-    y_dot = (F'(r) / 2r) q_dot,    or (F'(r) sign u) u_dot,    or for r = hypot(u, v)
-    y_dot = (F'(r) u/r) u_dot + (F'(r) v/r) v_dot,
+    y_dot = Σ (F'(r) u/r) u_dot,    or (F'(r) sign u) u_dot,
 
 and before such a product v = F'(r) · slope is differentiated again, `radius_limits` gives it its limit at
-r = 0, which is F''(0)/2, or F''(0) u. With q_dot = 2⟨u, u_dot⟩ the second derivative at 0 is then
-F''(0) ⟨u_dot, u_dot'⟩. This holds for even functions (cosh r, exp(−r²/2)), which are functions of r², and for
-all others with F'(0) = 0, such as the Matérn kernel (1 + r) exp(−r).
+r = 0, which is F''(0) u. The second derivative at 0 is then F''(0) ⟨u_dot, u_dot'⟩. This holds for even
+functions (cosh r, exp(−r²/2)), which are functions of r², and for all others with F'(0) = 0, such as the
+Matérn kernel (1 + r) exp(−r).
 
 Transposed tangents are multiplied in the order that is needed anyway: that of r gets the cotangent F'(r).
 """
@@ -21,10 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symad.core.graph import ZERO, Node, Tangent
-from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, mul, scale_tangent
+from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, mul
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
-from symad.ops.elementwise.radius import slopes_of
+from symad.ops.elementwise.radius import Part, parts, slopes_of
 from symad.ops.elementwise.selection import Select
 from symad.transforms.guards import mask
 
@@ -44,7 +43,7 @@ class Radial:
     multiples: dict[Node, tuple[Node, Node]] = field(default_factory=dict)
     """For y = F(r) the radius r and F'(r)."""
     _inner: dict[Node, Sequence[Tangent]] = field(default_factory=dict)
-    """The tangent of q or of u, for each radius, or those of u and v."""
+    """The tangents of the values inside, for each radius."""
     _whole: dict[Node, Tangent] = field(default_factory=dict)
 
     def start(self, radius: Node, inner: Sequence[Tangent]) -> None:
@@ -81,11 +80,19 @@ class Radial:
             if used is not None and len(used.shape) not in (0, len(radius.shape)):
                 used = None
             terms = [own]
-            for slope, dot in zip(slopes_of(radius), self._inner[radius], strict=True):
-                inner = mask(used, dot)
-                terms.append(scale_tangent(mul(_without_mask_of(inner, multiple), slope), inner))
+            for part, slope, dot in zip(
+                parts(radius), slopes_of(radius), self._inner[radius], strict=True
+            ):
+                inner = mask(None if used is None else part.spread(used), dot)
+                multiple_ = part.spread(_without_mask_of(inner, multiple))
+                terms.append(weighted(part, mul(multiple_, slope), inner))
             self._whole[node] = add_tangents(terms)
         return self._whole[node]
+
+
+def weighted(part: Part, slope: Node, dot: Tangent) -> Tangent:
+    """The tangent of a radius by one of its parts: Σ slope · u_dot."""
+    return part.total(mul(slope, dot)) if isinstance(dot, Node) else ZERO
 
 
 def _without_mask_of(inner: Tangent, multiple: Node) -> Node:

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite, nan, sqrt
+from math import factorial, isfinite, nan, sqrt
 
 import numpy as np
 import sympy
 
-from symad.core.graph import ZERO, Node, Tangent, rebuild, topological
+from symad.core.graph import ZERO, Node, Op, Tangent, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Broadcast, broadcast_to
 from symad.ops.basic.sources import constant, constant_value, fresh_input
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.radius import inside, is_root, is_zero, slopes_of
+from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.radius import half_slope, inside, order_of, parts, slopes_of, square_of
 from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, logic, select
 from symad.transforms.branch_masks import upwards
 from symad.transforms.guards import Guards
@@ -89,9 +89,12 @@ class RadiusLimits:
         """Look at all nodes of an order once."""
         bits = {radius: 1 << k for k, radius in enumerate(radii)}
         inner: dict[Node, int] = {}
+        spread: dict[Op, int] = {}
         for radius, bit in bits.items():
-            for below in inside(radius):
+            for below in _below(radius):
                 inner[below] = inner.get(below, 0) | bit
+            for op in _repeating(radius):
+                spread[op] = spread.get(op, 0) | bit
         alone = sum(bit for radius, bit in bits.items() if not radius.shape)
         above: dict[Node, int] = {}
         for node in order:
@@ -99,7 +102,7 @@ class RadiusLimits:
             for arg in node.args:
                 found |= above[arg]
             if not isinstance(node.op, ElementwiseOp):
-                found &= alone
+                found &= alone | spread.get(node.op, 0)
             above[node] = found | bits.get(node, 0) | inner.get(node, 0)
         moving = upwards(order, lambda node: node in roots)
         return RadiusLimits(moving, above, bits, Guards.of(order, outputs).uses, push_along)
@@ -114,13 +117,14 @@ class RadiusLimits:
         limit = self._limit(radius, k, rest)
         if limit is None:
             return made
-        return select(logic("and", is_zero(radius), zero, *self._sums_that_stay(radius, rest)), limit, made)
+        where = logic("and", equal(radius, constant(0)), *self._sums_that_stay(radius, rest))
+        return select(logic("and", parts(radius)[k].spread(where), zero), limit, made)
 
     def _sums_that_stay(self, radius: Node, rest: Node) -> list[Node]:
         """The conditions that norms are not 0 of which a product has a power: at 0 it may have no limit."""
         below = topological(_fixed(radius, rest))
-        norms = [n for n in below if not n.shape and isinstance(n.op, (Pow, Select)) and inside(n)]
-        return [broadcast_to(logic("not", is_zero(norm)), radius.shape) for norm in norms]
+        norms = [n for n in below if not n.shape and isinstance(n.op, Pow) and inside(n)]
+        return [broadcast_to(logic("not", equal(norm, constant(0))), radius.shape) for norm in norms]
 
     def _depends(self, rest: Node, radius: Node) -> bool:
         known = [rest] if rest in self.above else rest.args  # a product with one factor less is a new node
@@ -129,38 +133,43 @@ class RadiusLimits:
     def _limit(self, radius: Node, k: int, rest: Node) -> Node | None:
         """The product near r = 0; None if it is 0 at 0 anyway, as sign u is, or F has no second derivative.
 
-            F'(r)/(2r) = F''(0)/2 + F⁗(0) q/12 + …,    F'(r) u/r = (F''(0) + F⁗(0) r²/6 + …) u
+            F'(r) u/r = (F^(2)(0) + F^(4)(0) r²/3! + F^(6)(0) r⁴/5! + …) u
 
-        have two derivatives more if F'''(0) = 0. For norms of other orders, F''(0) has to be 0.
+        has two derivatives more if F^(3)(0) = 0, and four if F^(5)(0) = 0, too. For norms of other orders
+        F^(2)(0) has to be 0.
         """
-        at, root = fresh_input(radius.shape), not isinstance(radius.op, Apply)
-        (made,) = rebuild([rest], {radius: at, **_fixed(radius, rest)})
-        second = self._slope(made, at)
-        if not isinstance(second, Node):  # F' is a step
+        at, root, part = fresh_input(radius.shape), isinstance(radius.op, Pow), parts(radius)[k]
+        (made,) = rebuild([rest], _fixed(radius, rest) | {radius: at} | _even_powers(radius, rest, at))
+        even = self._slope(made, at)
+        if not isinstance(even, Node):  # F' is a step
             return constant(0) if root else None
-        value = _at_zero(second, at)
-        if value is None or (root and not is_root(radius)):
+        value = _at_zero(even, at)
+        if value is None or order_of(radius) != 2:
             return constant(0) if value is not None and _number(value) == 0 else None
-        parts = inside(radius)
-        limit = div(value, constant(2)) if root else mul(value, parts[k])
-        fourth = self._fourth(second, at)
-        if fourth is None:
-            return limit
-        square = parts[0] if root else add(*[mul(part, part) for part in parts])
-        more = mul(fourth, square)
-        return add(limit, div(more, constant(12)) if root else div(mul(more, parts[k]), constant(6)))
+        square, total = part.spread(square_of(radius)), value
+        for n in (1, 2):
+            higher = self._second(even, at)
+            if higher is None:
+                break
+            even, value = higher
+            term = mul(value, power(square, constant(n)))
+            total = add(total, div(term, constant(factorial(2 * n + 1))))
+        return mul(total, half_slope(part))
 
-    def _fourth(self, second: Node, at: Node) -> Node | None:
-        """F⁗(0) from F''; None if it is 0, or if F'''(0) is not, but for rounding."""
-        third = self._slope(second, at)
-        fourth = self._slope(third, at) if isinstance(third, Node) else ZERO
-        if not (isinstance(third, Node) and isinstance(fourth, Node)):
+    def _second(self, even: Node, at: Node) -> tuple[Node, Node] | None:
+        """The second derivative of an even one by r, and its value at 0; None if it is 0, or the first is not.
+
+        The first derivative is taken to be 0 if it is but for rounding.
+        """
+        odd = self._slope(even, at)
+        higher = self._slope(odd, at) if isinstance(odd, Node) else ZERO
+        if not (isinstance(odd, Node) and isinstance(higher, Node)):
             return None
-        known = [_at_zero(function, at) for function in (second, third, fourth)]
+        known = [_at_zero(function, at) for function in (even, odd, higher)]
         f2, f3, f4 = [nan if value is None else _number(value) for value in known]
         if f3 is None or f4 == 0 or not abs(f3) <= ROUNDING * sqrt(abs((f2 or 0) * (f4 or 0))):
             return None
-        return known[2]
+        return None if known[2] is None else (higher, known[2])
 
     def _slope(self, function: Node, at: Node) -> Tangent:
         """The slope of a function of a radius."""
@@ -170,17 +179,40 @@ class RadiusLimits:
         return slope
 
 
+def _below(radius: Node) -> Nodes:
+    """q of a norm q^(1/d), and what is inside of other radii."""
+    return radius.args[:1] if isinstance(radius.op, Pow) else inside(radius)
+
+
+def _repeating(radius: Node) -> set[Op]:
+    """The ops that repeat the elements of a radius for those that it is made of."""
+    one = fresh_input(radius.shape)
+    return {n.op for part in parts(radius) for n in topological([part.spread(one)]) if n.args}
+
+
+def _even_powers(radius: Node, rest: Node, at: Node) -> dict[Node, Node]:
+    """What a product has of r², and of even powers of u for r = |u|, as powers of another r."""
+    if isinstance(radius.op, Pow):
+        return {radius.args[0]: power(at, constant(2))} if order_of(radius) == 2 else {}
+    found, (u, *others) = dict[Node, Node](), inside(radius)
+    for node in topological([rest]) if not others else ():
+        exponent = constant_value(node.args[1]) if isinstance(node.op, Pow) and node.args[0] is u else None
+        if isinstance(exponent, int) and exponent % 2 == 0:
+            found[node] = power(at, constant(exponent))
+    return found
+
+
 def _fixed(radius: Node, rest: Node) -> dict[Node, Node]:
     """Nodes that stay: of an array of radii, each limit is by one of them, and sums keep the others."""
     if not radius.shape:
         return {}
-    fixed, waiting, seen = {}, [rest], {radius}
+    fixed, waiting, seen, repeating = dict[Node, Node](), [rest], {radius}, _repeating(radius)
     while waiting:
         node = waiting.pop()
         if node in seen:
             continue
         seen.add(node)
-        if isinstance(node.op, ElementwiseOp) and node.shape:
+        if (isinstance(node.op, ElementwiseOp) and node.shape) or node.op in repeating:
             waiting += node.args
         else:
             fixed[node] = node
@@ -275,15 +307,16 @@ def _excludes(condition: Node | None, radius: Node) -> bool:
 
 def _is_of(comparison: Node, radius: Node) -> bool:
     values = {n for n in comparison.args if constant_value(n) != 0}
-    return len(values) == 1 and values <= {radius, *(inside(radius) if len(inside(radius)) == 1 else ())}
+    below = _below(radius)
+    return len(values) == 1 and values <= {radius, *(below if len(below) == 1 else ())}
 
 
 def _factors(node: Node, radii: Mapping[Node, tuple[Node, int]]) -> tuple[Node, int, Node] | None:
     """For F'(r) · slope of r the radius, by which value inside, and F'(r); None for other nodes."""
     if not isinstance(node.op, Mul):
         return None
-    for k, (power, factor) in enumerate(zip(node.op.powers, node.args, strict=True)):
-        found = radii.get(factor) if power == 1 else None
+    for k, (sign, factor) in enumerate(zip(node.op.powers, node.args, strict=True)):
+        found = radii.get(factor) if sign == 1 else None
         if found is not None and factor.shape == node.shape:
             pairs = enumerate(zip(node.op.powers, node.args, strict=True))
             return *found, signed_product([pair for i, pair in pairs if i != k])

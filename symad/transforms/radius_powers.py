@@ -16,12 +16,12 @@ import sympy
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_sum
+from symad.ops.basic.shaping import Broadcast, Slice
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import EXACT_EXPONENT, HALF, Pow, degree, power
-from symad.ops.elementwise.radius import inside, is_root
-
-Number = int | Fraction | float
+from symad.ops.elementwise.powers import HALF, Pow, power
+from symad.ops.elementwise.radius import EXACT_EXPONENT, Number, degree, inside, order_of
+from symad.ops.elementwise.selection import Select, equal
 
 
 def with_joined_powers(
@@ -44,14 +44,18 @@ def _joined(node: Node, args: Nodes) -> Node | None:
     op = node.op
     if isinstance(op, Apply) and op.head is sympy.Abs:
         return args[0] if _is_positive(args[0]) else None
+    if isinstance(op, Select) and args[0] is equal(_under_root(args[2]), constant(0)):
+        return args[2] if constant_value(args[1]) == 0 else None
     outer = _exponent(args[1]) if isinstance(op, Pow) else None
     if outer is None:
         return None
+    if isinstance(args[0].op, (Broadcast, Slice)) and 0 < outer < 1:
+        return Node.of(args[0].op, (power(args[0].args[0], args[1]),))
     base, inner = _powered(args[0])
     total = inner * outer
     if inner == 1 and total % 2 == 0 and isinstance(base.op, Apply) and base.op.head is sympy.Abs:
         return power(base.args[0], constant(_tidy(total)))
-    if total % 1 == 0 and outer % 1 == 0 and inside(args[0]) and not is_root(args[0]):
+    if total % 1 == 0 and outer % 1 == 0 and inside(args[0]) and order_of(args[0]) != 2:
         return power(base, constant(_tidy(total)))
     if total % 2 == 0 and (inner == HALF or outer % 1):
         return power(base, constant(_tidy(total))) if inner % 2 == 0 or _is_positive(base) else None
@@ -60,6 +64,11 @@ def _joined(node: Node, args: Nodes) -> Node | None:
             return power(base, constant(_tidy(total)))
         return power(apply(sympy.Abs, base), constant(_tidy(total))) if inner % 2 == 0 else None
     return _taken_out(args[0], outer) or _by_radius(args[0], outer)
+
+
+def _under_root(node: Node) -> Node:
+    """q of a root of a sum of powers; other nodes unchanged."""
+    return node.args[0] if isinstance(node.op, Pow) and inside(node) else node
 
 
 def _taken_out(base: Node, outer: Number) -> Node | None:

@@ -7,13 +7,13 @@ from functools import partial
 
 from symad.core.graph import ZERO, Node, Tangent
 from symad.core.questions import jvp
-from symad.ops.basic.arithmetic import add_tangents, mul
+from symad.ops.basic.arithmetic import add_tangents
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
-from symad.ops.elementwise.radius import RADIAL, inside, slopes_of
+from symad.ops.elementwise.radius import RADIAL, parts, slopes_of
 from symad.stable import smooth
 from symad.transforms.guards import Guards, mask
-from symad.transforms.radii import Radial
+from symad.transforms.radii import Radial, weighted
 from symad.transforms.radius_limits import with_limits
 from symad.transforms.radius_powers import with_joined_powers
 
@@ -61,15 +61,15 @@ def push_along(
         ):
             continue
         guard = found.get(node)
-        below = inside(node) if type(node.op) in RADIAL else ()
+        below = parts(node) if type(node.op) in RADIAL else ()
         if below:
-            used = guard.entering[-1] if guard and len(below) == 1 else guards.uses.get(node)
-            inner = [mask(used, radial.whole(u)) for u in below]
+            used = guard.entering[0] if guard and len(below) == 1 else guards.uses.get(node)
+            inner = [mask(None if used is None else p.spread(used), radial.whole(p.node)) for p in below]
             if by_radii:
                 radial.start(node, inner)
                 continue
-            pairs = zip(slopes_of(node), inner, strict=True)
-            y_dot = add_tangents([mul(slope, dot) for slope, dot in pairs if isinstance(dot, Node)])
+            products = zip(below, slopes_of(node), inner, strict=True)
+            y_dot = add_tangents([weighted(*product) for product in products])
             if isinstance(y_dot, Node):
                 dots[node] = y_dot
             continue

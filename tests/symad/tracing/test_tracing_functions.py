@@ -782,7 +782,7 @@ DRAWS = {
     "a function that draws": lambda u: u + noise(3),
     "a generator without a seed": lambda u: u + np.random.default_rng().normal(size=3),
     "a bit generator without a seed": lambda u: u + np.random.Generator(np.random.PCG64()).normal(size=3),
-    "an old generator without a seed": lambda u: u + np.random.RandomState().rand(3),  # noqa: NPY002
+    "an old generator without a seed": lambda u: u + np.random.RandomState().rand(3),
 }
 
 
