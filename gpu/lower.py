@@ -47,7 +47,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     if dtype not in DTYPES:
         raise LoweringError(not_one_of("dtype", dtype, DTYPES))
     with roles_of(graph, inner=False).followed() as roles:
-        prepared = prepare(recurrent(with_kernels(recognized(graph), dtype)))
+        prepared = prepare(recurrent(with_kernels(recognized(graph), dtype)), dtype)
         prepared = run_graph_passes(prepared, in_range(dtype))
         if is_kernel(prepared):
             name, source, kernels = print_scalar_kernel(prepared, dtype)

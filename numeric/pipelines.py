@@ -74,6 +74,7 @@ from symad.numeric.targets.c_functions import PACKED
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape
 from symad.ops.elementwise.selection import Select
 from symad.ops.sparse.csr import CompressedRows
+from symad.transforms.scaled_norms import norms_in_range
 
 if TYPE_CHECKING:
     from symad.numeric.scheduling.plans import Plans
@@ -157,6 +158,12 @@ NUMPY_GRAPH = (
 
 KERNEL_GRAPH = (DROP_PADS, FLAT_PRODUCTS)
 """The last graph passes for array graphs with compiled kernels."""
+
+
+def norms(dtype: str) -> tuple[GraphPass, ...]:
+    """The pass for norms of numbers of this type, on every backend."""
+    told = "no norm overflows unless its value does"
+    return (GraphPass("norms", partial(norms_in_range, dtype=dtype), "stabilize", told),)
 
 
 def in_range(dtype: str) -> tuple[GraphPass, ...]:

@@ -12,6 +12,7 @@ from symad.numeric.pipelines import (
     PLAIN_PROGRAM,
     PassReport,
     in_range,
+    norms,
     run_graph_passes,
     run_program_passes,
 )
@@ -27,7 +28,7 @@ def plain_program(graph: Graph, report: list[PassReport] | None = None, dtype: s
     """The program that the plain text prints."""
     notes = report if report is not None else []
     with roles_of(graph).followed() as roles:
-        prepared = run_graph_passes(graph, (*PLAIN_GRAPH, *in_range(dtype)), notes)
+        prepared = run_graph_passes(graph, (*PLAIN_GRAPH, *norms(dtype), *in_range(dtype)), notes)
     program = replace(schedule(prepared, roles.of_results(prepared)), needed=needed_sizes(graph))
     return run_program_passes(program, PLAIN_PROGRAM, notes)
 

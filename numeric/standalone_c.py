@@ -100,9 +100,9 @@ def c_file(
     numbers = all_numbers(whole, sizes or {})
     arguments = whole.grouping
     graph = write_definitions(plain_results(whole.at(numbers).ungrouped()))
-    scalars = prepare(graph)
+    scalars = prepare(graph, "float64")
     if not is_scalar(scalars):
-        scalars = prepare(in_scalars(graph, limit, report))
+        scalars = prepare(in_scalars(graph, limit, report), "float64")
     layout = layout_of(graph.input_nodes, scalars, labels, numbers, arguments)
     source = print_c(scalars, layout, title, report)
     if log is not None:

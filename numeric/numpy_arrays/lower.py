@@ -23,6 +23,7 @@ from symad.numeric.pipelines import (
     array_program,
     functions,
     in_range,
+    norms,
     run_graph_passes,
 )
 from symad.numeric.program.expressions import Value
@@ -45,7 +46,8 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         if straight or is_scalar(prepared):
             name, source = print_scalars(prepared, dtype, packed, roles, report)
             return compile_source(name, source, packed)
-        made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH, *in_range(dtype)), report)
+        last = (*norms(dtype), *BLOCK_GRAPH, *NUMPY_GRAPH, *in_range(dtype))
+        made = run_graph_passes(prepared, last, report)
     writer = NumPyWriter(made, NUMPY, dtype, plans(passes, dtype, roles))
     return compile_source(*print_array_module(made, writer, needed_sizes(graph), report))
 

@@ -15,10 +15,11 @@ from symad.numeric.passes.loops.hoist import hoist
 from symad.numeric.passes.loops.keep_step_values import keep
 from symad.numeric.passes.loops.sum_before_slice import sum_before_slicing
 from symad.stable import stabilize
+from symad.transforms.scaled_norms import norms_in_range
 
 __all__ = ["contract_sums", "expand", "keep", "prepare", "stabilize", "sum_before_slicing"]
 
 
-def prepare(graph: Graph) -> Graph:
-    """The graph after the passes of this folder, in order."""
-    return hoist(stabilize(expand(graph)))
+def prepare(graph: Graph, dtype: str = "") -> Graph:
+    """The graph after the passes of this folder, in order; with norms scaled for numbers of a type."""
+    return hoist(norms_in_range(stabilize(expand(graph)), dtype))

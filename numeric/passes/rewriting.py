@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from symad.core.contents import fields_of, holds, inner_graphs
+from symad.core.contents import holds
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import Nodes
 
@@ -37,12 +37,3 @@ def over(node: Node, args: Nodes) -> Node:
 def with_results(graph: Graph, outputs: Iterable[Node]) -> Graph:
     """The graph of the same function, computed by other nodes."""
     return Graph(graph.input_nodes, tuple(outputs), graph.structure, graph.name, graph.report)
-
-
-def in_bodies(op: Op, change: Callable[[Nodes], Nodes]) -> Op:
-    """The op with the outputs of its inner graphs changed; the op itself if nothing changes."""
-    if not inner_graphs(op):
-        return op
-    old = fields_of(op)
-    new = [Graph(v.input_nodes, change(v.output_nodes)) if isinstance(v, Graph) else v for v in old]
-    return op if new == old else type(op)(*new)

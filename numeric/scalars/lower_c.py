@@ -87,13 +87,13 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     if any(node.shape for node in graph.input_nodes):
         small = _small(graph, report) if dtype == "float64" else None
         return lower_arrays.lower(graph, dtype, report) if small is None else raising(small, graph)
-    scalars, prepared = graph, prepare(graph)
+    scalars, prepared = graph, prepare(graph, dtype)
     if not is_scalar(prepared):
         if dtype != "float64" or compiler() is None or not _has_small_arrays(graph):
             return lower_arrays.lower(graph, dtype, report)
         try:
             scalars = in_scalars(graph, MAX_WRITTEN_OUT, report)
-            prepared = prepare(scalars)
+            prepared = prepare(scalars, dtype)
         except TooManyOperations:  # kernels for chains of a few numbers would take minutes to compile
             return lower_numpy.lower(graph, dtype, packed, report)
         except LoweringError:  # an op has no form in scalars
@@ -128,7 +128,7 @@ def _small(graph: Graph, report: list[PassReport] | None) -> Kernel | None:
     if compiler() is None or not is_small(graph):
         return None
     try:
-        prepared = prepare(in_scalars(graph, MAX_SMALL_OPERATIONS, report))
+        prepared = prepare(in_scalars(graph, MAX_SMALL_OPERATIONS, report), "float64")
         layout = layout_of(prepared.input_nodes, prepared)
         source = print_c(prepared, layout, c_name(prepared.name), report)
     except (LoweringError, NotInC):

@@ -61,7 +61,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     Raises:
         LoweringError: the graph holds arrays, or the dtype is not float64.
     """
-    prepared = prepare(graph)
+    prepared = prepare(graph, dtype)
     if dtype != "float64":
         raise LoweringError(f"backend 'runs' takes graphs in float64, not dtype {dtype}; use backend='numpy'")
     library = _library()

@@ -19,7 +19,7 @@ from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.scalars.lower_python import scalar_program
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack, is_scalar, is_straight
-from symad.numeric.pipelines import ARRAY_GRAPH, SCALAR_GRAPH, in_range, run_graph_passes
+from symad.numeric.pipelines import ARRAY_GRAPH, SCALAR_GRAPH, in_range, norms, run_graph_passes
 from symad.numeric.plain import plain_program
 from symad.numeric.program.program import Program
 from symad.numeric.scheduling.roles import roles_of
@@ -174,7 +174,7 @@ def _program(graph: Graph, dtype: str) -> tuple[Program, bool]:
     with roles_of(graph, inner=False).followed() as roles:
         prepared = graph if is_straight(graph) else run_graph_passes(graph, ARRAY_GRAPH)
         if is_straight(graph) or is_scalar(prepared):
-            made = run_graph_passes(prepared, (*SCALAR_GRAPH, *in_range(dtype)))
+            made = run_graph_passes(prepared, (*SCALAR_GRAPH, *norms(dtype), *in_range(dtype)))
             return scalar_program(made, roles), False
     return plain_program(graph, None, dtype), True
 

@@ -22,7 +22,7 @@ MATH_H: dict[type[sympy.Basic], str] = {
     **{getattr(sympy, name): name for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh")},
     **{getattr(sympy, name): name for name in ("cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log")},
     **{getattr(sympy, name): name for name in ("floor", "erf", "erfc")},
-    **{getattr(cfunctions, name): name for name in ("log1p", "expm1", "exp2", "log2", "log10", "hypot")},
+    **{getattr(cfunctions, name): name for name in ("log1p", "expm1", "exp2", "log2", "log10")},
     sympy.ceiling: "ceil",
     sympy.Abs: "fabs",
     sympy.gamma: "tgamma",
@@ -72,6 +72,14 @@ HELPERS: dict[str, str] = {
 }""",
     "sinc": "$real $sinc($real a) { return a == 0 ? ($real)1 : $sin(a) / a; }",
     "loggamma": "$real $loggamma($real a) { return a > 0 ? $lgamma(a) : ($real)(0.0 / 0.0); }",
+    "hypot": """$real $hypot($real a, $real b) {  /* without a branch, so that loops are vectorized */
+  const $real square = a * a + b * b, low = ($real)(sizeof a == 4 ? 1e-30 : 1e-280);
+  const int few = square < low, many = square > 1 / low;
+  const $real up = ($real)(sizeof a == 4 ? 0x1p80 : 0x1p600), down = 1 / up;
+  const $real factor = few ? up : many ? down : 1;
+  a *= factor, b *= factor;
+  return $sqrt(a * a + b * b) * (few ? down : many ? up : 1);
+}""",
     "xlogy": "$real $xlogy($real a, $real b) { return a == 0 && b == b ? ($real)0 : a * $log(b); }",
 }
 """Functions that math.h lacks."""
@@ -79,6 +87,7 @@ HELPERS: dict[str, str] = {
 OWN: dict[type[sympy.Basic], str] = {
     **{getattr(own, name): name for name in ("silu", "logcosh", "xlogy")},
     **{getattr(sympy, name): name for name in ("sign", "sech", "jn", "sinc", "loggamma")},
+    cfunctions.hypot: "hypot",
     sympy.Heaviside: "step",
     sympy.Mod: "mod",
     logaddexp: "logaddexp",

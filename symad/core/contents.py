@@ -6,11 +6,11 @@ through once and not once for each pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from symad.core.graph import Graph, Node, Op
 from symad.core.interning import field_names
-from symad.core.questions import definition
+from symad.core.questions import Nodes, definition
 
 
 def op_classes(graph: Graph) -> frozenset[type[Op]]:
@@ -39,6 +39,15 @@ def inner_graphs(op: Op) -> tuple[Graph, ...]:
         found = tuple([value for value in fields_of(op) if isinstance(value, Graph)])
         op.__dict__["_inner_graphs"] = found
     return found
+
+
+def in_bodies(op: Op, change: Callable[[Nodes], Nodes]) -> Op:
+    """The op with the outputs of its inner graphs changed; the op itself if nothing changes."""
+    if not inner_graphs(op):
+        return op
+    old = fields_of(op)
+    new = [Graph(v.input_nodes, change(v.output_nodes)) if isinstance(v, Graph) else v for v in old]
+    return op if new == old else type(op)(*new)
 
 
 def nodes_at_any_depth(outputs: Iterable[Node]) -> Iterator[Node]:

@@ -26,6 +26,7 @@ from symad.numbers.values import unchecked
 from symad.ops.basic.sources import symbol_of
 from symad.stable import stabilize
 from symad.tracing.inlining import inline, is_traced
+from symad.transforms.scaled_norms import norms_in_range
 
 
 def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Number:
@@ -88,7 +89,7 @@ def _root(array: Array) -> object:
 @lru_cache(maxsize=32)
 def _for_floats(graph: Graph) -> Graph:
     """The graph in stable forms, as it is when it is lowered."""
-    return stabilize(graph)
+    return norms_in_range(stabilize(graph))
 
 
 def as_values(values: Sequence[Number], symbols: Sequence[Number]) -> list[Number]:

@@ -80,9 +80,7 @@ class Radial:
             if used is not None and len(used.shape) not in (0, len(radius.shape)):
                 used = None
             terms = [own]
-            for part, slope, dot in zip(
-                parts(radius), slopes_of(radius), self._inner[radius], strict=True
-            ):
+            for part, slope, dot in zip(parts(radius), slopes_of(radius), self._inner[radius], strict=True):
                 inner = mask(None if used is None else part.spread(used), dot)
                 multiple_ = part.spread(_without_mask_of(inner, multiple))
                 terms.append(weighted(part, mul(multiple_, slope), inner))

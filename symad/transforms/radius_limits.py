@@ -157,9 +157,9 @@ class RadiusLimits:
         return mul(total, half_slope(part))
 
     def _second(self, even: Node, at: Node) -> tuple[Node, Node] | None:
-        """The second derivative of an even one by r, and its value at 0; None if it is 0, or the first is not.
+        """The second derivative by r of an even one, and its value at 0; None where no more terms follow.
 
-        The first derivative is taken to be 0 if it is but for rounding.
+        None follow if it is 0, or if the first derivative is not, but for rounding.
         """
         odd = self._slope(even, at)
         higher = self._slope(odd, at) if isinstance(odd, Node) else ZERO
@@ -167,7 +167,7 @@ class RadiusLimits:
             return None
         known = [_at_zero(function, at) for function in (even, odd, higher)]
         f2, f3, f4 = [nan if value is None else _number(value) for value in known]
-        if f3 is None or f4 == 0 or not abs(f3) <= ROUNDING * sqrt(abs((f2 or 0) * (f4 or 0))):
+        if f3 is None or f4 == 0 or not abs(f3) <= ROUNDING * sqrt(abs(f2 or 0)) * sqrt(abs(f4 or 0)):
             return None
         return None if known[2] is None else (higher, known[2])
 
@@ -254,7 +254,8 @@ def _remade(node: Node, args: Nodes) -> Node:
     if isinstance(op, Logic):
         return logic(op.kind, *args)
     if isinstance(op, Select):
-        return select(*args)
+        taken = _number(args[0])
+        return select(*args) if taken is None else broadcast_to(args[1 if taken else 2], node.shape)
     made = Node.of(op, args)
     zero = isinstance(op, (Pow, Apply)) and _number(made) == 0
     return broadcast_to(constant(0), node.shape) if zero else made

@@ -9,6 +9,7 @@ from symad.numeric.pipelines import (
     SCALAR_PROGRAM,
     PassReport,
     in_range,
+    norms,
     run_graph_passes,
     run_program_passes,
 )
@@ -22,7 +23,7 @@ def print_scalars(
     graph: Graph, dtype: str, packed: bool, roles: Roles, report: list[PassReport] | None = None
 ) -> tuple[str, tuple[str, ...]]:
     """The entry point's name and the source of the module; each pass adds a line to ``report``."""
-    prepared = run_graph_passes(graph, (*SCALAR_GRAPH, *in_range(dtype)), report)
+    prepared = run_graph_passes(graph, (*SCALAR_GRAPH, *norms(dtype), *in_range(dtype)), report)
     in_runs = print_runs_module(prepared, dtype, packed)
     return in_runs or print_scalar_module(scalar_program(prepared, roles, report), dtype, packed)
 

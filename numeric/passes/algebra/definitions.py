@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from symad.core.contents import holds
+from symad.core.contents import holds, in_bodies
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes, definition
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp, PairSumTangent
 from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent
 from symad.higher_order.remat import Remat
-from symad.numeric.passes.rewriting import in_bodies, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.sources import Constant, Dimension, Input
 from symad.ops.elementwise.apply import Apply

@@ -14,10 +14,10 @@ from math import isfinite
 
 import sympy
 
-from symad.core.contents import inner_graphs, op_classes
+from symad.core.contents import in_bodies, inner_graphs, op_classes
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
-from symad.numeric.passes.rewriting import in_bodies, over, rewrite, rewritten
+from symad.numeric.passes.rewriting import over, rewrite, rewritten
 from symad.ops.basic.arithmetic import Add, Mul, neg
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.powers import Pow

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symad.core.contents import in_bodies
 from symad.core.dims import plus, same_dim
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
-from symad.numeric.passes.rewriting import in_bodies, over, rewritten, with_results
+from symad.numeric.passes.rewriting import over, rewritten, with_results
 from symad.ops.arrays.stacking import concatenate, stack
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Pad, broadcast_to, reshape

@@ -1,0 +1,176 @@
+"""Norms of numbers whose powers overflow or underflow: value, gradient and Hessian against 60 digits."""
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions as F
+from symad.core.graph import Graph
+from symad.derivatives.hessian import MODES
+from symad.numeric import lower
+from tests.gpu.cupy_agreement import leaves, library, on_device
+
+x, y, z = sp.symbols("x y z", real=True)
+
+ORDERS = (2, 3, 4, 1000, 2.5, 1.5, sp.Rational(7, 3))
+POINTS = (
+    [1e200, 2e200, -3e200],
+    [1e-200, 2e-200, -3e-200],
+    [1e160, -3e165, 2e170],
+    [1e-300, 1.0, -1e-10],
+    [-1e250, 3.0, 1e100],
+    [3e-170, 1e-160, 1e-162],
+    [0.5, -2.0, 0.25],
+)
+SINGLE_POINTS = ([1e30, 2e30, -3e30], [1e-30, 2e-30, -3e-30], [1e-28, -1.0, 1e-6], [0.5, -2.0, 0.25])
+
+SPELLINGS: dict[str, Callable[[Any], Any]] = {
+    "norm": np.linalg.norm,
+    "root of a sum": lambda u: np.sqrt(np.sum(u**2)),
+    "root of a product": lambda u: np.sqrt(u @ u),
+    "rows": lambda u: np.linalg.norm(np.stack([u, 2 * u]), axis=1) @ np.array([1.0, 0.0]),
+    "kept axis": lambda u: np.linalg.norm(u[None], axis=1, keepdims=True)[0, 0],
+    "columns": lambda u: np.sqrt(np.sum(np.stack([u, 2 * u], 1) ** 2, axis=0))[0],
+    "mean": lambda u: np.sqrt(3 * np.mean(u**2)),
+    "terms": lambda u: np.sqrt(u[0] ** 2 + u[1] ** 2 + u[2] ** 2),
+    "a number and a sum": lambda u: np.sqrt(u[0] ** 2 + np.sum(u[1:] ** 2)),
+    "hypot": lambda u: np.hypot(np.hypot(u[0], u[1]), u[2]),
+}
+"""Euclidean norms of three numbers."""
+
+
+def right(point: list[float], order: float) -> list[np.ndarray]:
+    """Value, gradient and Hessian of the norm: 0 where all are smaller than the smallest float."""
+    with mpmath.workdps(60):
+        p = mpmath.mpf(order.p) / order.q if isinstance(order, sp.Rational) else mpmath.mpf(order)
+        u = [mpmath.mpf(v) for v in point]
+        norm = sum(abs(v) ** p for v in u) ** (1 / p)
+        a = [mpmath.sign(v) * (abs(v) / norm) ** (p - 1) for v in u]
+        curved = [
+            [
+                (p - 1) / norm * ((abs(v) / norm) ** (p - 2) * (i == j) - a[i] * a[j])
+                for j in range(len(u))
+            ]
+            for i, v in enumerate(u)
+        ]  # fmt: skip
+        return [np.array([[float(e) for e in row] for row in rows]) for rows in ([[norm]], [a], curved)]
+
+
+def close(found: object, expected: np.ndarray, point: list[float], single: bool = False) -> None:
+    """To rounding of what is summed: (δ_ij − a_i a_j)/r to that of 1/r, which its diagonal may cancel to."""
+    found = np.asarray(found, float).reshape(expected.shape)
+    eps, least = (1e-6, 1e-37) if single else (1e-14, 1e-300)
+    largest = max(map(abs, point))
+    scale = 4 / largest if expected.shape == (len(point), len(point)) else 0
+    np.testing.assert_allclose(found, expected, rtol=100 * eps, atol=max(least, 100 * eps * scale))
+
+
+def check(f: Graph, point: list[float], order: float, backend: str, dtype: str = "float64") -> None:
+    given = (np.array(point, dtype),) if len(f.input_nodes) == 1 else tuple(point)
+    derived = [f, symad.gradient(f), *[symad.hessian(f, mode=mode) for mode in MODES]]
+    value, slope, curved = right(point, order)
+    for graph, expected in zip(derived, [value, slope, *[curved] * 4], strict=True):
+        close(called(graph, backend, dtype, given), expected, point, dtype == "float32")
+
+
+def called(graph: Graph, backend: str, dtype: str, given: tuple[Any, ...]) -> object:
+    if backend == "graph":
+        return graph(*given)
+    if backend == "plain":
+        return lower(graph, style="plain", dtype=dtype)(*given)
+    if backend == "cupy":
+        with library() as cp:
+            return [r.get() for r in leaves(lower(graph, "cupy", dtype=dtype)(*on_device(cp, given, dtype)))]
+    return lower(graph, backend, dtype=dtype)(*given)
+
+
+ROUTES = [("graph", "float64"), *((b, d) for b in ("numpy", "c") for d in ("float64", "float32"))]
+
+
+def of_order(order: float) -> Graph:
+    p = float(order) if isinstance(order, sp.Rational) else order
+    return symad.trace(lambda u: np.linalg.norm(u, p), [(3,)])
+
+
+@pytest.mark.parametrize(("backend", "dtype"), ROUTES)
+def test_of_orders_2_and_3(backend: str, dtype: str) -> None:
+    for order in (2, 3):
+        for point in POINTS[:2] if dtype == "float64" else SINGLE_POINTS[:2]:
+            check(of_order(order), point, order, backend, dtype)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("backend", "dtype"), [*ROUTES, ("plain", "float64"), ("cupy", "float64")])
+def test_of_all_orders(backend: str, dtype: str, order: float) -> None:
+    for point in POINTS if dtype == "float64" else SINGLE_POINTS:
+        check(of_order(order), point, order, backend, dtype)
+
+
+@pytest.mark.parametrize("name", ["root of a product", "rows", "terms"])
+def test_spellings(name: str) -> None:
+    for point in POINTS[:2]:
+        check(symad.trace(SPELLINGS[name], [(3,)]), point, 2, "numpy")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["graph", "numpy", "plain", "c", "cupy"])
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_all_spellings(name: str, backend: str) -> None:
+    for point in POINTS:
+        check(symad.trace(SPELLINGS[name], [(3,)]), point, 2, backend)
+
+
+@pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
+def test_of_numbers(backend: str) -> None:
+    two, three = sp.sqrt(x**2 + y**2), sp.sqrt(x**2 + y**2 + z**2)
+    for f, inputs in ((two, [x, y]), (three, [x, y, z]), (F.hypot(x, y), [x, y])):
+        for point in POINTS[:2]:
+            check(symad.trace(f, inputs), point[: len(inputs)], 2, backend)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["graph", "numpy", "plain", "c", "runs"])
+def test_of_many_numbers(backend: str) -> None:
+    many = sp.symbols("a:5", real=True)
+    weighted = sp.sqrt(4 * x**2 + 9 * y**2 / 4)
+    cubes = sp.cbrt(sp.Abs(x) ** 3 + sp.Abs(y) ** 3 + sp.Abs(z) ** 3)
+    for point in POINTS:
+        long = [*point, point[0] / 2, -point[1]]
+        check(symad.trace(sp.sqrt(sum(a**2 for a in many)), many), long, 2, backend)
+        check(symad.trace(weighted.subs({x: x / 2, y: 2 * y / 3}), [x, y]), point[:2], 2, backend)
+        check(symad.trace(cubes, [x, y, z]), point, 3, backend)
+
+
+def test_infinite_empty_and_undefined_elements() -> None:
+    for order in (2, 3):
+        f = of_order(order)
+        for kernel in (f, lower(f), lower(f, "c")):
+            assert kernel(np.array([np.inf, 1.0, -np.inf])) == np.inf
+            assert np.isnan(kernel(np.array([np.nan, 1.0, 2.0])))
+            assert kernel(np.zeros(3)) == 0
+        n = sp.Symbol("n", integer=True)
+        sized = symad.trace(lambda u, order=order: np.linalg.norm(u, order), [(n,)])
+        for kernel in (sized, lower(sized), lower(sized, "c")):
+            assert kernel(np.zeros(0)) == 0
+            assert kernel(np.array([3e200, 4e200])) == pytest.approx(np.linalg.norm([3, 4], order) * 1e200)
+
+
+@pytest.mark.parametrize("scale", [1e100, 1e-100])
+def test_even_functions_of_small_and_large_norms(scale: float) -> None:
+    """cosh(r/s) has the Hessian of cosh at u/s, divided by s²; that of r² is 2."""
+    at = np.array([0.5, -0.25])
+    g = symad.trace(lambda u: np.cosh(np.linalg.norm(u)), [(2,)])
+    f = symad.trace(lambda u: np.cosh(np.linalg.norm(u) / scale) * scale, [(2,)])
+    for mode in MODES:
+        np.testing.assert_allclose(
+            lower(symad.hessian(f, mode=mode))(at * scale) * scale, symad.hessian(g)(at), rtol=1e-13
+        )
+        square = symad.trace(lambda u: np.linalg.norm(u) ** 2, [(2,)])
+        found = symad.hessian(square, mode=mode)(at * scale**2)
+        np.testing.assert_allclose(found, 2 * np.eye(2), rtol=1e-15)
