@@ -25,7 +25,8 @@ from symad.gpu.passes.recurrences import recurrent
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import prepare
-from symad.numeric.pipelines import in_range, run_graph_passes
+from symad.numeric.passes.ranges import in_range
+from symad.numeric.pipelines import run_graph_passes
 from symad.numeric.scheduling.roles import roles_of
 
 if TYPE_CHECKING:

@@ -24,7 +24,6 @@ from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_bef
 from symad.numeric.passes.algebra.definitions import write_out, write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
 from symad.numeric.passes.algebra.redundant_masks import drop_masks
-from symad.numeric.passes.algebra.single_range import in_single_range
 from symad.numeric.passes.algebra.sums_of_broadcasts import broadcast_sums
 from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
@@ -74,7 +73,6 @@ from symad.numeric.targets.c_functions import PACKED
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape
 from symad.ops.elementwise.selection import Select
 from symad.ops.sparse.csr import CompressedRows
-from symad.transforms.scaled_norms import norms_in_range
 
 if TYPE_CHECKING:
     from symad.numeric.scheduling.plans import Plans
@@ -158,19 +156,6 @@ NUMPY_GRAPH = (
 
 KERNEL_GRAPH = (DROP_PADS, FLAT_PRODUCTS)
 """The last graph passes for array graphs with compiled kernels."""
-
-
-def norms(dtype: str) -> tuple[GraphPass, ...]:
-    """The pass for norms of numbers of this type, on every backend."""
-    told = "no norm overflows unless its value does"
-    return (GraphPass("norms", partial(norms_in_range, dtype=dtype), "stabilize", told),)
-
-
-def in_range(dtype: str) -> tuple[GraphPass, ...]:
-    """The last graph passes for numbers of this type, on every backend: other passes join numbers."""
-    told = "every number in a product is normal in single precision"
-    return () if dtype == "float64" else (GraphPass("single range", in_single_range, "", told),)
-
 
 PLAIN_PROGRAM = (
     ProgramPass("join views", join_views, "", "no statement takes a slice of a slice"),
@@ -357,7 +342,7 @@ GRAPH_PIPELINES = {
     "c": in_order((*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)),
     "entries": in_order(ENTRY_GRAPH),
 }
-"""The graph passes of each kind of code, in order; those of `in_range` follow.
+"""The graph passes of each kind of code, in order; those of `symad.numeric.passes.ranges` follow.
 
 Runs are planned from the graph of "scalars". Code for CuPy begins with `symad.numeric.passes.prepare`;
 the kernels of the device are chosen in `symad.gpu.passes`.

@@ -7,12 +7,11 @@ from dataclasses import replace
 from symad.core.graph import Graph
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
+from symad.numeric.passes.ranges import in_range, norms
 from symad.numeric.pipelines import (
     PLAIN_GRAPH,
     PLAIN_PROGRAM,
     PassReport,
-    in_range,
-    norms,
     run_graph_passes,
     run_program_passes,
 )

@@ -14,7 +14,15 @@ from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.module import print_array_module
-from symad.numeric.pipelines import GRAPH_PIPELINES, PassReport, in_range, norms, run_graph_passes
+from symad.numeric.passes.ranges import in_range, norms
+from symad.numeric.pipelines import (
+    BLOCK_GRAPH,
+    COMPILED_GRAPH,
+    KERNEL_GRAPH,
+    PassReport,
+    in_order,
+    run_graph_passes,
+)
 from symad.numeric.scheduling.roles import roles_of
 
 LOOPS_ALONE = """\
@@ -31,7 +39,7 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
     """
     if compiler() is None:
         return lower_numpy.lower(graph, dtype, False, report)
-    passes = (*GRAPH_PIPELINES["c"], *norms(dtype), *in_range(dtype))
+    passes = in_order((*COMPILED_GRAPH, *norms(dtype), *BLOCK_GRAPH, *KERNEL_GRAPH, *in_range(dtype)))
     with roles_of(graph, inner=False).followed() as roles:
         fused = fuse(run_graph_passes(graph, passes, report), dtype)
     writer = NativeWriter(fused, NUMPY, dtype, roles)

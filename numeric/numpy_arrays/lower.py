@@ -14,6 +14,7 @@ from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
 from symad.numeric.numpy_arrays.scalars.lower_python import print_scalars
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
+from symad.numeric.passes.ranges import in_range, norms
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,
     BLOCK_GRAPH,
@@ -22,8 +23,6 @@ from symad.numeric.pipelines import (
     ProgramPass,
     array_program,
     functions,
-    in_range,
-    norms,
     run_graph_passes,
 )
 from symad.numeric.program.expressions import Value

@@ -19,7 +19,8 @@ from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.scalars.lower_python import scalar_program
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack, is_scalar, is_straight
-from symad.numeric.pipelines import ARRAY_GRAPH, SCALAR_GRAPH, in_range, norms, run_graph_passes
+from symad.numeric.passes.ranges import in_range, norms
+from symad.numeric.pipelines import ARRAY_GRAPH, SCALAR_GRAPH, run_graph_passes
 from symad.numeric.plain import plain_program
 from symad.numeric.program.program import Program
 from symad.numeric.scheduling.roles import roles_of

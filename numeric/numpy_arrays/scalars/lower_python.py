@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from symad.core.graph import Graph
 from symad.numeric.numpy_arrays.scalars.numpy_runs import print_runs_module
+from symad.numeric.passes.ranges import in_range, norms
 from symad.numeric.pipelines import (
     SCALAR_GRAPH,
     SCALAR_PROGRAM,
     PassReport,
-    in_range,
-    norms,
     run_graph_passes,
     run_program_passes,
 )

@@ -103,10 +103,26 @@ def _of_product(op: Mul, args: Nodes) -> list[Part] | None:
             weight = weight * exact if sign == 1 else weight / exact
         else:
             rest.append((sign, factor))
-    if len(rest) == 2 and rest[0] == rest[1] and rest[0][0] == 1:
-        return [Part(rest[0][1], weight, 2)]
+    if len(rest) > 1:
+        one = _of_one_base([factor for _, factor in rest]) if all(sign == 1 for sign, _ in rest) else None
+        return None if one is None else [replace(one, weight=weight)]
     found = powers_in(rest[0][1]) if len(rest) == 1 and rest[0][0] == 1 else None
     return None if found is None else [replace(part, weight=part.weight * weight) for part in found]
+
+
+def _of_one_base(factors: list[Node]) -> Part | None:
+    """u u, and u² |u|, which is how SymPy writes |u|³."""
+    exponents: dict[Node, Number] = {}
+    for factor in factors:
+        raised = constant_value(factor.args[1]) if isinstance(factor.op, Pow) else None
+        base, exponent = (factor.args[0], raised) if type(raised) is int else (factor, 1)
+        exponents[base] = exponents.get(base, 0) + exponent
+    sizes = [base for base in exponents if is_size(base)]
+    below = {base.args[0] if is_size(base) else base for base in exponents}
+    if len(below) > 1 or any(n % 2 for base, n in exponents.items() if not is_size(base)):
+        return None
+    total = sum(exponents.values())
+    return Part(sizes[0] if sizes else next(iter(below)), 1, total) if total > 0 else None
 
 
 def _of_contraction(op: Einsum, args: Nodes) -> list[Part] | None:
@@ -183,25 +199,24 @@ def order_of(radius: Node) -> Number:
 
 def slopes_of(radius: Node) -> Nodes:
     """Those by what is inside: sign u, u/r and v/r of hypot(u, v), (|u|/r)^(d−1) sign u. All are 0 at 0."""
-    known = parts(radius)
     if isinstance(radius.op, Apply):
         rule, below = SLOPES[radius.op.head], inside(radius)
         slopes = [rule(radius, below, k) for k in range(len(below))]
         return tuple([slope for slope in slopes if isinstance(slope, Node)])
-    zero, root = equal(radius, constant(0)), sqrt(radius)  # √r is 0 at 0, and its slope is 0
-    return tuple([select(p.spread(zero), p.spread(root), _ratio(p, radius)) for p in known])
+    beside = add(constant(1), sqrt(radius))  # at 0 it is 1, and has no derivative
+    divisor = select(equal(radius, constant(0)), beside, radius)
+    return tuple([_ratio(p, p.spread(divisor), order_of(radius)) for p in parts(radius)])
 
 
-def _ratio(part: Part, radius: Node) -> Node:
+def _ratio(part: Part, r: Node, d: Number) -> Node:
     """(w e/d) |u|^(e−d) (|u|/r)^(d−1) sign u."""
-    u, d = part.node, order_of(radius)
+    u = part.node
     signed = is_size(u) or d % 2 == 0
     size = u if signed else apply(sympy.Abs, u)
-    whole = part.spread(radius)
     if d == 2:
-        powered = div(mul(_factor(part, d), size), whole)
+        powered = div(mul(_factor(part, d), size), r)
     else:
-        powered = mul(_factor(part, d), power(div(size, whole), constant(d - 1)))
+        powered = mul(_factor(part, d), power(div(size, r), constant(d - 1)))
     above = [power(size, constant(part.exponent - d))] if part.exponent != d else []
     return mul(powered, *above, *([] if signed else [apply(sympy.sign, u)]))
 

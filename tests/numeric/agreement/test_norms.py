@@ -72,9 +72,10 @@ def close(found: object, expected: np.ndarray, point: list[float], single: bool 
 
 def check(f: Graph, point: list[float], order: float, backend: str, dtype: str = "float64") -> None:
     given = (np.array(point, dtype),) if len(f.input_nodes) == 1 else tuple(point)
-    derived = [f, symad.gradient(f), *[symad.hessian(f, mode=mode) for mode in MODES]]
+    modes = MODES if backend != "runs" else MODES[:1]  # the others have arrays inside
+    derived = [f, symad.gradient(f), *[symad.hessian(f, mode=mode) for mode in modes]]
     value, slope, curved = right(point, order)
-    for graph, expected in zip(derived, [value, slope, *[curved] * 4], strict=True):
+    for graph, expected in zip(derived, [value, slope, *[curved] * len(modes)], strict=True):
         close(called(graph, backend, dtype, given), expected, point, dtype == "float32")
 
 
@@ -126,7 +127,7 @@ def test_all_spellings(name: str, backend: str) -> None:
         check(symad.trace(SPELLINGS[name], [(3,)]), point, 2, backend)
 
 
-@pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
+@pytest.mark.parametrize("backend", ["graph", "numpy", "c", "runs"])
 def test_of_numbers(backend: str) -> None:
     two, three = sp.sqrt(x**2 + y**2), sp.sqrt(x**2 + y**2 + z**2)
     for f, inputs in ((two, [x, y]), (three, [x, y, z]), (F.hypot(x, y), [x, y])):

@@ -203,7 +203,7 @@ def test_a_pipeline_without_what_a_pass_needs_is_not_built():
 def test_every_pass_of_fast_arrays_says_what_it_gains_or_is_needed():
     """The others make the program that later passes and writers expect, or serve digits and readers."""
     needed = {"expand", "keep", "stabilize", "contract", "lay out", "write over", "put", "by twos", "loops"}
-    needed |= {"blocks", "norms"}
+    needed.add("blocks")
     arrays = (*in_place("float64"), keeps_memory(8, {}), releases(0))
     names = {step.name for step in (*GRAPH_PIPELINES["numpy"], *GRAPH_PIPELINES["c"], *arrays)}
     assert names == needed | {*GAINS}
