@@ -32,6 +32,9 @@ PushAlong = Callable[["Sequence[Node]", "Mapping[Node, Tangent]", Guards, "Seque
 ROUNDING = Fraction(1, 10**6)
 """A sum is taken to be 0 if it is smaller than this part of its terms; larger than rounding in float32."""
 
+MAX_NODES = 150
+"""Derivatives of more nodes have no more terms in their limits: each term doubles what it differentiates."""
+
 SCALAR = (ElementwiseOp, Broadcast)
 """Ops that on numbers make a number."""
 
@@ -148,6 +151,8 @@ class RadiusLimits:
             return constant(0) if value is not None and _number(value) == 0 else None
         square, total = part.spread(square_of(radius)), value
         for n in (1, 2):
+            if len(topological([even])) > MAX_NODES:
+                break
             higher = self._second(even, at)
             if higher is None:
                 break

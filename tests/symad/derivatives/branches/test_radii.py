@@ -268,6 +268,15 @@ def test_more_fourth_derivatives(name: str) -> None:
     test_fourth_derivatives(name)
 
 
+@pytest.mark.parametrize(("name", "fourth"), [("Matérn 5/2", 25), ("Matérn 7/2", 49 / 5)])
+def test_fourth_derivatives_of_what_has_a_norm_and_its_square(name: str, fourth: float) -> None:
+    f = symad.hessian(on_arrays(name, np.linalg.norm, 2))
+    found = symad.jacobian(symad.jacobian(f))(np.zeros(2)).reshape(2, 2, 2, 2)
+    one = np.eye(2)
+    right = sum(np.einsum(f"ij,kl->{order}", one, one) for order in ("ijkl", "ikjl", "iklj"))
+    np.testing.assert_allclose(found, fourth / 3 * right, rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.parametrize("at", [1e-3, 1e-9, 1e-100, 1e-170])
 def test_roots_with_a_common_power(at: float) -> None:
     """√(x⁴ + x²) = |x| √(1 + x²), whose second derivative is 3x + O(x³)."""
