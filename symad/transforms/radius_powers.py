@@ -20,7 +20,7 @@ from symad.ops.basic.shaping import Broadcast, Slice
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.radius import EXACT_EXPONENT, Number, degree, inside, order_of
+from symad.ops.elementwise.radius import EXACT_EXPONENT, Number, degree, inside, is_size, order_of
 from symad.ops.elementwise.selection import Select, equal
 
 
@@ -42,28 +42,40 @@ def with_joined_powers(
 def _joined(node: Node, args: Nodes) -> Node | None:
     """A power, or an absolute value, of a power or of a sum of squares; None for what stays."""
     op = node.op
+    if isinstance(op, Select):
+        return _with_its_value_at_zero(args)
     if isinstance(op, Apply) and op.head is sympy.Abs:
         return args[0] if _is_positive(args[0]) else None
-    if isinstance(op, Select) and args[0] is equal(_under_root(args[2]), constant(0)):
-        return args[2] if constant_value(args[1]) == 0 else None
     outer = _exponent(args[1]) if isinstance(op, Pow) else None
     if outer is None:
         return None
     if isinstance(args[0].op, (Broadcast, Slice)) and 0 < outer < 1:
         return Node.of(args[0].op, (power(args[0].args[0], args[1]),))
-    base, inner = _powered(args[0])
+    return _of_power(args[0], outer) or _taken_out(args[0], outer) or _by_radius(args[0], outer)
+
+
+def _with_its_value_at_zero(args: Nodes) -> Node | None:
+    """√q for √q that is 0 where q = 0."""
+    same = args[0] is equal(_under_root(args[2]), constant(0)) and constant_value(args[1]) == 0
+    return args[2] if same else None
+
+
+def _of_power(node: Node, outer: Number) -> Node | None:
+    """b^(kp) for (b^k)^p where it has the same value, |b|^(kp) for even k."""
+    base, inner = _powered(node)
     total = inner * outer
-    if inner == 1 and total % 2 == 0 and isinstance(base.op, Apply) and base.op.head is sympy.Abs:
-        return power(base.args[0], constant(_tidy(total)))
-    if total % 1 == 0 and outer % 1 == 0 and inside(args[0]) and order_of(args[0]) != 2:
-        return power(base, constant(_tidy(total)))
+    joined = constant(_tidy(total))
+    if inner == 1 and total % 2 == 0 and is_size(base):
+        return power(base.args[0], joined)
+    if total % 1 == 0 == outer % 1 and inside(node) and order_of(node) != 2:
+        return power(base, joined)
     if total % 2 == 0 and (inner == HALF or outer % 1):
-        return power(base, constant(_tidy(total))) if inner % 2 == 0 or _is_positive(base) else None
-    if inner != 1 and not inside(args[0]) and (inner % 1 or outer % 1):
-        if _is_positive(base):
-            return power(base, constant(_tidy(total)))
-        return power(apply(sympy.Abs, base), constant(_tidy(total))) if inner % 2 == 0 else None
-    return _taken_out(args[0], outer) or _by_radius(args[0], outer)
+        return power(base, joined) if inner % 2 == 0 or _is_positive(base) else None
+    if inner == 1 or inside(node) or inner % 1 == 0 == outer % 1:
+        return None
+    if _is_positive(base):
+        return power(base, joined)
+    return power(apply(sympy.Abs, base), joined) if inner % 2 == 0 else None
 
 
 def _under_root(node: Node) -> Node:
