@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike
 
 
-def as_floats(values: Sequence[Any]) -> list[Any] | None:
-    """The values with exact numbers rounded to floats, tensors without history; None if there are none."""
-    floats = [_rounded(value) for value in values]
+def as_floats(values: Sequence[Any], around: tuple[Any, ...] = ()) -> list[Any] | None:
+    """The values with exact numbers rounded to floats, tensors without history; None if there are none.
+
+    ``around`` are the lists that contain the values: one that contains itself stays.
+    """
+    floats = [value if any(value is a for a in around) else _rounded(value, around) for value in values]
     return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None
 
 
-def _rounded(value: ArrayLike) -> Any:
+def _rounded(value: ArrayLike, around: tuple[Any, ...] = ()) -> Any:
     """The value with exact numbers rounded to floats; the same object if it has none."""
     if getattr(value, "requires_grad", False) is True:
         return value.detach()
@@ -26,7 +29,7 @@ def _rounded(value: ArrayLike) -> Any:
         parts = as_floats(list(value.values()))
         return value if parts is None else dict(zip(value, parts, strict=True))
     if isinstance(value, (list, tuple)):
-        return as_floats(value) or value
+        return as_floats(value, (*around, value)) or value
     if isinstance(value, sympy.MatrixBase):
         value = np.array(value.tolist(), dtype=object)
     if isinstance(value, np.ndarray) and value.dtype == object:

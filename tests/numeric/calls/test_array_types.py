@@ -173,3 +173,11 @@ def test_numbers_that_parts_are_given(backend, dtype):
     assert slope.dtype == dtype
     y, rate = np.where(x > 0.1, (x, np.ones_like(x)), (0.3 * x, np.full_like(x, 0.3)))
     np.testing.assert_allclose(slope, 2 / np.sqrt(np.pi) * np.exp(-(y**2)) * rate, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_list_that_contains_itself_is_refused(backend):
+    endless = [1.0]
+    endless.append(endless)
+    with pytest.raises(ValueError, match="x was given nested lists"):
+        lower(sp.Symbol("x") ** 2, backend)(endless)
