@@ -151,7 +151,7 @@ REPLACED: tuple[tuple[Place, str, Function], ...] = (
     *((np, name, _sized(getattr(np, name))) for name in ("eye", "identity", "tri", "arange", "linspace")),
     (np, "isscalar", _is_scalar(np.isscalar)),
     (np.vectorize, "__call__", _vectorized(np.vectorize.__call__)),
-    (np.random.bit_generator, "randbits", noting(np.random.bit_generator.randbits)),
+    (np.random.bit_generator, "randbits", noting(vars(np.random.bit_generator)["randbits"])),
 )
 """For each function its module, its name, and its replacement while a function is traced."""
 
