@@ -21,7 +21,7 @@ from math import inf, isqrt
 import sympy
 from sympy.codegen.cfunctions import hypot
 
-from symad.core.contents import in_bodies
+from symad.core.contents import in_bodies, inner_graphs, op_classes
 from symad.core.dims import size
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
@@ -39,7 +39,6 @@ MAX_BY_MEAN = 4
 
 Along an axis of unknown length, which may be empty, m is this mean.
 """
-
 
 MAX_IN_ROWS = 4096
 """Euclidean norms of the rows of larger arrays are the roots of their sums of squares, whatever these are.
@@ -63,12 +62,16 @@ LEVELS = {"float64": Levels(1e-280, 1e280, 600), "float32": Levels(1e-30, 1e30, 
 
 def norms_in_range(graph: Graph, dtype: str = "float64") -> Graph:
     """The graph with its norms scaled, also in the bodies of loops; other types have none."""
-    if dtype not in LEVELS:
+    if dtype not in LEVELS or not _has_norm(graph):
         return graph
     made = _Scaling(LEVELS[dtype]).all_of(graph.output_nodes)
-    if made == graph.output_nodes:
-        return graph
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _has_norm(graph: Graph) -> bool:
+    """Whether a node of a graph, or of a graph that an op holds, is a norm."""
+    here = Pow in op_classes(graph) and any(isinstance(n.op, Pow) and parts(n) for n in graph.nodes)
+    return here or any(_has_norm(body) for node in graph.nodes for body in inner_graphs(node.op))
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ class _Scaling:
                 factors.append((1, power(div(above.norm, below.norm), constant(below.order))))
                 factors.append((1, constant(above.sign * below.sign)))
                 break
-        return signed_product(factors)
+        same = [f for _, f in factors] == list(args)
+        return Node.of(op, args) if same else signed_product(factors)
 
     def of_sum(self, node: Node) -> _Sum | None:
         """The norm of a sum of powers of one degree, or of its negative; None for other nodes."""
