@@ -90,13 +90,14 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     asked = "scan" if history else "fold"
     check_callable(asked, "step", step, "state", "inputs of the step")
-    for name, parts in (("initial", initial), ("inputs", inputs)):
-        for part in parts if isinstance(parts, (tuple, list)) else (parts,):
+    several = isinstance(initial, (tuple, list))
+    starts = tuple(initial) if several else (initial,)
+    for name, parts in (("initial", starts), ("inputs", xs)):
+        for part in parts:
             real_array(asked, name, part)
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
         return _scan_arrays(step, initial, inputs, history)
-    several = isinstance(initial, (tuple, list))
-    states = tuple(number(c) for c in (initial if several else (initial,)))
+    states = tuple(number(c) for c in starts)
     shapes = [state.shape for state in states]
 
     def body(packed: Node, *x: Node) -> Node:

@@ -91,11 +91,7 @@ def _plan(
     long_right = list(dict.fromkeys(x for x, n in zip(right, right_shape, strict=True) if n != 1))
     summed = [x for x in long_right if x in long_left and x not in output]
     if not summed:
-        at_left, at_right = ([x for x in output if x in part] for part in (left, right))
-        of_both = dict(zip(left, left_shape, strict=True)), dict(zip(right, right_shape, strict=True))
-        whole_left, whole_right = (tuple(n.get(x, 1) for x in output) for n in of_both)
-        lengths = whole_left, whole_right
-        return ProductPlan(_change(left, at_left), _change(right, at_right), lengths, False, (), ())
+        return _elementwise(left, right, output, left_shape, right_shape)
     batch = [x for x in long_right if x in long_left and x in output]
     of_right = [x for x in long_right if x not in long_left and x in output]
     of_left = [x for x in long_left if x not in long_right and x in output]
@@ -112,6 +108,18 @@ def _plan(
         True,
         tuple(sizes.get(x, 1) for x in made),
         tuple(made.index(x) for x in output),
+    )
+
+
+def _elementwise(
+    left: Labels, right: Labels, output: Labels, left_shape: Lengths, right_shape: Lengths
+) -> ProductPlan:
+    """The plan of a product without a sum, by broadcasting."""
+    at_left, at_right = ([x for x in output if x in part] for part in (left, right))
+    of_both = dict(zip(left, left_shape, strict=True)), dict(zip(right, right_shape, strict=True))
+    whole_left, whole_right = (tuple(n.get(x, 1) for x in output) for n in of_both)
+    return ProductPlan(
+        _change(left, at_left), _change(right, at_right), (whole_left, whole_right), False, (), ()
     )
 
 

@@ -98,8 +98,7 @@ def _fold_units(
     gone: set[Hashable] = set()
     for k in reversed(range(len(args))):
         arg = args[k]
-        unit = isinstance(arg.op, Broadcast) and not arg.op.axes and all(d == 1 for d in arg.shape)
-        if len(args) > 1 and unit:
+        if len(args) > 1 and _is_unit(arg):
             gone |= set(labels[k])
             if constant_value(arg.args[0]) != 1:
                 factors.append(arg.args[0])
@@ -119,6 +118,11 @@ def _fold_units(
     return gone
 
 
+def _is_unit(node: Node) -> bool:
+    """Whether a node is a number in the shape of a 1×1 array."""
+    return isinstance(node.op, Broadcast) and not node.op.axes and all(d == 1 for d in node.shape)
+
+
 def _with_unit_axes(a: Node, unit: Sequence[bool]) -> Node:
     """``a`` with an axis of length 1 inserted at each true entry of ``unit``."""
     dims = iter(a.shape)
@@ -136,32 +140,50 @@ def _fold_identities(
     factors: list[Node] = []
     k = 0
     while k < len(args):
-        arg = args[k]
-        special = isinstance(arg.op, (Broadcast, Eye))
-        elsewhere = {x for j, part in enumerate(labels) if j != k for x in part} if special else set()
-        if isinstance(arg.op, Broadcast) and len(set(labels[k])) == len(labels[k]):
-            added = [x for axis, x in enumerate(labels[k]) if axis not in arg.op.axes]
-            if added and all(x in elsewhere for x in added):
-                _check_axes(labels, args, dict(zip(labels[k], arg.shape, strict=True)))
-                labels[k] = tuple(labels[k][axis] for axis in arg.op.axes)
-                args[k] = arg.args[0]
-                continue
-        if isinstance(arg.op, Eye) and len(args) > 1:
-            a, b = labels[k]
-            gone, kept = (b, a) if b not in output else (a, b)
-            if a != b and gone not in output and gone in elsewhere:
-                _check_axes(labels, args, {a: arg.op.size, b: arg.op.size})
-                del labels[k], args[k]
-                labels[:] = [tuple(kept if x == gone else x for x in part) for part in labels]
-                k = 0
-                continue
-        if not labels[k] and len(args) > 1:
-            if constant_value(arg) != 1:
-                factors.append(arg)
-            del labels[k], args[k]
+        op = args[k].op
+        if isinstance(op, Broadcast) and _without_repetition(op, labels, args, k):
             continue
-        k += 1
+        if isinstance(op, Eye) and len(args) > 1 and _without_identity(op, labels, args, output, k):
+            k = 0
+        elif not labels[k] and len(args) > 1:
+            if constant_value(args[k]) != 1:
+                factors.append(args[k])
+            del labels[k], args[k]
+        else:
+            k += 1
     return factors
+
+
+def _elsewhere(labels: Sequence[tuple[Hashable, ...]], k: int) -> set[Hashable]:
+    """The labels of all operands but one."""
+    return {x for j, part in enumerate(labels) if j != k for x in part}
+
+
+def _without_repetition(
+    op: Broadcast, labels: list[tuple[Hashable, ...]], args: list[Node], k: int
+) -> bool:
+    """Replace operand k by the array that it repeats, if others have the axes; whether this was done."""
+    added = [x for axis, x in enumerate(labels[k]) if axis not in op.axes]
+    if len(set(labels[k])) < len(labels[k]) or not added or not _elsewhere(labels, k).issuperset(added):
+        return False
+    _check_axes(labels, args, dict(zip(labels[k], args[k].shape, strict=True)))
+    labels[k] = tuple(labels[k][axis] for axis in op.axes)
+    args[k] = args[k].args[0]
+    return True
+
+
+def _without_identity(
+    op: Eye, labels: list[tuple[Hashable, ...]], args: list[Node], output: Sequence[Hashable], k: int
+) -> bool:
+    """Remove the identity matrix δ_ab that is operand k, with one of its labels; whether this was done."""
+    a, b = labels[k]
+    gone, kept = (b, a) if b not in output else (a, b)
+    if a == b or gone in output or gone not in _elsewhere(labels, k):
+        return False
+    _check_axes(labels, args, {a: op.size, b: op.size})
+    del labels[k], args[k]
+    labels[:] = [tuple(kept if x == gone else x for x in part) for part in labels]
+    return True
 
 
 def _check_axes(
