@@ -12,9 +12,10 @@ import numpy as np
 from symad.core.identifiers import ascii_identifier
 from symad.core.structures import leaves, pack
 from symad.errors import LoweringError
+from symad.gpu.device_memory import Memory
 from symad.gpu.passes.integers import integer_inputs
 from symad.gpu.standalone_kernels import C_TYPES, HALVES, Value, number
-from symad.gpu.traced_launches import CAPABILITY, Launch, Memory, Trace, traced
+from symad.gpu.traced_launches import CAPABILITY, Launch, Trace, traced
 from symad.numeric.compiler.c_names import checked_c_name
 from symad.numeric.kernel import Kernel, leaves_of_result
 from symad.numeric.modules.module_text import one_line

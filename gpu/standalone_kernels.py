@@ -116,7 +116,7 @@ extern "C" __global__ void sums({", ".join(declared)}, {kind} *{out}_all) {{
 
 def number(value: Value, dtype: str) -> str:
     """A number as CUDA text."""
-    if np.dtype(bool if dtype == "bool" else "float64" if dtype.endswith("16") else dtype).kind in "biu":
+    if np.dtype(bool if dtype == "bool" else "float64" if dtype in HALVES else dtype).kind in "biu":
         return f"{int(value)}"
     plain = float(value)
     if math.isfinite(plain):

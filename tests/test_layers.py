@@ -447,7 +447,6 @@ OTHER_TEXT = {
     "numeric/targets/target.py": "names of modules",
     "gpu/device_formulas.py": "SymPy's replace",
     "gpu/standalone_cuda.py": "macros of the written kernels, of which several stand in one file",
-    "gpu/standalone_kernels.py": "declarations, which CuPy's interface takes as text",
     "gpu/traced_launches.py": "names of modules",
 }
 """Modules that look into text which is no printed code, and into what."""

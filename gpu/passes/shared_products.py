@@ -100,9 +100,7 @@ class _Stacks:
                 new[node] = node if args == node.args else Node.of(node.op, args)
                 whole = groups.get(node.args[0]) if isinstance(node.op, Stack) else None
                 if whole is not None and node.args == whole.members:
-                    order = [*range(1, len(node.shape))]
-                    order.insert(op_of(node, Stack).axis, 0)
-                    new[node] = permute(wholes[whole], order)
+                    new[node] = permute(wholes[whole], _moved(0, op_of(node, Stack).axis, len(node.shape)))
                 continue
             group = groups[node]
             if group not in wholes:
@@ -122,9 +120,8 @@ class _Stacks:
             whole = chosen.setdefault(args, made) if isinstance(op, Stack) else made
             if whole is made:
                 return made
-            order = [*range(len(made.shape))]
-            order.insert(op_of(made, Stack).axis, order.pop(op_of(whole, Stack).axis))
-            return permute(whole, order)
+            places = op_of(whole, Stack).axis, op_of(made, Stack).axis
+            return permute(whole, _moved(*places, len(made.shape)))
 
         return rebuild(outputs, {}, make)
 
@@ -187,6 +184,13 @@ class _Stacks:
                 ]
                 return contract(labels, op.output, *(w for w, _ in wholes)), list(members.values())
         return None
+
+
+def _moved(start: int, end: int, rank: int) -> list[int]:
+    """The axes of an array, with one of them moved to another place."""
+    axes = [*range(rank)]
+    axes.insert(end, axes.pop(start))
+    return axes
 
 
 def _terms(node: Node, users: dict[Node, int]) -> list[tuple[int, Node]]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
-
-if TYPE_CHECKING:
-    from symad.core.arrays import ArrayLike
 
 
 def as_floats(values: Sequence[Any], around: tuple[Any, ...] = ()) -> list[Any] | None:
@@ -21,7 +18,7 @@ def as_floats(values: Sequence[Any], around: tuple[Any, ...] = ()) -> list[Any] 
     return floats if any(a is not b for a, b in zip(floats, values, strict=True)) else None
 
 
-def _rounded(value: ArrayLike, around: tuple[Any, ...] = ()) -> Any:
+def _rounded(value: Any, around: tuple[Any, ...] = ()) -> Any:
     """The value with exact numbers rounded to floats; the same object if it has none."""
     if getattr(value, "requires_grad", False) is True:
         return value.detach()
