@@ -28,6 +28,7 @@ from symad.numbers.number_domains import UndefinedValue, as_float
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.selection import Condition
 from symad.verification.fields.integer_inputs import integer_positions
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.precisions import DOUBLE, Precision
@@ -89,12 +90,14 @@ def _moved(
 def _whole(order: Sequence[Node], values: Mapping[Node, Number]) -> set[Node]:
     """Integers made of integers, such as the order n + 1 of a polygamma function: they round none.
 
-    So do places in an array, whether constants, inputs, or chosen by comparisons.
+    So do places in an array, whether constants, inputs, or chosen by comparisons, and masks: products and
+    quotients of what is 0 or 1 by a comparison.
     """
     found: set[Node] = set()
-    places = set(topological([n.args[k] for n in order for k in integer_positions(n)]))
+    exact = set(topological([n.args[k] for n in order for k in integer_positions(n)]))
+    exact |= {n for n in order if isinstance(n.op, Condition)}
     for node in order:
-        known = node in places or (all(a in found for a in node.args) and not isinstance(node.op, Input))
+        known = node in exact or (all(a in found for a in node.args) and not isinstance(node.op, Input))
         if known and _are_integers(values[node]):
             found.add(node)
     return found

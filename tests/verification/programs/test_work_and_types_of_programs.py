@@ -58,6 +58,19 @@ def test_ties_of_float32_at_the_points_of_each_seed(name, seed):
     assert symad.verify(graph, **{kind: in_single(derivative)}, seed=seed).status == "measured"
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+def test_masks_in_half_precision_round_none(wrong):
+    """The Jacobian of a clip is 0 or 1 in each element, which every type has exactly."""
+    clip = symad.trace(lambda v: np.clip(v, -1, 1), [(4,)])
+
+    def jacobian(v):
+        inside = np.abs(np.asarray(v, np.float16)) <= (0.5 if wrong else 1)
+        return np.diag(inside).astype(np.float16)
+
+    made = symad.verify(clip, jacobian=jacobian, computed_in="bfloat16", seed=1)
+    assert made.status == ("refuted" if wrong else "measured")
+
+
 rng = np.random.default_rng(0)
 DATA, COUNTS = rng.normal(size=(60, 3)), rng.integers(0, 5, size=60).astype(float)
 
