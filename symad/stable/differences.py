@@ -54,7 +54,7 @@ from symad.stable.steps import (
     LATER,
     RuleContext,
     Step,
-    Sum,
+    SumTraits,
     is_root,
     is_sum,
     kind_of,
@@ -153,7 +153,7 @@ class Differences:
 
     def _steps(self, terms: Terms, depth: int) -> Iterator[Step]:
         """Some of the terms, and what replaces them."""
-        whole = Sum(terms, self.given)
+        whole = SumTraits(terms, self.given)
         if len(terms) < 2 or not whole.may_change:
             return
         for rule in EARLIER:

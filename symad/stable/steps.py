@@ -100,7 +100,7 @@ def _traits(m: Monomial) -> Traits:
     return Traits(mark, skeleton, tuple(_without_one(m)) if rests else (), named, sums)
 
 
-class Sum:
+class SumTraits:
     """The terms of a sum with what the rules look for in them."""
 
     def __init__(self, terms: Terms, given: RuleContext) -> None:
@@ -112,7 +112,7 @@ class Sum:
         self.may_change = self.has_signs or any([t.named or t.rests or t.sums for _, t in self.traits])
 
 
-def reflections(whole: Sum) -> Iterator[Step]:
+def reflections(whole: SumTraits) -> Iterator[Step]:
     """f(u) ± f(−u) by its row."""
     terms = whole.terms
     for m, base, k in whole.named:
@@ -131,7 +131,7 @@ def reflections(whole: Sum) -> Iterator[Step]:
                 yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(FormulaNode(u)).node)
 
 
-def complements(whole: Sum) -> Iterator[Step]:
+def complements(whole: SumTraits) -> Iterator[Step]:
     """c ± c f(u) for a number c by its row, if c is all of that number."""
     terms, given = whole.terms, whole.given
     found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
@@ -151,7 +151,7 @@ def complements(whole: Sum) -> Iterator[Step]:
             yield {m: terms[m] for m in (*(m for _, m, _ in parts), rest)}, add(*(f for *_, f in parts))
 
 
-def conjugates(whole: Sum) -> Iterator[Step]:
+def conjugates(whole: SumTraits) -> Iterator[Step]:
     """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
     terms, last = whole.terms, whole.given.last
     for m, p, rest, size in roots(terms, whole.given.forms):
@@ -196,7 +196,7 @@ def _is_even(base: Node) -> bool:
     return is_root(base) or head_of(base) is sympy.Abs
 
 
-def _sums_in(whole: Sum, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
+def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
     """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
     traits = whole.traits if len(whole.traits) <= MAX_INSIDE else []
     factors = [(m, t.mark, base) for m, t in traits for base, k in t.sums if k * sign > 0 and k <= 1]
@@ -207,7 +207,7 @@ def _sums_in(whole: Sum, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
             yield m, base, inside
 
 
-def over_sums(whole: Sum) -> Iterator[Step]:
+def over_sums(whole: SumTraits) -> Iterator[Step]:
     """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
     terms = whole.terms
     for m, base, inside in _sums_in(whole, -1):
@@ -225,7 +225,7 @@ def over_sums(whole: Sum) -> Iterator[Step]:
                 yield {n: needed, m: terms[m]}, mul(over, rest)
 
 
-def by_parts(whole: Sum) -> Iterator[Step]:
+def by_parts(whole: SumTraits) -> Iterator[Step]:
     """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
     terms = whole.terms
     for m, base, inside in _sums_in(whole, 1):
@@ -239,7 +239,7 @@ def by_parts(whole: Sum) -> Iterator[Step]:
             yield {m: c} | {products[part]: -c * inside[part] for part in met}, made
 
 
-Rule = Callable[[Sum], Iterator[Step]]
+Rule = Callable[[SumTraits], Iterator[Step]]
 EARLIER: tuple[Rule, ...] = (reflections, complements)
 LATER: tuple[Rule, ...] = (conjugates, over_sums, by_parts)
 """The rules before and after the differences of pairs."""
@@ -248,7 +248,7 @@ LATER: tuple[Rule, ...] = (conjugates, over_sums, by_parts)
 # ---- pairs ----------------------------------------------------------------------------------------
 
 
-def pairs(whole: Sum) -> Iterator[tuple[Monomial, Monomial]]:
+def pairs(whole: SumTraits) -> Iterator[tuple[Monomial, Monomial]]:
     """Pairs of a positive and a negative term of one skeleton, and of a power or a quotient and 1."""
     terms, boxes = whole.terms, dict[object, tuple[list[Monomial], list[Monomial]]]()
     for m, traits in whole.traits if whole.has_signs else ():

@@ -122,7 +122,7 @@ class _Scaling:
         same = [f for _, f in factors] == list(args)
         return Node.of(op, args) if same else signed_product(factors)
 
-    def of_sum(self, node: Node) -> _Sum | None:
+    def of_sum(self, node: Node) -> _PowerSum | None:
         """The norm of a sum of powers of one degree, or of its negative; None for other nodes."""
         sign = 1
         if isinstance(node.op, Add) and set(node.op.signs) == {-1}:
@@ -130,7 +130,7 @@ class _Scaling:
         d = degree(node)
         root = None if d is None else power(node, constant(1 / Fraction(d)))
         made = self.norm(root) if root is not None and parts(root) else None
-        return None if made is None or d is None else _Sum(sign, made, d)
+        return None if made is None or d is None else _PowerSum(sign, made, d)
 
     def norm(self, radius: Node) -> Node | None:
         """The norm without powers that are no floats; None if its terms have several exponents, or none."""
@@ -163,7 +163,7 @@ class _Scaling:
 
 
 @dataclass(frozen=True)
-class _Sum:
+class _PowerSum:
     """A sum of powers, ``sign`` times the norm of this order to the power of the order."""
 
     sign: int
