@@ -48,7 +48,7 @@ Origin: a norm of one vector costs 2 to 4 µs more, distances of all pairs of 20
 
 
 @dataclass(frozen=True)
-class Levels:
+class ScaleLevels:
     """Sums of squares below ``low`` or above ``high`` are computed again from elements times 2^±shift."""
 
     low: float
@@ -56,7 +56,7 @@ class Levels:
     shift: int
 
 
-LEVELS = {"float64": Levels(1e-280, 1e280, 600), "float32": Levels(1e-30, 1e30, 80)}
+LEVELS = {"float64": ScaleLevels(1e-280, 1e280, 600), "float32": ScaleLevels(1e-30, 1e30, 80)}
 """With these, squares of all normal numbers are normal, but for those too small to count."""
 
 
@@ -78,7 +78,7 @@ def _has_norm(graph: Graph) -> bool:
 class _Scaling:
     """The rules for numbers of one type."""
 
-    levels: Levels
+    levels: ScaleLevels
 
     def all_of(self, outputs: Nodes) -> Nodes:
         """The outputs with their norms scaled."""
