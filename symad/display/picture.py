@@ -36,7 +36,7 @@ GAP = Math("", "")
 
 
 @dataclass(frozen=True)
-class LoopStep:
+class StepFrame:
     """A step of a loop: its number, the name of its state, and its formula; a gap has neither."""
 
     number: int = 0
@@ -44,7 +44,7 @@ class LoopStep:
     formula: Math = GAP
 
 
-def steps_of(graph: Graph, node: Node) -> list[LoopStep]:
+def steps_of(graph: Graph, node: Node) -> list[StepFrame]:
     """At most three steps of a loop, with a gap before the last one of a longer loop; none of other nodes."""
     if not isinstance(node.op, Scan) or node.shape[0] == 0:
         return []
@@ -52,19 +52,19 @@ def steps_of(graph: Graph, node: Node) -> list[LoopStep]:
     if isinstance(count, int) and count <= 3:
         return [_step(graph, node, k, k - 1, k) for k in range(1, count + 1)]
     first = [_step(graph, node, k, k - 1, k) for k in (1, 2)]
-    return [*first, LoopStep(), _step(graph, node, -1, count - 1, count)]
+    return [*first, StepFrame(), _step(graph, node, -1, count - 1, count)]
 
 
-def _step(graph: Graph, node: Any, number: int, before: object, now: object) -> LoopStep:
+def _step(graph: Graph, node: Any, number: int, before: object, now: object) -> StepFrame:
     names, pieces = formal_names(graph, node, (str(before), str(now)))
     slots = dict(zip(node.op.body.input_nodes, pieces, strict=True))
     state = names[0].removesuffix("_{0}")
     formula = write(written(node.op.body.output_nodes[0], slots))
-    return LoopStep(number, plain(f"{state}_{{{now}}}"), Math(plain(formula), formula))
+    return StepFrame(number, plain(f"{state}_{{{now}}}"), Math(plain(formula), formula))
 
 
 def edges_into(
-    node: Node, number: Mapping[Node, int], steps: Sequence[LoopStep], first: int
+    node: Node, number: Mapping[Node, int], steps: Sequence[StepFrame], first: int
 ) -> Iterator[tuple[int, int]]:
     """The edges into a loop whose steps are the boxes from ``first`` on: the state goes from step to step."""
     boxes = range(first, first + len(steps))
@@ -243,7 +243,7 @@ def picture(
     return Picture(graph.name, tuple(boxes), tuple(edges), number)
 
 
-def _step_box(step: LoopStep, lines: Sequence[Lines], node: Node) -> Box:
+def _step_box(step: StepFrame, lines: Sequence[Lines], node: Node) -> Box:
     """A step of a loop, with its recurrence if it is short; ``lines`` are those of all steps."""
     if not step.name:
         return Box("⋯", "further steps", "", NOT_SHOWN)
