@@ -52,7 +52,7 @@ def may_have_series(node: Node) -> bool:
 
 
 @dataclass(frozen=True)
-class Variable:
+class SeriesVariable:
     """t, a product of powers, with the series of functions of t."""
 
     monomial: Monomial
@@ -113,10 +113,10 @@ class Variable:
         return None if whole is None else (parts[0][0], whole)
 
 
-def _variable(t: Monomial, forms: Forms) -> Variable:
+def _variable(t: Monomial, forms: Forms) -> SeriesVariable:
     """The variable with few coefficients, which all sums of a graph share."""
     if t not in forms.variables:
-        forms.variables[t] = Variable(t, forms)
+        forms.variables[t] = SeriesVariable(t, forms)
     return forms.variables[t]
 
 
@@ -258,7 +258,7 @@ def _with_pieces(
     for t, (size, guard) in variables.items():
         for rest, members in _groups(left, _variable(t, forms)).items():
             whole = total is better or len(members) == len(left)
-            found = _piece([term for _, term in members], Variable(t, forms), size) if whole else None
+            found = _piece([term for _, term in members], SeriesVariable(t, forms), size) if whole else None
             if found is not None:
                 left = [pair for pair in left if pair not in members]
                 near, order, value = found
@@ -268,7 +268,7 @@ def _with_pieces(
     return broadcast_to(signed_sum([*[arg for arg, _ in left], *made]), better.shape) if made else None
 
 
-def _groups(terms: list[tuple[Signed, Term]], t: Variable) -> dict[Monomial, list[tuple[Signed, Term]]]:
+def _groups(terms: list[tuple[Signed, Term]], t: SeriesVariable) -> dict[Monomial, list[tuple[Signed, Term]]]:
     """The terms with equal factors beside functions of t, if their sum may start at a higher order."""
     groups: dict[Monomial, list[tuple[tuple[Signed, Term], list[Laurent]]]] = {}
     with first(FEW):
@@ -288,7 +288,7 @@ def _rises(parts: list[Laurent]) -> bool:
     return whole is None or whole.order > min(part.order for part in parts)
 
 
-def _piece(terms: list[Term], variable: Variable, size: float) -> tuple[Node, int, Node] | None:
+def _piece(terms: list[Term], variable: SeriesVariable, size: float) -> tuple[Node, int, Node] | None:
     """The condition |t| < r, the order k, and P(t) for t^k P(t); functions are far from 0 at t = 1/size."""
     with first(ORDER):
         whole = sum_of([product_of(variable.split(term)[1]) for term in terms])
