@@ -34,14 +34,12 @@ from symad.verification.certificate.report import RAISED
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import BadReturn
-from symad.verification.measuring.directions import KIND
 from symad.verification.measuring.floating_errors import Error, Errors, nudged
 from symad.verification.measuring.found import OutputFinding, finite
 from symad.verification.measuring.means import SamplePoint
 from symad.verification.measuring.precisions import DOUBLE, SINGLE
 from symad.verification.measuring.rounding_errors import effects, is_rounded
-from symad.verification.measuring.sampling import KIND as SAMPLED
-from symad.verification.measuring.sampling import ZEROS, is_moderate
+from symad.verification.measuring.sampling import KIND, SPECIAL, ZEROS, is_moderate
 from symad.verification.measuring.task import Task
 from symad.verification.values.fifty_digits import Precise, settled_values
 from symad.verification.values.hostile_points import FloatPoint, exactly, is_manageable
@@ -186,7 +184,7 @@ def _blinds(
     return error.relative >= w.seen / 2
 
 
-NEAR = ("ordinary", "far", "turning", SAMPLED, ZEROS, KIND)
+NEAR = ("ordinary", "far", "turning", KIND, ZEROS, SPECIAL)
 """The kinds of points at which an error may be one of the formula."""
 
 
@@ -229,12 +227,12 @@ def _is_of_the_formula(
     seen = w.seen
     if seen < error.resolution < np.inf or error.relative < seen / 2:
         return False
-    if here.kind in ("far", SAMPLED, ZEROS) and _is_small_beside(task, k, here, at, error):
+    if here.kind in ("far", KIND, ZEROS) and _is_small_beside(task, k, here, at, error):
         return False
     if np.isnan(error.got):  # where other directions give values, a product has one for these
-        return here.kind in (ZEROS, KIND) and not w.stuck
+        return here.kind in (ZEROS, SPECIAL) and not w.stuck
     if np.isinf(error.got):
-        return here.kind in ("ordinary", ZEROS, KIND)
+        return here.kind in ("ordinary", ZEROS, SPECIAL)
     if task.limits is DOUBLE and _is_blurred(task, k, here, at, error.got):
         return False
     try:
@@ -280,7 +278,7 @@ def _is_steady(task: Task, k: int, here: _Here, at: tuple[int, ...], coarse: boo
     for step in range(1, NEIGHBORS + 1):
         key = -step if coarse else step
         if key not in here.near:
-            fixed = task.directions if here.kind == KIND else ()
+            fixed = task.directions if here.kind == SPECIAL else ()
             moved = {n: nudged(v, step, task.limits, coarse) for n, v in here.point.items() if n not in fixed}
             near = {**here.point, **moved}
             exact = settled_values(task.outputs, exactly(near), meter=task.meter).values

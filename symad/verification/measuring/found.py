@@ -13,11 +13,9 @@ from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.report import RAISED
 from symad.verification.certificate.witness import Witness, place_of
 from symad.verification.fields.prime_fields import Array
-from symad.verification.measuring.directions import KIND
 from symad.verification.measuring.means import Means
 from symad.verification.measuring.precisions import SEEN, Precision
-from symad.verification.measuring.sampling import KIND as SAMPLED
-from symad.verification.measuring.sampling import ZEROS
+from symad.verification.measuring.sampling import KIND, SPECIAL, ZEROS
 
 if TYPE_CHECKING:
     from symad.verification.values.points import Nested
@@ -75,7 +73,7 @@ class OutputFinding:
     @property
     def stuck(self) -> list[Loss]:
         """Ordinary points, or points of special directions, without a value."""
-        kinds = ("ordinary", SAMPLED, ZEROS, KIND)
+        kinds = ("ordinary", KIND, ZEROS, SPECIAL)
         return [loss for loss in self.losses if loss.kind in kinds and loss.word != "digits lost"]
 
     @property

@@ -19,7 +19,6 @@ from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import precision_of, refuse_arguments
 from symad.verification.measuring.comparing import compare_at, truth_at
-from symad.verification.measuring.directions import special_directions
 from symad.verification.measuring.found import OutputFinding, entry_of
 from symad.verification.measuring.precisions import Precision
 from symad.verification.measuring.sampling import SAMPLED as MANY
@@ -72,12 +71,11 @@ def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
 
 
 def _first_points(task: Task) -> list[tuple[str, FloatPoint]]:
-    """Points of ordinary size, of special directions, far away, and beside what turns."""
-    special = special_directions(task.directions, list(filter(task.inside, task.ordinary))[:FEW])
+    """Points of ordinary size, far away, and beside what turns."""
     distant = islice((p for p in task.drawn.points(MANY) if not is_moderate(p)), FAR)
     turning = turning_points(task.outputs, task.integers)
     return [
-        *(("ordinary", p) for p in task.ordinary), *special,
+        *(("ordinary", p) for p in task.ordinary),
         *(("far", p) for p in task.of_type(distant)), *(("turning", p) for p in task.of_type(turning)),
     ]  # fmt: skip
 

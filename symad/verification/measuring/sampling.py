@@ -6,7 +6,7 @@ Both sides are compared in floats, which costs little; where these differ, the p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any
 
@@ -30,8 +30,11 @@ LOOKED_AT, SUSPICIOUS = 12, 1e-8
 ROUNDINGS = 32
 """The same in roundings, of a type of fewer digits."""
 
-KIND, ZEROS = "sampled", "zeros among others"
-"""What these points are called."""
+KIND, ZEROS, SPECIAL = "sampled", "zeros among others", "directions"
+"""What these points are called; the last ones have special directions."""
+
+MAX_ALONE = 4
+"""The maximum number of directions of which each is tried as the only one that is not 0."""
 
 FAR = 1.2e4
 """The size of one input, or of all directions, where others are of ordinary size."""
@@ -41,7 +44,11 @@ DECADES = (-6, 9)
 
 
 def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[tuple[str, FloatPoint]]:
-    """Points of all strata, or of ordinary size, beside what turns, some of them of one of `FORMS`."""
+    """Points of special directions, then of all strata, or of ordinary size, some of one of `FORMS`."""
+    usual = filter(is_moderate, points.points(SAMPLED))
+    for point, change in zip(usual, _special(directions), strict=False):
+        yield SPECIAL, {n: as_plain(change[n](np.asarray(v)) + 0.0) if n in change else v  # no −0
+                        for n, v in point.items()}  # fmt: skip
     drawn = points.points(SAMPLED if far else 4 * SAMPLED)
     drawn = drawn if far else islice(filter(is_moderate, drawn), SAMPLED)
     rng = np.random.default_rng(points.seed % 2**63)
@@ -53,6 +60,27 @@ def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[tu
         made = made if all(_is_promised(n, made[n]) for n in real) else point
         zeros = any(np.any(np.asarray(made[n]) == 0) for n in real)
         yield "far" if not is_moderate(made) else ZEROS if zeros else KIND, made
+
+
+DIRECTIONS: tuple[Callable[[Array], Array], ...] = (
+    lambda v: 0 * v,
+    lambda v: 0 * v + 1,
+    lambda v: v * (np.arange(v.size) % 2).reshape(v.shape),
+    lambda v: v * (1 - np.arange(v.size) % 2).reshape(v.shape),
+    lambda v: v * (np.arange(v.size) == v.size - 1).reshape(v.shape),
+    lambda v: -np.abs(v),
+)
+"""Zero, ones, zeros in every other element, one element that is not 0, and none that is positive: a program
+that divides by a direction, or has a branch for it, is wrong there alone. A loss that reads some of the
+outputs has such cotangents."""
+
+
+def _special(directions: Sequence[Node]) -> list[Mapping[Node, Callable[[Array], Array]]]:
+    """Changes of all directions, and of all but one."""
+    changes = [dict.fromkeys(directions, form) for form in DIRECTIONS] if directions else []
+    for alone in directions[:MAX_ALONE] if len(directions) > 1 else ():
+        changes.append({node: DIRECTIONS[0] for node in directions if node is not alone})
+    return list(changes)
 
 
 def _is_promised(node: Node, value: Any) -> bool:
