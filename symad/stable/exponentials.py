@@ -287,10 +287,7 @@ def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
 
 def _is_over(f: Node, divisor: Node) -> bool:
     """Whether a factor is taken together with a sum of exponentials as a divisor."""
-    if head_of(f) is sympy.exp or not _is_elementwise(divisor):
-        return head_of(f) is sympy.exp
-    few = isinstance(divisor.op, Add) and any(head_of(a) is sympy.exp for a in divisor.args[:2])
-    return head_of(f) in ((sympy.sinh,) if few and len(divisor.args) < 3 else (sympy.sinh, expm1))
+    return head_of(f) is sympy.exp or (head_of(f) in OVER and _is_elementwise(divisor))
 
 
 OVER: dict[Any, Callable[[Node], tuple[Node, Node | None]]] = {
@@ -298,10 +295,7 @@ OVER: dict[Any, Callable[[Node], tuple[Node, Node | None]]] = {
     sympy.sinh: lambda u: (apply(logcosh, u), apply(sympy.tanh, u)),
     expm1: lambda u: (apply(softplus, u), apply(sympy.tanh, div(u, constant(2)))),
 }
-"""L and s of a function s exp(L): sinh(u) = tanh(u) cosh(u), exp(u) − 1 = tanh(u/2) (exp(u) + 1).
-
-(exp(u) − 1)/(exp(u) + 1) is a row of products.
-"""
+"""L and s of a function s exp(L): sinh(u) = tanh(u) cosh(u), exp(u) − 1 = tanh(u/2) (exp(u) + 1)."""
 
 
 def _is_sum(node: Node) -> bool:
@@ -327,6 +321,8 @@ def _minus(u: Node, v: Node) -> Node:
 
 def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
     """exp(u)/divisor, the divisor exp(under)."""
+    if u is under:
+        return constant(1)
     inner = divisor.args[0] if isinstance(divisor.op, Broadcast) else divisor
     axes = summed_axes(inner)
     if axes is not None and head_of(inner.args[0]) is sympy.exp:

@@ -16,7 +16,7 @@ from sympy.codegen.cfunctions import expm1
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, add, div, mul, neg
+from symad.ops.basic.arithmetic import add, div, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
@@ -32,10 +32,7 @@ Relation = Callable[[Nodes, Nodes], "Node | None"]
 
 @dataclass(frozen=True)
 class ProductRow:
-    """f(u) g(v)^power = form(u, v), which is None where u and v are not related as the row needs.
-
-    ``other``: the function g, or `Add` for 1 + exp(v).
-    """
+    """f(u) g(v)^power = form(u, v) for a function g, ``other``; None if u and v are not related as needed."""
 
     other: Any
     power: int
@@ -105,7 +102,6 @@ PRODUCTS: dict[Any, tuple[ProductRow, ...]] = {
         ProductRow(sympy.exp, 1, opposite(lambda u: FormulaNode(ONE))),
     ),
     expm1: (
-        ProductRow(Add, -1, same(lambda u: tanh(u / 2))),
         ProductRow(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
         ProductRow(expm1, -1, twice),
         ProductRow(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
@@ -126,10 +122,7 @@ def may_simplify(factors: Monomial) -> bool:
     given = [(base.op.head, k) for base, k in factors if type(base.op) is Apply]
     for f, k in given:
         for row in PRODUCTS.get(f, ()):
-            if row.other is Add:
-                if any([type(base.op) is Add for base, _ in factors]):
-                    return True
-            elif any([g is row.other and j * k * row.power > 0 for g, j in given]):
+            if any([g is row.other and j * k * row.power > 0 for g, j in given]):
                 return True
         if f in SQUARES and k > 0 and any([j < 0 for _, j in factors]):
             return True
@@ -186,25 +179,12 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
 
 def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, ProductRow, Node]]:
     """Two factors, their row, and the function that they are; or of which their product is the reciprocal."""
-    heads = [g.op.head for g, _ in factors if type(g.op) is Apply]
-    if len(factors) < 2 or (len(heads) < 2 and expm1 not in heads):
-        return
+    functions = [(f, k, head_of(f)) for f, k in factors if type(f.op) is Apply]
     for sign in (1, -1):
-        for f, k in factors:
-            for row in PRODUCTS.get(head_of(f), ()) if k * sign > 0 else ():
-                if (row.other is Add or row.other in heads) and (last or row.early):
-                    for g, j in factors:
-                        value = _value(row, f, g) if j * row.power * sign > 0 else None
+        for f, k, head in functions:
+            for row in PRODUCTS.get(head, ()) if k * sign > 0 else ():
+                for g, j, other in functions if last or row.early else ():
+                    if other is row.other and j * row.power * sign > 0 and f is not g:
+                        value = row.form(f.args, g.args)
                         if value is not None:
                             yield f, g, row, value
-
-
-def _value(row: ProductRow, f: Node, g: Node) -> Node | None:
-    if f is g:
-        return None
-    if row.other is not Add:
-        return row.form(f.args, g.args) if head_of(g) is row.other else None
-    exponential = next((a for a in g.args if head_of(a) is sympy.exp), None) if type(g.op) is Add else None
-    if exponential is None or g is not add(ONE, exponential):
-        return None
-    return row.form(f.args, exponential.args)
