@@ -58,8 +58,27 @@ def of_logarithm(op: Apply, args: Nodes, last: bool) -> Node | None:
         return None if made is None else logarithm_of(made)
     if not _holds(inside, heads, DEPTH):
         return None
-    known = logarithm(inside) or _of_signed(inside, DEPTH) or _where_positive(inside)
+    assumed: list[Node] = []
+    known = logarithm(inside, DEPTH, assumed)
+    if known is not None and assumed:
+        known = _where_positive(inside, known, assumed)
     return known if known is None or op.head is sympy.log else mul(args[0], known)
+
+
+def _where_positive(node: Node, made: Node, assumed: list[Node]) -> Node | None:
+    """A logarithm under assumptions: a value is positive where its only factor without a known sign is."""
+    if len(assumed) == 1 and _is_factor(assumed[0], node):
+        return None if made is apply(sympy.log, node) else made
+    if node.shape:
+        return None
+    positive = [compare("<", constant(0), weight) for weight in assumed]
+    return select(logic("and", *positive), made, apply(sympy.log, node))
+
+
+def _is_factor(f: Node, node: Node) -> bool:
+    """Whether a product is positive where one factor is, if all others are positive."""
+    inside = node.args if isinstance(node.op, (Mul, Broadcast, Reshape, Slice)) else ()
+    return node is f or any(_is_factor(f, a) for a in inside)
 
 
 def logarithm_of(node: Node) -> Node | None:
@@ -68,44 +87,14 @@ def logarithm_of(node: Node) -> Node | None:
 
 
 def _of_signed(node: Node, depth: int) -> Node | None:
-    """The logarithm of exp a − exp b, also times positive values; NaN where the value is negative.
-
-    Only for the whole operand: a term of a sum, a base or a second factor may be negative if the whole is
-    positive.
-    """
-    if not depth:
-        return None
-    if isinstance(node.op, (Broadcast, Reshape, Slice)):
-        inner = _of_signed(node.args[0], depth - 1)
-        return None if inner is None else Node.of(node.op, (inner,))
+    """The logarithm of a function by its row, or of exp a − exp b, where these are positive."""
     row = SIGNED.get(head_of(node))
     if row is not None:
         return row(node.args[0])
-    made = complement(node)
-    if made is not None:
-        return logarithm(made, depth - 1)
     if isinstance(node.op, Add) and sorted(node.op.signs) == [-1, 1] and _holds(node, EXPONENTIALS, depth):
-        a, b = (logarithm(arg, depth - 1) for arg in node.args[:: node.op.signs[0]])
+        a, b = (logarithm(arg, depth) for arg in node.args[:: node.op.signs[0]])
         return None if a is None or b is None else _of_difference(a, b)
-    if isinstance(node.op, Mul):
-        known = [logarithm(a, depth - 1) for a in node.args]
-        if known.count(None) == 1:
-            k = known.index(None)
-            known[k] = _of_signed(node.args[k], depth - 1)
-        found = [part for part in known if part is not None]
-        if len(found) == len(known):
-            return signed_sum(list(zip(node.op.powers, found, strict=True)))
     return None
-
-
-def _where_positive(node: Node) -> Node | None:
-    """The logarithm of a number with weights that have no known sign, where all of them are positive."""
-    assumed: list[Node] = []
-    made = None if node.shape else logarithm(node, DEPTH, assumed)
-    if made is None or not assumed or node in assumed:
-        return None
-    positive = [compare("<", constant(0), weight) for weight in assumed]
-    return select(logic("and", *positive), made, apply(sympy.log, node))
 
 
 def logarithm(node: Node, depth: int = DEPTH, assumed: list[Node] | None = None) -> Node | None:
@@ -123,18 +112,24 @@ def logarithm(node: Node, depth: int = DEPTH, assumed: list[Node] | None = None)
         return log_softmax(node.args[0], op.axes)
     if head_of(node) in OF_FUNCTIONS:
         return OF_FUNCTIONS[head_of(node)](node.args[0])
+    one = complement(node) if assumed is not None and depth else None  # such as 1 + tanh(u)
+    if one is not None:
+        return logarithm(one, depth - 1, assumed)
     rule = OF_OPS.get(type(op)) if depth else None
-    if rule is not None and (assumed is None or type(op) is not Pow):
+    if rule is not None and (assumed is None or not isinstance(op, Add) or -1 not in op.signs):
+        of_base = type(op) is Pow
         parts = [
-            logarithm(a, depth - 1, assumed) for a in (node.args[:1] if type(op) is Pow else _terms(node))
+            logarithm(a, depth - 1, None if of_base else assumed)
+            for a in (node.args[:1] if of_base else _terms(node))
         ]
         known = [part for part in parts if part is not None]
-        return rule(node, known) if len(known) == len(parts) else None
+        made = rule(node, known) if len(known) == len(parts) else None
+        if made is not None:
+            return made
     if assumed is None:
         return None
     assumed.append(node)
-    row = SIGNED.get(head_of(node))
-    return apply(sympy.log, node) if row is None else row(node.args[0])
+    return (_of_signed(node, depth - 1) if depth else None) or apply(sympy.log, node)
 
 
 def _is_positive(value: Number | None) -> bool:
