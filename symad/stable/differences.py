@@ -200,7 +200,6 @@ class Differences:
             (a, b) for a, k in r for b, j in s if j == k and (kind_of(a) == kind_of(b) or _is_open(a, b))
         ]
         if len(tried) > len(r):
-            tried = [(a, b) for a, b in tried if self._may_differ(a, b, depth)]
             tried.sort(key=lambda pair: self._distance(*pair))
         for a, b in tried:
             d = self._of_powers(a, b, left[a], depth) if a in left and b in other else None
@@ -208,12 +207,6 @@ class Differences:
                 k = left.pop(a)
                 found.append((_power(a, k), _power(b, other.pop(b)), d))
         return None if left else found
-
-    def _may_differ(self, a: Node, b: Node, depth: int) -> bool:
-        f, g = spelled(a), spelled(b)
-        if f is None or g is None or f[0] != g[0] or not depth:
-            return True
-        return self.difference(f[1], g[1], depth - 1) is not None
 
     def _distance(self, a: Node, b: Node) -> int:
         """The number of terms of the difference of the arguments of one function, or of sums."""
