@@ -62,7 +62,6 @@ from symad.stable.steps import (
     rooted,
     roots,
 )
-from symad.sympy_functions.scalar_functions import sigmoid
 
 DEPTH, STEPS = 5, 12
 """The depth of differences in differences; the replacements in one sum."""
@@ -179,13 +178,10 @@ class Differences:
         if not r:
             made = self._of_monomials(s, r, depth) if s else None
             return None if made is None else neg(made)
-        (r, k), (s, j) = folded(r), folded(s)
-        matched = self._matched(r, s, depth) if k == j else None
-        if matched is None:
-            return None
-        if len(matched) == 1:
-            return div(matched[0][2], constant(4**k))
-        if len(matched) != 2 or not self.last or k:
+        matched = self._matched(r, s, depth)
+        if matched is not None and len(matched) == 1:
+            return matched[0][2]
+        if matched is None or len(matched) != 2 or not self.last:
             return None
         (a, a_, da), (b, b_, db) = matched
         close = logic("or", _less(da, a_, 2), _less(db, b_, 2))
@@ -284,19 +280,6 @@ class Differences:
 def _size_of_difference(u: Terms, v: Terms) -> int:
     """The number of terms that are left."""
     return len(u) + len(v) - sum([1 + (u[m] == v[m]) for m in u.keys() & v.keys()])
-
-
-def folded(m: Monomial) -> tuple[Monomial, int]:
-    """4 σ(u) σ(−u) as sech(u/2)², whose difference is that of one function; and how often it was found."""
-    for base, k in m if len(m) > 1 else ():
-        u = base.args[0] if head_of(base) is sigmoid else base
-        other = apply(sigmoid, neg(u)) if u is not base else base
-        if (other, k) in m and other is not base and k > 0:
-            rest, count = folded(m - {(base, k), (other, k)})
-            if type(u.op) is Add and set(u.op.signs) == {-1}:
-                u = neg(u)
-            return times(rest, frozenset([(apply(sympy.sech, div(u, constant(2))), 2 * k)])), count + k
-    return m, 0
 
 
 def _less(d: Node, b: Node, times: int) -> Node:
