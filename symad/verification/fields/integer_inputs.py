@@ -146,7 +146,7 @@ def _digits(index: Node, count: int) -> list[Ranged]:
     terms = linear_terms(index)
     known = [term for term in terms if _is_known(term[1])]
     rest, largest = [term for term in terms if term not in known], _largest(known)
-    whole = all(c > 0 and c.denominator == 1 for c, _ in terms)
+    whole = {(c > 0, c.denominator) for c, _ in terms} <= {(True, 1)}
     if not rest or not whole or largest is None or largest >= count:
         return [(index, 0, count)]
     strides = sorted(c for c, _ in terms)

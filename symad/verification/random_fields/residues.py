@@ -22,10 +22,9 @@ from symad.core.questions import Values, question
 from symad.facts.functions import ODD, fact
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
-from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape, ShapingOp, Slice
+from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Input, Iota, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
@@ -318,36 +317,6 @@ def compare_residue(op: Compare, y: Node, values: Values, run: Run) -> Array:
 def shaping_residue(op: ShapingOp, y: Node, values: Values, run: Run) -> Array:
     """Every op that moves elements and adds none: its own evaluation says what goes where."""
     return move(op, y, values, run.field.tail)
-
-
-@residue.dispatch
-def reshape_residue(op: Reshape, y: Node, values: Values, run: Run) -> Array:
-    return values[0].reshape(_full(y, run))
-
-
-@residue.dispatch
-def broadcast_residue(op: Broadcast, y: Node, values: Values, run: Run) -> Array:
-    dims = [1] * len(op.shape)
-    for k, axis in enumerate(op.axes):
-        dims[axis] = y.args[0].shape[k]
-    return np.broadcast_to(values[0].reshape((run.field.lanes, *dims, *run.field.tail)), _full(y, run))
-
-
-@residue.dispatch
-def slice_residue(op: Slice, y: Node, values: Values, run: Run) -> Array:
-    from symad.ops.basic.shaping import slices
-
-    return values[0][(slice(None), *slices(op.start, op.count, op.step))]
-
-
-@residue.dispatch
-def stack_residue(op: Stack, y: Node, values: Values, run: Run) -> Array:
-    return np.stack(values, axis=op.axis + 1)
-
-
-@residue.dispatch
-def concatenate_residue(op: Concatenate, y: Node, values: Values, run: Run) -> Array:
-    return np.concatenate(values, axis=op.axis + 1)
 
 
 @residue.dispatch

@@ -3,7 +3,7 @@
 import gc
 
 import pytest
-from sympy import Symbol, UnevaluatedExpr, exp, expand
+from sympy import Symbol, UnevaluatedExpr, exp, expand, log, symbols
 
 import symad
 from symad.core.claims import Claim, Derivative
@@ -93,3 +93,14 @@ def test_terms_are_freed_without_the_garbage_collector():
         assert freed >= count - 2  # −∞ and its 0 are left
     finally:
         gc.enable()
+
+
+@pytest.mark.thorough
+def test_sums_of_many_quotients_are_proved_term_by_term():
+    """A common denominator of all of them would be too long."""
+    rows = symbols("y:8", real=True)
+    loss = sum(log(1 + (row - x) ** 2 * exp(z)) for row in rows)
+    slope = sum(2 * (x - row) / (exp(-z) + (row - x) ** 2) for row in rows)
+    certificate = symad.verify(loss, [x], gradient=slope)
+    assert certificate.status == "proved" and {proof.way for proof in certificate.proofs} == {"sums"}
+    assert symad.verify(loss, [x], gradient=slope + x).status == "refuted"
