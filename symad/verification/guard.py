@@ -231,9 +231,7 @@ class _Watch:
         for (a, b, f), watched in zip(self.places, self.watched, strict=True):
             u, v = flat[a], flat[b]
             keep = watched.ravel()
-            with np.errstate(all="ignore"):
-                gaps = np.where(keep, np.abs(u - v) / (np.abs(u) + np.abs(v)), 0.0)
-            worst = np.where(np.isfinite(gaps), gaps, 0.0).max(axis=1, initial=0.0)
+            worst = relative_gaps(u, v, keep).max(axis=1, initial=0.0)
             order = np.argsort(-worst, kind="stable")[:LOOKED_AT]
             chosen += [int(k) for k in order if worst[k] > SUSPICIOUS]
             function = np.all([np.isfinite(w).all(axis=1) for w in flat[f]], axis=0) if flat[f] else True

@@ -54,7 +54,7 @@ from symad.verification.time_guard import in_time, within
 from symad.verification.values.domains import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
 from symad.verification.values.ranges import always_exist
-from symad.verification.without_values import MAX_ELEMENTS, largest
+from symad.verification.without_values import MAX_ELEMENTS, largest, nowhere_defined
 
 PART_OF_TESTS = 0.8
 """The part of the steps that the identity test may take."""
@@ -136,6 +136,20 @@ def of_large_arrays(goals: Goals) -> dict[int, Verdict]:
         claim = ONE_GRAPH if pair.left is pair.right else replayed_claim(pair.comparison)
         made[k] = proof(pair, claim) if known.goals.issuperset(wanted) else nothing_known(pair, reason)
     return made
+
+
+def about_nothing(goals: Goals) -> dict[int, Verdict]:
+    """Claims about a derivative of a function that has no value: the function alone is looked at.
+
+    The inverse of a singular matrix ends a claim so, before anything is tested.
+    """
+    if goals.known is None:
+        return {}
+    claims = {(pair.function, pair.domain) for pair in goals.open.values()}
+    unknown = dict.fromkeys(claims, "")
+    reasons = within(goals.meter, lambda: {claim: nowhere_defined(*claim) for claim in claims}, unknown)
+    found = ((k, pair, reasons[pair.function, pair.domain]) for k, pair in goals.open.items())
+    return {k: nothing_known(pair, reason) for k, pair, reason in found if reason}
 
 
 # ---- proofs --------------------------------------------------------------------------------------
@@ -443,7 +457,7 @@ def bound(pair: Pair, chosen: Mapping[sympy.Symbol, int]) -> Pair:
 
 
 TACTICS: tuple[Tactic, ...] = (
-    of_large_arrays, for_all_sizes, before_tests, by_values, by_proof, one_graph, by_test,
+    of_large_arrays, about_nothing, for_all_sizes, before_tests, by_values, by_proof, one_graph, by_test,
     at_sizes,
 )  # fmt: skip
 

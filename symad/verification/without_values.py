@@ -161,6 +161,15 @@ def _apart(claim: Claimed) -> str:
     )
 
 
+def nowhere_defined(function: tuple[Node, ...], domain: Node | None) -> str:
+    """Why a function of known sizes has no value in a domain; empty where it may have one."""
+    if not function or not all(map(is_fixed, topological(function))):
+        return ""
+    claim = claimed_of((*function, *function), (), "value", None, domain)
+    found = with_values(claim)
+    return why(claim) if found is not None and not any(f.any() for f in found) else ""
+
+
 def measured_with_values(claim: Claimed, entries: Sequence[Entry]) -> list[Entry]:
     """The measured entries of a program, output by output; undecided where elements have no values."""
     found = with_values(claim)
