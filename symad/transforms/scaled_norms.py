@@ -32,7 +32,7 @@ from symad.ops.basic.sources import constant, constant_value, dimension
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.radius import Number, Part, degree, is_size, order_of, parts
-from symad.ops.elementwise.selection import Compare, compare, equal, logic, select
+from symad.ops.elementwise.selection import Compare, Select, compare, equal, logic, select
 
 MAX_BY_MEAN = 4
 """The highest order for which powers of |u| over the mean are floats: of a million elements in float32.
@@ -90,6 +90,8 @@ class _Scaling:
                 return self.compared(op, args) or Node.of(op, args)
             if isinstance(op, Mul) and not sums.isdisjoint(args):
                 return self.divided(op, args)
+            if isinstance(op, Select) and args[1] is constant(0) and args[0] is equal(args[2], args[1]):
+                return args[2]
             made = node if op is node.op and args == node.args else Node.of(op, args)
             return (self.norm(made) if isinstance(op, Pow) and parts(made) else None) or made
 

@@ -175,3 +175,17 @@ def test_even_functions_of_small_and_large_norms(scale: float) -> None:
         square = symad.trace(lambda u: np.linalg.norm(u) ** 2, [(2,)])
         found = symad.hessian(square, mode=mode)(at * scale**2)
         np.testing.assert_allclose(found, 2 * np.eye(2), rtol=1e-15)
+
+
+def test_certificates_of_norms() -> None:
+    n = sp.Symbol("n", integer=True)
+    assert symad.check(symad.trace(lambda u: np.linalg.norm(u), [(n,)])).status == "proved"
+
+
+@pytest.mark.thorough
+def test_more_certificates_of_norms() -> None:
+    n = sp.Symbol("n", integer=True)
+    for f in (lambda u: np.exp(-np.linalg.norm(u)), lambda u: u / np.linalg.norm(u)):
+        assert symad.check(symad.trace(f, [(n,)])).status == "proved"
+    rows = symad.check(symad.trace(lambda u: np.linalg.norm(u, axis=1).sum(), [(n, 3)]))
+    assert rows.status in ("proved", "tested")

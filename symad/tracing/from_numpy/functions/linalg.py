@@ -19,7 +19,7 @@ from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power, sqrt
-from symad.ops.elementwise.selection import compare
+from symad.ops.elementwise.selection import compare, equal, select
 from symad.ops.linalg import solve_det
 from symad.ops.linalg.cholesky import cholesky as lower_factor
 from symad.ops.linalg.eigen import eigenvalues, eigenvectors, singular_values
@@ -163,7 +163,8 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
 
 def _vector_norm(node: Node, axes: tuple[int, ...], order: float) -> Node:
     if order == 2:
-        return sqrt(sum_axes(power(node, constant(2)), axes))
+        squares = sum_axes(power(node, constant(2)), axes)
+        return select(equal(squares, constant(0)), constant(0), sqrt(squares))
     absolute = apply(sympy.Abs, node)
     if order == 0:
         return sum_axes(number(Proxy(compare("!=", node, constant(0)))), axes)
