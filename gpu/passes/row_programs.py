@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from symad.core.graph import Graph, Node, rebuild, shape, topological
-from symad.core.questions import Nodes
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes, question
 from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.step import step_of
 from symad.higher_order.scan import Local
@@ -128,40 +128,83 @@ def _is_fed(node: Node, members: dict[Node, None]) -> bool:
 
 def _joins(node: Node, rows: int, members: dict[Node, None]) -> bool:
     """Whether each row of a value is a function of the same row of its arguments."""
-    op = node.op
     if not node.shape or len(node.shape) > 2 or node.shape[0] != rows:
         return False
-    if isinstance(op, Einsum):
-        return _is_layer(node) and node.args[1] not in members and node.args[0].shape[0] == rows
-    if isinstance(op, ElementwiseOp):
-        flags = any(isinstance(a.op, (Condition, Logic)) and a not in members for a in (*node.args,))
-        return has_c_form(node) and not flags and all(a.shape in ((), node.shape) for a in node.args)
-    if isinstance(op, Broadcast):
-        return op.axes == (0,) or (op.axes in ((), (1,)) and node.args[0] not in members)
-    if isinstance(op, Reshape):
-        return node.args[0].shape in ((rows,), (rows, 1)) and node.shape in ((rows,), (rows, 1))
-    if isinstance(op, Slice):
-        return len(node.shape) == 2 and op.start[0] == 0 and op.step == (1, 1) and node.args[0] in members
-    return isinstance(op, Concatenate) and op.axis == 1
+    return bool(by_rows(node.op, node, members))
+
+
+@question
+def by_rows(op: Op, node: Node, members: dict[Node, None]) -> bool:
+    """Whether each row of a value that has one for each row is made from the same row of its arguments."""
+
+
+@by_rows.dispatch
+def other_by_rows(op: Op, node: Node, members: dict[Node, None]) -> bool:
+    """Other ops stay outside."""
+    return False
+
+
+@by_rows.dispatch
+def product_by_rows(op: Einsum, node: Node, members: dict[Node, None]) -> bool:
+    """A product with a matrix that no row of the region makes."""
+    return _is_layer(node) and node.args[1] not in members and node.args[0].shape[0] == node.shape[0]
+
+
+@by_rows.dispatch
+def elementwise_by_rows(op: ElementwiseOp, node: Node, members: dict[Node, None]) -> bool:
+    """A function of elements of one shape, and of numbers."""
+    flags = any(isinstance(a.op, (Condition, Logic)) and a not in members for a in node.args)
+    return has_c_form(node) and not flags and all(a.shape in ((), node.shape) for a in node.args)
+
+
+@by_rows.dispatch
+def broadcast_by_rows(op: Broadcast, node: Node, members: dict[Node, None]) -> bool:
+    """A number for each row, repeated along it; or a row or number from outside, in all rows."""
+    return op.axes == (0,) or (op.axes in ((), (1,)) and node.args[0] not in members)
+
+
+@by_rows.dispatch
+def reshape_by_rows(op: Reshape, node: Node, members: dict[Node, None]) -> bool:
+    """A vector of rows as a column, or the reverse."""
+    columns = (node.shape[:1], (node.shape[0], 1))
+    return node.args[0].shape in columns and node.shape in columns
+
+
+@by_rows.dispatch
+def slice_by_rows(op: Slice, node: Node, members: dict[Node, None]) -> bool:
+    """Adjacent columns of a value of the region."""
+    whole = len(node.shape) == 2 and op.start[0] == 0 and op.step == (1, 1)
+    return whole and node.args[0] in members
+
+
+@by_rows.dispatch
+def concatenate_by_rows(op: Concatenate, node: Node, members: dict[Node, None]) -> bool:
+    """Columns side by side."""
+    return op.axis == 1
+
+
+VIEWS = (Broadcast, Reshape, Slice)
+
+
+def _results(outputs: Nodes, order: Sequence[Node], members: dict[Node, None]) -> list[Node]:
+    """The values of a region that are read elsewhere; a view is replaced by the array that it shows."""
+    read = set(outputs) | {a for n in order if n not in members for a in n.args}
+    results = dict.fromkeys(m for m in members if m in read)
+    for m in [*results]:
+        while isinstance(m.op, VIEWS) and m.args[0] in members:
+            (m,) = m.args
+        results[m] = None
+    return [m for m in results if not (isinstance(m.op, VIEWS) and m.args[0] in members)]
 
 
 def _program(outputs: Nodes, order: Sequence[Node], members: dict[Node, None]) -> Nodes | None:
     """The outputs with a region as one op; None if the kernel does not support it."""
-    read = set(outputs) | {a for n in order if n not in members for a in n.args}
-    results = [m for m in members if m in read]
-    views = (Broadcast, Reshape, Slice)
-    for m in [*results]:  # a view is replaced by the array that it shows
-        while isinstance(m.op, views) and m.args[0] in members:
-            (m,) = m.args
-        if m not in results:
-            results.append(m)
-    results = [m for m in results if not (isinstance(m.op, views) and m.args[0] in members)]
-    numbers = on_host(order)
-    leaves = dict.fromkeys(a for m in members for a in m.args if a not in members and a not in numbers)
-    host = topological([a for m in members for a in m.args if a in numbers])
-    if any(isinstance(n.op, Dimension) for n in host):
-        return None
-    if any(isinstance(a.op, Positions) for a in leaves) or any(isinstance(m.op, Broadcast) for m in results):
+    results, numbers = _results(outputs, order, members), on_host(order)
+    given = [a for m in members for a in m.args]
+    leaves = dict.fromkeys(a for a in given if a not in members and a not in numbers)
+    host = topological([a for a in given if a in numbers])
+    kinds = [(host, Dimension), (leaves, Positions), (results, Broadcast)]
+    if any(isinstance(n.op, kind) for nodes, kind in kinds for n in nodes):
         return None
     local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
     body = Graph(tuple(local.values()), rebuild(results, local))

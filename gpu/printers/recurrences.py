@@ -84,8 +84,8 @@ class KernelArrays:
         """Those of these arrays that the kernel reads."""
         read: set[Node] = set()
         for leaf in (leaf for part in step.parts for _, leaf in step.used(part)):
-            product = isinstance(leaf, InnerProduct)
-            read |= {leaf.left.array, leaf.right.array} if product else {leaf.array}
+            loads = (leaf.left, leaf.right) if isinstance(leaf, InnerProduct) else (leaf,)
+            read |= {load.array for load in loads}
         some = ([(here, x) for here, x in part if here in read] for part in (moving, fixed))
         return cls(step, *some)
 
