@@ -69,6 +69,7 @@ def _reads(graph: Graph, dtype: str, text: KernelBody) -> tuple[KernelParameter,
     """The kernel's inputs; their values get names in ``text``."""
     count = len(graph.input_nodes)
     direct = count <= MAX_DIRECT
+    parameters: tuple[KernelParameter, ...]
     if not count:
         parameters = (KernelParameter(dtype, "nothing", raw=True),)
     elif direct:

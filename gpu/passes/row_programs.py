@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Nodes, question
@@ -134,7 +135,7 @@ def _joins(node: Node, rows: int, members: dict[Node, None]) -> bool:
 
 
 @question
-def by_rows(op: Op, node: Node, members: dict[Node, None]) -> bool:
+def by_rows(op: Op, node: Node, members: dict[Node, None]) -> Any:
     """Whether each row of a value that has one for each row is made from the same row of its arguments."""
 
 

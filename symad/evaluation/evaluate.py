@@ -181,7 +181,7 @@ def refuse_masked(symbol: sympy.Expr, value: Array) -> None:
         )
 
 
-def read_array(symbol: sympy.Basic, value: Number) -> np.ndarray:
+def read_array(symbol: sympy.Basic, value: Any) -> np.ndarray:
     """Another library's array as NumPy's; of a tensor that requires grad its values, without its history.
 
     Raises:
