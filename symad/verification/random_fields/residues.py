@@ -25,7 +25,7 @@ from symad.ops.arrays.reduction import Product
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import ShapingOp
-from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Input, Iota, constant_value
+from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Input, Iota
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
@@ -34,6 +34,7 @@ from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
 from symad.verification.terms.discontinuities import WeakSign
+from symad.verification.terms.linear_terms import number
 from symad.verification.terms.signs import weak_sign
 
 
@@ -234,8 +235,9 @@ def divided(under: Array, y: Node, run: Run) -> Array:
 
 @residue.dispatch
 def pow_residue(op: Pow, y: Node, values: Values, run: Run) -> Array:
-    base, exponent = run.lift(values[0], y.args[0], y), constant_value(y.args[1])
-    value = Fraction(exponent)
+    base, value = run.lift(values[0], y.args[0], y), number(y.args[1])
+    if value is None:
+        raise Unsupported("a power whose exponent is no number")
     if value.denominator == 1:
         return run.field.power(base, int(value))
     if value.numerator == 1 and value.denominator <= 64:
