@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from symad.core.dims import format_shape, same_dim, same_shape, size
+from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
 from symad.core.escaping import listed
 from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
 from symad.core.signatures import Traceable
@@ -206,7 +206,7 @@ def _joined(
     """
     rows, columns = wanted.shape
     lines = [(columns,), (1, columns), *([wrt[0].shape] if len(wrt) == 1 else [])]
-    are_rows = same_dim(len(parts), rows) and all(any(same_shape(p.shape, k) for k in lines) for p in parts)
+    are_rows = same_dim(len(parts), rows) and all(_is_one_of(p.shape, lines) for p in parts)
     shapes = [(*y.shape, *x.shape) for y in outer for x in wrt]
     are_blocks = len(parts) == len(shapes) and all(map(same_shape, [p.shape for p in parts], shapes))
     given = ", ".join(format_shape(p.shape) for p in parts)
@@ -218,10 +218,7 @@ def _joined(
             f"{format_shape(wanted.shape)}"
         )
     if are_blocks:
-        flat = [reshape(p, (size(outer[k // len(wrt)].shape), size(wrt[k % len(wrt)].shape)))
-                for k, p in enumerate(parts)]  # fmt: skip
-        bands = [concatenate(flat[k : k + len(wrt)], 1) for k in range(0, len(flat), len(wrt))]
-        return concatenate(bands, 0)
+        return _of_blocks(outer, wrt, parts)
     if are_rows:
         return stack([reshape(p, (columns,)) for p in parts])
     if all(same_dim(size(p.shape), 1) for p in parts) and same_dim(len(parts), size(wanted.shape)):
@@ -230,3 +227,14 @@ def _joined(
         f"verify: the {kind} has shape {format_shape(wanted.shape)}, but the candidate has {len(parts)} "
         f"parts of shapes {given}: give its rows, its blocks for each output and input, or one matrix"
     )
+
+
+def _is_one_of(shape: Shape, shapes: Sequence[Shape]) -> bool:
+    return any(same_shape(shape, other) for other in shapes)
+
+
+def _of_blocks(outer: Sequence[Node], wrt: Sequence[Node], parts: Sequence[Node]) -> Node:
+    """A matrix from a block for each output and, inside, each input."""
+    pairs = [(y, x) for y in outer for x in wrt]
+    flat = [reshape(p, (size(y.shape), size(x.shape))) for p, (y, x) in zip(parts, pairs, strict=True)]
+    return concatenate([concatenate(flat[k : k + len(wrt)], 1) for k in range(0, len(flat), len(wrt))], 0)

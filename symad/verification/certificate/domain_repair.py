@@ -165,7 +165,11 @@ def sketch(node: Node, depth: int = 3) -> str:
         return sketch(node.args[0], depth) if node.args else type(op).__name__
     if not depth:
         return "…"
-    args = [sketch(x, depth - 1) for x in node.args]
+    return _joined(op, [sketch(x, depth - 1) for x in node.args])
+
+
+def _joined(op: Op, args: list[str]) -> str:
+    """An operation on sketches of its arguments."""
     if isinstance(op, Apply):
         return f"{op.head.__name__}({', '.join(args)})"
     if isinstance(op, Pow):

@@ -84,6 +84,22 @@ def _with_exact_floats(outputs: Sequence[Node]) -> tuple[Node, ...]:
     return rebuild(outputs, {}, exact)
 
 
+def _refuse_large(outputs: Sequence[Node]) -> None:
+    """Refuse what SymPy takes too long for.
+
+    Raises:
+        NoReference: says why.
+    """
+    if _largest_matrix(outputs) > MAX_ROWS_INVERTED:
+        raise NoReference(f"linear algebra on symbolic matrices of more than {MAX_ROWS_INVERTED} rows")
+    if scalar_operations(outputs) > MAX_SYMPY_OPERATIONS:
+        raise NoReference(
+            f"more than {MAX_SYMPY_OPERATIONS} scalar operations, which SymPy's diff would expand"
+        )
+    if written_size(outputs) > 10 * MAX_SYMPY_OPERATIONS:
+        raise NoReference(f"an explicit expression of far more than {MAX_SYMPY_OPERATIONS} operations")
+
+
 class SympyReference:
     """Explicit scalar expressions of some outputs, to be differentiated by SymPy."""
 
@@ -95,14 +111,7 @@ class SympyReference:
         """
         self.meter = meter
         inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
-        if _largest_matrix(outputs) > MAX_ROWS_INVERTED:
-            raise NoReference(f"linear algebra on symbolic matrices of more than {MAX_ROWS_INVERTED} rows")
-        if scalar_operations(outputs) > MAX_SYMPY_OPERATIONS:
-            raise NoReference(
-                f"more than {MAX_SYMPY_OPERATIONS} scalar operations, which SymPy's diff would expand"
-            )
-        if written_size(outputs) > 10 * MAX_SYMPY_OPERATIONS:
-            raise NoReference(f"an explicit expression of far more than {MAX_SYMPY_OPERATIONS} operations")
+        _refuse_large(outputs)
         meter.spend(SYMPY_STEPS * scalar_operations(outputs))
         self.replaced: dict[Node, Node] = {}
         point: dict[Node, Number] = {}
