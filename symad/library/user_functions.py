@@ -19,8 +19,7 @@ from symad.sympy_functions.scalar_functions import on_arrays
 from symad.tracing.into_sympy.nodes import to_sympy
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxies.proxy import Proxy
-from symad.tracing.proxies.sessions import SESSION, Session
-from symad.tracing.proxies.surroundings import tracing
+from symad.tracing.proxies.sessions import SESSION, Session, tracing
 from symad.tracing.proxies.wrapped import number
 from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.sympy_heads import head_of

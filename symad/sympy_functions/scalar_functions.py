@@ -32,7 +32,7 @@ from symad.ops.elementwise.apply import apply, choice, slope
 from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, indicator, logic, select
-from symad.sympy_functions.array_forms import ArrayElementwiseApplyFunc
+from symad.sympy_functions.held_forms import ArrayElementwiseApplyFunc
 
 
 def on_arrays(head: sympy.FunctionClass, args: tuple[Any, ...]) -> Array | None:

@@ -40,11 +40,10 @@ from symad.tracing.from_sympy import (
     inside_functions,  # noqa: F401  (registers expressions inside of functions)
     matrices,
     matrix_parts,
+    own_matrices,
     partials,  # noqa: F401  (registers the derivatives of functions)
     rewritten_functions,
     scalars,
-    symad_matrix_functions,
-    user_matrix_entries,
 )
 from symad.tracing.grouping import entries_of, group, is_container
 from symad.tracing.input_symbols import as_input_symbol, declared_shape, is_formula
@@ -56,8 +55,17 @@ from symad.tracing.run_on_proxies import signature_text, trace_function
 from symad.tracing.walk import Tracer
 
 __all__ = [
-    "arrays", "as_graph", "index_sums", "matrices", "matrix_parts", "regrouped", "rewritten_functions",
-    "scalars", "symad_matrix_functions", "to_sympy", "trace", "user_matrix_entries",
+    "arrays",
+    "as_graph",
+    "index_sums",
+    "matrices",
+    "matrix_parts",
+    "own_matrices",
+    "regrouped",
+    "rewritten_functions",
+    "scalars",
+    "to_sympy",
+    "trace",
 ]  # fmt: skip
 
 

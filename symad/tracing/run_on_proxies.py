@@ -28,8 +28,7 @@ from symad.tracing.input_symbols import as_input_symbol, check_real
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxies.frames import Frames
 from symad.tracing.proxies.proxy import Proxy
-from symad.tracing.proxies.sessions import SESSION, Session
-from symad.tracing.proxies.surroundings import tracing
+from symad.tracing.proxies.sessions import SESSION, Session, tracing
 from symad.tracing.proxies.wrapped import Wrapped, as_node
 from symad.tracing.random_draws import told_of_draws
 from symad.tracing.users_line import library_call_in, users_line_in

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from symad.errors import TraceError
 from symad.tracing.elements.filled import holds_traced
 from symad.tracing.from_numpy.registry import NO_FFT
-from symad.tracing.proxies.surroundings import WHILE_TRACING
+from symad.tracing.proxies.sessions import WHILE_TRACING
 from symad.tracing.users_line import users_line
 
 if TYPE_CHECKING:

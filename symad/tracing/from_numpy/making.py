@@ -39,8 +39,7 @@ from symad.tracing.from_numpy import lists, scipy_sparse, scipy_stats
 from symad.tracing.from_numpy.symbolic_sizes import of_symbolic_size
 from symad.tracing.inlining import inline
 from symad.tracing.proxies.proxy import Proxy
-from symad.tracing.proxies.sessions import is_tracing
-from symad.tracing.proxies.surroundings import WHILE_TRACING
+from symad.tracing.proxies.sessions import WHILE_TRACING, is_tracing
 from symad.tracing.proxies.wrapped import as_node
 from symad.tracing.random_draws import noting
 from symad.tracing.run_on_proxies import trace_function

@@ -50,8 +50,7 @@ from symad.ops.basic.sources import ArrayConstant, Eye, constant_value, input_no
 from symad.ops.linalg import solve_det as la
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.matrix_power import MatrixPower
-from symad.sympy_functions.array_forms import ArrayElementwiseApplyFunc
-from symad.sympy_functions.held_inverse import HeldInverse
+from symad.sympy_functions.held_forms import ArrayElementwiseApplyFunc, HeldInverse
 from symad.tracing.error_names import is_array
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ anywhere else it is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy
 
@@ -95,4 +96,18 @@ def body(title: str) -> Iterator[None]:
     """A context in which values belong to the body of a loop; they must not be used after it."""
     around = SESSION.get()
     with session(Session(title, around.dims, {}, around, False, around.frames)):
+        yield
+
+
+WHILE_TRACING: list[Callable[[], AbstractContextManager[Any]]] = []
+"""Contexts that are open while a function is traced; modules that need one add it."""
+
+
+@contextmanager
+def tracing(opened: Session | None = None) -> Iterator[None]:
+    """A context in which values belong to a session, which defines the inputs."""
+    with ExitStack() as stack:
+        stack.enter_context(session(opened if opened is not None else SESSION.get()))
+        for context in WHILE_TRACING:
+            stack.enter_context(context())
         yield

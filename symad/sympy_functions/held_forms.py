@@ -1,8 +1,19 @@
-"""The inverse of a matrix with explicit entries, kept unevaluated."""
+"""Forms of SymPy that stay as written: elementwise functions of arrays, inverses of explicit matrices."""
 
 from __future__ import annotations
 
 from sympy.matrices.expressions import Inverse
+from sympy.tensor.array import expressions
+
+
+class ArrayElementwiseApplyFunc(expressions.ArrayElementwiseApplyFunc):
+    """f(x) for every element of an array x; a subclass of SymPy's class.
+
+    SymPy's class lacks an attribute that its method ``doit`` uses, and printing a product calls this method.
+    """
+
+    def _canonicalize(self) -> ArrayElementwiseApplyFunc:
+        return self
 
 
 class HeldInverse(Inverse):
