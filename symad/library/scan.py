@@ -92,8 +92,8 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
     check_callable(asked, "step", step, "state", "inputs of the step")
     several = isinstance(initial, (tuple, list))
     starts = tuple(initial) if several else (initial,)
-    for name, parts in (("initial", starts), ("inputs", xs)):
-        for part in parts:
+    for name, given in (("initial", starts), ("inputs", xs)):
+        for part in given:
             real_array(asked, name, part)
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
         return _scan_arrays(step, initial, inputs, history)
