@@ -71,7 +71,7 @@ def _where_positive(node: Node, made: Node, assumed: list[Node]) -> Node | None:
         return None if made is apply(sympy.log, node) else made
     if node.shape:
         return None
-    positive = [compare("<", constant(0), weight) for weight in assumed]
+    positive = [compare("<", constant(2.0**-1000), weight) for weight in assumed]  # 1/weight is a float
     return select(logic("and", *positive), made, apply(sympy.log, node))
 
 

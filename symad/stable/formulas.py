@@ -46,6 +46,7 @@ class FormulaNode:
     __pow__ = _of_two(lambda a, b: a if rational(a) == 1 else power(a, b))
     __lt__ = _of_two(partial(compare, "<"))
     __gt__ = _of_two_reversed(partial(compare, "<"))
+    __le__ = _of_two(partial(compare, "<="))
     __ge__ = _of_two_reversed(partial(compare, "<="))
     __and__ = _of_two(partial(logic, "and"))
 

@@ -159,9 +159,10 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         variables = _variables(total, only, forms)
         if only is not None:
             variables = {
-                t: near
-                for t, near in variables.items()
-                if any(b.args for b, _ in t) or _cancels(better, only, PROBE / near[0])
+                t: (size, guard)
+                for t, (size, guard) in variables.items()
+                if any(b.args for b, _ in t)
+                or all(_cancels_at(better, only, s * PROBE / size) for s in (1, -1))
             }
         made = _with_pieces(total, better, variables, forms) if variables else None
         if made is not None:
@@ -214,12 +215,8 @@ def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, t
     return found
 
 
-def _cancels(total: Node, x: Node, size: float) -> bool:
-    """Whether the sum is much smaller than one of its terms on both sides of 0."""
-    return _cancels_at(total, x, size) and _cancels_at(total, x, -size)
-
-
 def _cancels_at(total: Node, x: Node, value: float) -> bool:
+    """Whether the sum is much smaller than one of its terms."""
     known: dict[Node, Any] = {x: value}
     with np.errstate(all="ignore"):
         parts = [_value(a, known) for a in total.args]

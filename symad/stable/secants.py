@@ -369,8 +369,11 @@ class NearOne:
 
 
 def acos_near_one(r: FormulaNode) -> FormulaNode:
-    """By the half angle; at −1, on the other side of the circle, acos(1 + r) is as good."""
-    return where(r > -1, 2 * asin(square_root(-r / 2)), acos(1 + r))
+    """By the half angle; at −1, on the other side of the circle, acos(1 + r) is as good.
+
+    And beyond 1, where r is rounded and 1 + r may be 1.
+    """
+    return where((r > -1) & (r <= 0), 2 * asin(square_root(-r / 2)), acos(1 + r))
 
 
 def square_root(u: FormulaNode) -> FormulaNode:

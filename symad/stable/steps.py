@@ -198,9 +198,9 @@ def _is_even(base: Node) -> bool:
 
 def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
     """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
-    traits = whole.traits if len(whole.traits) <= MAX_INSIDE else []
-    factors = [(m, t.mark, base) for m, t in traits for base, k in t.sums if k * sign > 0 and k <= 1]
-    marks = {t.mark for _, t in traits} if factors else set()
+    found = [(m, t) for m, t in whole.traits if t.sums] if len(whole.traits) <= MAX_INSIDE else []
+    factors = [(m, t.mark, base) for m, t in found for base, k in t.sums if k * sign > 0 and k <= 1]
+    marks = {t.mark for _, t in whole.traits} if factors else set()
     for m, mark, base in factors:
         inside, n = whole.given.forms.terms(base), mark - sign * hash((base, 1))
         if any([n + sign * whole.given.traits(part).mark in marks for part in inside]):
