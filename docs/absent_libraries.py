@@ -23,8 +23,8 @@ class Absent(ModuleType):
         return found
 
     def __call__(self, *args, **options):
-        """What a function or decorator gives: what it was given."""
-        return args[0] if args else self
+        """What a decorator gives: the function that it was given; of other calls a stand-in."""
+        return args[0] if args and callable(args[0]) else self
 
 
 class Finder(MetaPathFinder, Loader):
