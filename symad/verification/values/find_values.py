@@ -108,7 +108,10 @@ def _operations(outputs: Sequence[Node]) -> float:
 
 def _settled(order: Sequence[Node], point: Mapping[Node, Any]) -> tuple[Sequence[Any], Any]:
     digits = settled_values(order, point, precisions=PRECISIONS[:2])
-    return digits.values, digits.floor / digits.largest
+    # A 0 by an identity never settles: its two remainders agree in being none above the rounding.
+    rest = np.frompyfunc(lambda v, raw: raw if not isinstance(raw, bool) and abs(raw) <= digits.floor else v, 2, 1)
+    values = [rest(v, digits.every[node]) for node, v in zip(order, digits.values, strict=True)]
+    return values, digits.floor / digits.largest
 
 
 Evaluated = Callable[[Sequence[Node]], "tuple[Sequence[Any], Any]"]
