@@ -24,10 +24,10 @@ from symad.ops.arrays.softmax import Softmax, log_softmax, logsumexp
 from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, signed_product, signed_sum, sub
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import Input, constant, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, sqrt
-from symad.ops.elementwise.selection import compare, logic, select
+from symad.ops.elementwise.selection import compare, select
 from symad.stable.differences import complement
 from symad.stable.normal_forms import Forms, head_of, product
 from symad.stable.shifts import (
@@ -60,19 +60,11 @@ def of_logarithm(op: Apply, args: Nodes, last: bool) -> Node | None:
         return None
     assumed: list[Node] = []
     known = logarithm(inside, DEPTH, assumed)
-    if known is not None and assumed:
-        known = _where_positive(inside, known, assumed)
-    return known if known is None or op.head is sympy.log else mul(args[0], known)
-
-
-def _where_positive(node: Node, made: Node, assumed: list[Node]) -> Node | None:
-    """A logarithm under assumptions: a value is positive where its only factor without a known sign is."""
-    if len(assumed) == 1 and _is_factor(assumed[0], node):
-        return None if made is apply(sympy.log, node) else made
-    if node.shape:
+    # A product is positive where its only factor without a known sign is; of sums nothing is known.
+    apart = len(assumed) == 1 and _is_factor(assumed[0], inside) and known is not apply(sympy.log, inside)
+    if assumed and not apart:
         return None
-    positive = [compare("<", constant(2.0**-1000), weight) for weight in assumed]  # 1/weight is a float
-    return select(logic("and", *positive), made, apply(sympy.log, node))
+    return known if known is None or op.head is sympy.log else mul(args[0], known)
 
 
 def _is_factor(f: Node, node: Node) -> bool:
@@ -108,6 +100,8 @@ def logarithm(node: Node, depth: int = DEPTH, assumed: list[Node] | None = None)
     value, op = constant_value(node), node.op
     if _is_positive(value):
         return constant(0) if value == 1 else apply(sympy.log, constant(value))
+    if isinstance(op, Input) and getattr(symbol_of(node), "is_positive", False):
+        return apply(sympy.log, node)
     if type(op) is Softmax:
         return log_softmax(node.args[0], op.axes)
     if head_of(node) in OF_FUNCTIONS:

@@ -21,6 +21,7 @@ from symad.ops.elementwise.apply import apply
 from symad.stable import stabilize
 
 U, V, X, Y = sp.symbols("u v x y", real=True)
+P, Q = sp.symbols("p q", positive=True)
 TINY, NEAR = [(1e-9, 1e-12), (0.3, 1e-10), (-0.7, 1e-9), (-0.3, 0.2)], [(1.3, 1e-10), (2.0, 1e-9), (3.0, 2.0)]
 ODDS = 1 / (1 + sp.exp(-X))
 
@@ -119,8 +120,8 @@ CASES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
         [(0.3,), (30.0,), (-30.0,), (300.0,)],
     ),
     "weights that are inputs": (
-        sp.log(U * sp.exp(X) + V * sp.exp(Y)),
-        [(0.3, 0.7, 1.0, 2.0), (0.3, 0.7, 30.0, 30.5), (0.3, 0.7, -300.0, -300.0), (2.0, -0.5, 1.0, 1.5)],
+        sp.log(P * sp.exp(X) + Q * sp.exp(Y)),
+        [(0.3, 0.7, 1.0, 2.0), (0.3, 0.7, 30.0, 30.5), (0.3, 0.7, -300.0, -300.0), (2.0, 0.5, 1.0, 1.5)],
     ),
     "three exponentials": (
         X * (sp.exp((U + V) * X) - 1) / ((sp.exp(U * X) - 1) * (sp.exp(V * X) - 1)),

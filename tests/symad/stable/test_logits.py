@@ -158,7 +158,7 @@ def test_arrays_without_functions_of_numbers() -> None:
 
 def test_weights_that_are_inputs() -> None:
     """log(u exp(x) + v exp(y)), and its slopes p, q, p/u, q/v, where exp overflows or is 0."""
-    u, v, x, y = inputs = sp.symbols("u v x y", real=True)
+    u, v, x, y = inputs = (*sp.symbols("u v", positive=True), *sp.symbols("x y", real=True))
     kernel = lower(symad.value_and_gradient(sp.log(u * sp.exp(x) + v * sp.exp(y)), inputs))
     for at in ((800.0, 790.0), (800.0, -800.0), (-800.0, -790.0), (-800.0, -800.0)):
         odds = 0.25 / 0.75 * math.exp(at[0] - at[1]) if at[0] - at[1] < 700 else math.inf
@@ -203,3 +203,10 @@ def test_sums_of_more_terms_than_are_listed():
     slopes = lower(symad.gradient(total**2 * sp.exp(total) * (total + 1), xs))(*[0.01] * 60)
     s = 0.6
     assert np.allclose(slopes, np.exp(s) * (s**3 + s**2 + 3 * s**2 + 2 * s), rtol=1e-14)
+
+
+def test_weights_of_unknown_sign_keep_proofs() -> None:
+    """A loss of squares times exp(s): no selection by the sign of a weight stands in its derivatives."""
+    x, s = sp.symbols("x s", real=True)
+    loss = sp.Add(*[sp.log(1 + (sp.Rational(3 * k - 4, 10) - x) ** 2 * sp.exp(s)) for k in range(4)])
+    assert symad.check(loss, [x, s]).status == "proved"
