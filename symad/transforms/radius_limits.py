@@ -6,6 +6,7 @@ and the product stays what it is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +29,12 @@ from symad.transforms.branch_masks import upwards
 from symad.transforms.guards import Guards
 
 PushAlong = Callable[["Sequence[Node]", "Mapping[Node, Tangent]", Guards, "Sequence[Node]"], "list[Tangent]"]
+
+Factors = list[tuple[int, Node]]
+"""Factors of a product with their powers 1 and −1."""
+
+MAX_DEPTH = 5
+"""Products in products are multiplied out down to this depth: x^(2^k) by repeated squares has no end."""
 
 ROUNDING = Fraction(1, 10**6)
 """A sum is taken to be 0 if it is smaller than this part of its terms; larger than rounding in float32."""
@@ -57,15 +64,39 @@ def with_limits(
     if not products:
         return tuple(outputs), order
     limits = RadiusLimits.of(order, outputs, roots, {radius for radius, *_ in products.values()}, push_along)
+    sums = {node: found for node in order if (found := limits.of_sum(node, radii))}
+    users = Counter([*outputs, *[arg for node in order for arg in node.args]])
+    terms = [node.args[i] for node, cases in sums.items() for case in cases for i in case.terms]
+    for node in [n for term in terms for n in _multiplied(term) if users[n] == 1]:
+        products.pop(node, None)
 
     def limited(node: Node, args: Nodes) -> Node:
         if isinstance(node.op, Select):
             return select(*args)  # one limit of each product
+        if node in sums:
+            return _summed(node, args, sums[node])
         made = node if args == node.args else Node.of(node.op, args)
         return limits.selected(node, made, *products[node]) if node in products else made
 
     made = rebuild(outputs, {n: n for n in order if n in roots or not n.args}, limited)
     return made, order if made == tuple(outputs) else topological(made)
+
+
+@dataclass(frozen=True)
+class SumCase:
+    """Terms of a sum that are F'(r) · slope only together; they are ``limit`` under a condition."""
+
+    terms: tuple[int, ...]
+    condition: Node
+    limit: Node
+
+
+def _summed(node: Node, args: Nodes, cases: Sequence[SumCase]) -> Node:
+    """A sum with the limits of its cases."""
+    assert isinstance(node.op, Add)
+    left = dict(enumerate(zip(node.op.signs, args, strict=True)))
+    limited = [(1, select(c.condition, c.limit, signed_sum([left.pop(i) for i in c.terms]))) for c in cases]
+    return signed_sum([*left.values(), *limited])
 
 
 @dataclass(frozen=True)
@@ -112,16 +143,59 @@ class RadiusLimits:
 
     def selected(self, node: Node, made: Node, radius: Node, k: int, rest: Node) -> Node:
         """A product F'(r) · slope by the k-th value inside of r, with its limit where that is needed."""
+        zero = vanishes(rest) if self._depends(rest, radius) else None
+        case = None if zero is None else self._case(node, radius, k, rest, zero)
+        return made if case is None else select(*case, made)
+
+    def of_sum(self, node: Node, radii: Mapping[Node, tuple[Node, int]]) -> list[SumCase]:
+        """The terms of a sum that have the slope of one radius, with those that have u = r · slope of r.
+
+        In (1 + r + r²/3) exp(−r), written with u² for r², F'(r) is in both.
+        """
+        if not isinstance(node.op, Add) or len(node.args) == 1 or not self.above[node]:
+            return []
+        terms = [_flat(arg) for arg in node.args]
+        groups: dict[tuple[Node, int], dict[int, Node]] = {}
+        for i, factors in enumerate(terms):
+            for j, (sign, factor) in enumerate(factors):
+                if sign == 1 and factor in radii and factor.shape == node.shape:
+                    rest = signed_product(factors[:j] + factors[j + 1 :])
+                    groups.setdefault(radii[factor], {})[i] = rest
+                    break
+        return [c for (r, k), found in groups.items() if (c := self._joint(node, r, k, found, terms))]
+
+    def _joint(
+        self, node: Node, radius: Node, k: int, found: Mapping[int, Node], terms: Sequence[Factors]
+    ) -> SumCase | None:
+        assert isinstance(node.op, Add)
+        part, signs = parts(radius)[k], node.op.signs
+        round_ = order_of(radius) == 2 == part.exponent
+        if not round_ or not any(self._depends(rest, radius) for rest in found.values()):
+            return None
+        rests, r = dict(found), part.spread(radius)
+        for i, factors in enumerate(terms):
+            j = next((j for j, f in enumerate(factors) if f == (1, part.node)), None)
+            if i in rests or j is None or part.node.shape != node.shape:
+                continue
+            rest = signed_product(factors[:j] + factors[j + 1 :])
+            if self._depends(rest, radius):
+                rests[i] = div(mul(r, rest), constant(part.weight))
+        if len(rests) == 1:
+            return None
+        zero = vanishes(signed_sum([(signs[i], rest) for i, rest in found.items()]))
+        whole = signed_sum([(signs[i], rest) for i, rest in rests.items()])
+        case = None if zero is None else self._case(node, radius, k, whole, zero)
+        return None if case is None else SumCase(tuple(rests), *case)
+
+    def _case(self, node: Node, radius: Node, k: int, rest: Node, zero: Node) -> tuple[Node, Node] | None:
+        """The limit of F'(r) · slope, and the condition under which it is taken; ``zero`` is that F' is 0."""
         if radius not in self.moving or _excludes(self.uses.get(node), radius):
-            return made
-        zero = vanishes(rest)
-        if zero is None or not self._depends(rest, radius):
-            return made
+            return None
         limit = self._limit(radius, k, rest)
         if limit is None:
-            return made
+            return None
         where = logic("and", equal(radius, constant(0)), *self._sums_that_stay(radius, rest))
-        return select(logic("and", parts(radius)[k].spread(where), zero), limit, made)
+        return logic("and", parts(radius)[k].spread(where), zero), limit
 
     def _sums_that_stay(self, radius: Node, rest: Node) -> list[Node]:
         """The conditions that norms are not 0 of which a product has a power: at 0 it may have no limit."""
@@ -130,8 +204,10 @@ class RadiusLimits:
         return [broadcast_to(logic("not", equal(norm, constant(0))), radius.shape) for norm in norms]
 
     def _depends(self, rest: Node, radius: Node) -> bool:
-        known = [rest] if rest in self.above else rest.args  # a product with one factor less is a new node
-        return any(self.above.get(node, 0) & self.bits[radius] for node in known)
+        if rest in self.above:
+            return bool(self.above[rest] & self.bits[radius])
+        # a product with one factor less is a new node
+        return any(self._depends(arg, radius) for arg in rest.args)
 
     def _limit(self, radius: Node, k: int, rest: Node) -> Node | None:
         """The product near r = 0; None if it is 0 at 0 anyway, as sign u is, or F has no second derivative.
@@ -248,22 +324,25 @@ def vanishes(node: Node) -> Node | None:
 
 
 def _remade(node: Node, args: Nodes) -> Node:
-    """A node of other arguments, where conditions on numbers are decided and zeros leave."""
+    """A node of other arguments in its shape, where conditions on numbers are decided and zeros leave."""
+    return broadcast_to(_decided(node, args), node.shape)
+
+
+def _decided(node: Node, args: Nodes) -> Node:
     op = node.op
     if isinstance(op, Add):
-        return broadcast_to(signed_sum(zip(op.signs, args, strict=True)), node.shape)
+        return signed_sum(zip(op.signs, args, strict=True))
     if isinstance(op, Mul):
-        return broadcast_to(signed_product(zip(op.powers, args, strict=True)), node.shape)
+        return signed_product(zip(op.powers, args, strict=True))
     if isinstance(op, Compare):
         return compare(op.relation, *args)
     if isinstance(op, Logic):
         return logic(op.kind, *args)
     if isinstance(op, Select):
         taken = _number(args[0])
-        return select(*args) if taken is None else broadcast_to(args[1 if taken else 2], node.shape)
+        return select(*args) if taken is None else args[1 if taken else 2]
     made = Node.of(op, args)
-    zero = isinstance(op, (Pow, Apply)) and _number(made) == 0
-    return broadcast_to(constant(0), node.shape) if zero else made
+    return constant(0) if isinstance(op, (Pow, Apply)) and _number(made) == 0 else made
 
 
 def has_values(node: Node) -> bool:
@@ -327,3 +406,21 @@ def _factors(node: Node, radii: Mapping[Node, tuple[Node, int]]) -> tuple[Node, 
             pairs = enumerate(zip(node.op.powers, node.args, strict=True))
             return *found, signed_product([pair for i, pair in pairs if i != k])
     return None
+
+
+def _multiplied(term: Node, depth: int = MAX_DEPTH) -> list[Node]:
+    """A product, those in it, and negations."""
+    if not depth or not (isinstance(term.op, Mul) or (isinstance(term.op, Add) and len(term.args) == 1)):
+        return []
+    return [term, *[node for arg in term.args for node in _multiplied(arg, depth - 1)]]
+
+
+def _flat(term: Node, depth: int = MAX_DEPTH) -> Factors:
+    """The factors of a product, of products in it and of negations, with their powers 1 and −1."""
+    op = term.op
+    if depth and isinstance(op, Add) and len(term.args) == 1:
+        return [(1, constant(op.signs[0])), *_flat(term.args[0], depth - 1)]
+    if not depth or not isinstance(op, Mul):
+        return [(1, term)]
+    pairs = zip(op.powers, term.args, strict=True)
+    return [(power * inner, factor) for power, arg in pairs for inner, factor in _flat(arg, depth - 1)]

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 import sympy
+from sympy.codegen.cfunctions import hypot
 
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes
@@ -44,6 +45,8 @@ def _joined(node: Node, args: Nodes) -> Node | None:
     op = node.op
     if isinstance(op, Select):
         return _with_its_value_at_zero(args)
+    if isinstance(op, Apply) and op.head is hypot:
+        return _of_multiples(*args)
     if isinstance(op, Apply) and op.head is sympy.Abs:
         return args[0] if _is_positive(args[0]) else None
     outer = _exponent(args[1]) if isinstance(op, Pow) else None
@@ -52,6 +55,26 @@ def _joined(node: Node, args: Nodes) -> Node | None:
     if isinstance(args[0].op, (Broadcast, Slice)) and 0 < outer < 1:
         return Node.of(args[0].op, (power(args[0].args[0], args[1]),))
     return _of_power(args[0], outer) or _taken_out(args[0], outer) or _by_radius(args[0], outer)
+
+
+def _of_multiples(first: Node, second: Node) -> Node | None:
+    """√(a² + b²) |u| for hypot(a u, b u), whose slopes by a u and by b u would cancel with rounding."""
+    (a, u), (b, other) = _multiple(first), _multiple(second)
+    if u is not other or constant_value(u) is not None:
+        return None
+    return mul(power(constant(a * a + b * b), constant(HALF)), apply(sympy.Abs, u))
+
+
+def _multiple(node: Node) -> tuple[int | Fraction, Node]:
+    """The exact number a and u of a u."""
+    op, args = node.op, node.args
+    if isinstance(op, Add) and len(args) == 1:
+        a, u = _multiple(args[0])
+        return op.signs[0] * a, u
+    factor = constant_value(args[0]) if isinstance(op, Mul) and op.powers == (1, 1) else None
+    return (
+        (factor, args[1]) if type(factor) in (int, Fraction) else (1, node)
+    )  # squares of floats are rounded
 
 
 def _with_its_value_at_zero(args: Nodes) -> Node | None:

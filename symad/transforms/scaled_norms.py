@@ -12,7 +12,7 @@ Source: Blue (1978), "A portable Fortran program to find the Euclidean norm of a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -31,7 +31,7 @@ from symad.ops.basic.contraction import Einsum, contract, permute
 from symad.ops.basic.sources import constant, constant_value, dimension
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
-from symad.ops.elementwise.radius import Number, Part, degree, is_size, order_of, parts
+from symad.ops.elementwise.radius import Number, Part, degree, is_size, order_of, parts, powers_in
 from symad.ops.elementwise.selection import Compare, Select, compare, equal, logic, select
 
 MAX_BY_MEAN = 4
@@ -70,8 +70,25 @@ def norms_in_range(graph: Graph, dtype: str = "float64") -> Graph:
 
 def _has_norm(graph: Graph) -> bool:
     """Whether a node of a graph, or of a graph that an op holds, is a norm."""
-    here = Pow in op_classes(graph) and any(isinstance(n.op, Pow) and parts(n) for n in graph.nodes)
+    here = Pow in op_classes(graph) and bool(_roots_and_sums(graph.nodes))
     return here or any(_has_norm(body) for node in graph.nodes for body in inner_graphs(node.op))
+
+
+def _roots_and_sums(nodes: Iterable[Node]) -> set[Node]:
+    """The sums of powers whose roots are in a graph, or which divide one of the elements."""
+    roots = {n.args[0] for n in nodes if isinstance(n.op, Pow) and parts(n)}
+    return roots | {q for n in nodes if isinstance(n.op, Mul) and (q := _divisor(n.op, n.args)) is not None}
+
+
+def _divisor(op: Mul, args: Nodes) -> Node | None:
+    """The sum of squares q of products with u/q for one of its elements u, as in the slopes of atan2."""
+    over = {a for sign, a in zip(op.powers, args, strict=True) if sign == 1}
+    for q in [a for sign, a in zip(op.powers, args, strict=True) if sign == -1 and isinstance(a.op, Add)]:
+        elements = powers_in(q) or []
+        plain = all(p.exponent == 2 and not p.path for p in elements)
+        if len(elements) > 1 and plain and any(p.node in over for p in elements):
+            return q
+    return None
 
 
 @dataclass(frozen=True)
@@ -82,7 +99,7 @@ class _Scaling:
 
     def all_of(self, outputs: Nodes) -> Nodes:
         """The outputs with their norms scaled."""
-        sums = {n.args[0] for n in topological(outputs) if isinstance(n.op, Pow) and parts(n)}
+        sums = _roots_and_sums(topological(outputs))
 
         def scaled(node: Node, args: Nodes) -> Node:
             op = in_bodies(node.op, self.all_of)
@@ -121,6 +138,12 @@ class _Scaling:
                 factors.append((1, power(div(above.norm, below.norm), constant(below.order))))
                 factors.append((1, constant(above.sign * below.sign)))
                 break
+        q = _divisor(op, args)
+        known = None if q is None or (-1, q) not in factors else self.of_sum(q)
+        if q is not None and known is not None:
+            u = next(f for f in factors if f[0] == 1 and any(f[1] is p.node for p in powers_in(q) or []))
+            factors = [f for f in factors if f not in (u, (-1, q))]
+            factors += [(1, div(u[1], known.norm)), (-1, known.norm)]
         same = [f for _, f in factors] == list(args)
         return Node.of(op, args) if same else signed_product(factors)
 

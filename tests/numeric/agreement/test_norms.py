@@ -189,3 +189,17 @@ def test_more_certificates_of_norms() -> None:
         assert symad.check(symad.trace(f, [(n,)])).status == "proved"
     rows = symad.check(symad.trace(lambda u: np.linalg.norm(u, axis=1).sum(), [(n, 3)]))
     assert rows.status in ("proved", "tested")
+
+
+@pytest.mark.parametrize("backend", ["graph", "numpy", "plain", "c", "runs"])
+def test_slopes_of_angles(backend: str) -> None:
+    """x/(x² + y²), where the squares overflow or underflow."""
+    f = symad.gradient(sp.atan2(y, x), (x, y))
+    kernel = {"graph": lambda: f, "plain": lambda: lower(f, style="plain")}.get(
+        backend, lambda: lower(f, backend=backend)
+    )()
+    for a, b in ((1e200, 2e200), (-3e200, 1e160), (1e-200, -2e-200), (1e-160, 3e-161), (0.3, -4.0)):
+        with mpmath.workdps(60):
+            q = mpmath.mpf(a) ** 2 + mpmath.mpf(b) ** 2
+            expected = [float(-b / q), float(a / q)]
+        np.testing.assert_allclose(kernel(a, b), expected, rtol=1e-15)

@@ -7,6 +7,7 @@ a case below, whose expected values are NumPy's.
 import ast
 import inspect
 import textwrap
+import warnings
 
 import numpy as np
 import pytest
@@ -356,3 +357,14 @@ def test_common_calls_bind_no_signature(monkeypatch):
     monkeypatch.setattr("symad.tracing.run_on_proxies._parameter_names", lambda f, inputs: ["x", "y"])
     monkeypatch.setattr("inspect.Signature.bind", refused)
     symad.trace(f, inputs)
+
+
+@pytest.mark.parametrize("function", [np.var, np.std, np.nanvar])
+@pytest.mark.parametrize(("length", "ddof"), [(0, 0), (0, 1), (1, 1), (1, 2), (2, 3), (3, 1)])
+def test_variances_of_fewer_elements_than_degrees_of_freedom(function, length, ddof) -> None:
+    a = np.arange(1.0, 1 + length)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        right = function(a, ddof=ddof)
+    f = symad.trace(lambda u: function(u, ddof=ddof), [(length,)])
+    np.testing.assert_array_equal(f(a), right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from symad.ops.arrays.reduction import extreme, product
 from symad.ops.basic.arithmetic import add, div, mul, sub
 from symad.ops.basic.contraction import contract, permute, sum_axes
 from symad.ops.basic.shaping import broadcast_to, reshape, slice_axis
-from symad.ops.basic.sources import constant, dimension
+from symad.ops.basic.sources import constant, constant_value, dimension
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import equal, select
@@ -115,14 +116,18 @@ def var(
     mean: ArrayLike | None = None,
     correction: ArrayLike | None = None,
 ) -> Proxy:
-    """Σ (a − mean)² / (count − ddof); ``correction`` is another name of ddof."""
+    """Σ (a − mean)² / max(count − ddof, 0); ``correction`` is another name of ddof."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
     middle = average_of(node, axes, where) if _missing(mean) else number(mean)
     centered = sub(*broadcast(node, middle))
     squares = sum_axes(_chosen(power(centered, constant(2)), where, 0), axes)
     freedom = number(ddof if _missing(correction) else correction)
-    return _reduced(node, div(squares, sub(_how_many(node, axes, where), freedom)), axes, keepdims)
+    left = sub(_how_many(node, axes, where), freedom)
+    value = constant_value(left)
+    if where is not True or (isinstance(value, (int, float, Fraction)) and value < 0):
+        left = apply(sympy.Max, *broadcast(left, constant(0)))
+    return _reduced(node, div(squares, left), axes, keepdims)
 
 
 def average_of(node: Node, axes: tuple[int, ...], where: ArrayLike) -> Node:

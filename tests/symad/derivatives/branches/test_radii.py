@@ -277,6 +277,59 @@ def test_fourth_derivatives_of_what_has_a_norm_and_its_square(name: str, fourth:
     np.testing.assert_allclose(found, fourth / 3 * right, rtol=1e-13, atol=1e-13)
 
 
+SIZES = [
+    "Abs",
+    "np.abs and u**2",
+    *[pytest.param(s, marks=pytest.mark.thorough) for s in ("root", "np.abs", "hypot")],
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("Matérn 5/2", 25), pytest.param("Matérn 7/2", 49 / 5, marks=pytest.mark.thorough)],
+)
+@pytest.mark.parametrize("spelling", SIZES)
+def test_fourth_derivatives_of_what_has_a_size_and_its_square(name, right, spelling) -> None:
+    """SymPy writes |x|² as x²; then F'(r) is in the slopes by |x| and by x together."""
+    f = sp.lambdify(t, FUNCTIONS[name], "numpy")
+    g = {
+        "Abs": FUNCTIONS[name].subs(t, sp.Abs(x)),
+        "root": FUNCTIONS[name].subs(t, sp.sqrt(x**2)),
+        "np.abs": symad.trace(lambda u: f(np.abs(u)), [()]),
+        "np.abs and u**2": symad.trace(lambda u: f(np.abs(u)) * np.cos(u**2), [()]),
+        "hypot": symad.trace(lambda u: f(np.hypot(0.6 * u, 0.8 * u)), [()]),
+    }[spelling]
+    for expected in (0, curvature(name), 0, right - 12 * (spelling == "np.abs and u**2")):
+        g = symad.gradient(g)
+        found = g(0.0)
+        assert found == pytest.approx(expected, rel=1e-13)
+
+
+def test_sixth_derivatives_by_a_size() -> None:
+    f = FUNCTIONS["Matérn 7/2"].subs(t, sp.Abs(x))
+    for expected in (0, -7 / 5, 0, 49 / 5, 0, -343):
+        f = symad.gradient(f, x)
+        assert f(0.0) == pytest.approx(expected, rel=1e-13)
+
+
+def test_a_cone_beside_a_square_keeps_the_derivatives_of_the_square() -> None:
+    """|x| + exp(−|x|) x²/2 has no derivative at 0: of |x| it has 0."""
+    for f in (sp.Abs(x) + x**2 / 2, sp.Abs(x) + sp.exp(-sp.Abs(x)) * x**2 / 2):
+        assert symad.gradient(f, x)(0.0) == 0
+        for found in hessians(symad.trace(f, [x]), (0.0,)):
+            assert found == 1
+
+
+@pytest.mark.parametrize("at", [2e-200, -1e200, 3.0, 0.0])
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (1, -1), (3, 4), (2, 0.5)])
+def test_hypot_of_multiples_of_one_number(a: float, b: float, at: float) -> None:
+    """A multiple of |u|: the terms of its second derivative would be 0 but for rounding."""
+    f = symad.trace(lambda u: np.hypot(a * u, b * u), [()])
+    assert symad.gradient(f)(at) == pytest.approx(np.hypot(a, b) * np.sign(at), rel=1e-15)
+    if isinstance(b, int):  # squares of floats are rounded, and such factors stay
+        assert not np.any(hessians(f, (at,)))
+
+
 @pytest.mark.parametrize("at", [1e-3, 1e-9, 1e-100, 1e-170])
 def test_roots_with_a_common_power(at: float) -> None:
     """√(x⁴ + x²) = |x| √(1 + x²), whose second derivative is 3x + O(x³)."""
