@@ -64,7 +64,7 @@ def with_limits(
     if not products:
         return tuple(outputs), order
     limits = RadiusLimits.of(order, outputs, roots, {radius for radius, *_ in products.values()}, push_along)
-    sums = {node: found for node in order if (found := limits.of_sum(node, radii))}
+    sums = {node: cases for node in order if (cases := limits.of_sum(node, radii))}
     users = Counter([*outputs, *[arg for node in order for arg in node.args]])
     terms = [node.args[i] for node, cases in sums.items() for case in cases for i in case.terms]
     for node in [n for term in terms for n in _multiplied(term) if users[n] == 1]:

@@ -72,9 +72,9 @@ def _multiple(node: Node) -> tuple[int | Fraction, Node]:
         a, u = _multiple(args[0])
         return op.signs[0] * a, u
     factor = constant_value(args[0]) if isinstance(op, Mul) and op.powers == (1, 1) else None
-    return (
-        (factor, args[1]) if type(factor) in (int, Fraction) else (1, node)
-    )  # squares of floats are rounded
+    if isinstance(factor, (int, Fraction)) and not isinstance(factor, bool):
+        return factor, args[1]
+    return 1, node  # also for floats, whose squares are rounded
 
 
 def _with_its_value_at_zero(args: Nodes) -> Node | None:
