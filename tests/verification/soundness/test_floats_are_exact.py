@@ -6,15 +6,34 @@ SymPy rounds products of Floats to 15 digits, so its derivative of an expression
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 import sympy as sp
 
 import symad
+from symad import functions
+
+ZERO = np.zeros(())
 
 
 def test_products_of_floats_do_not_refute() -> None:
     a, b = sp.symbols("a b", real=True)
     f = ((sp.cos(a) + 0.7 * sp.cos(a + b) - 0.9) ** 2 + (sp.sin(a) + 0.7 * sp.sin(a + b) - 1.2) ** 2) / 2
     assert symad.check(f).status in ("proved", "tested")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda v: functions.fold(lambda c, u: 0.3 * c + u, ZERO, v),
+        lambda v: functions.fold(lambda c, u: 0.3 * c + u, ZERO, v, memory="sqrt"),
+        lambda v: np.sum(functions.scan(lambda c, u: 0.7 * c + u, ZERO, v) ** 2),
+        lambda v: functions.remat(lambda u: np.sum(0.3 * (0.7 * u)))(v),
+        lambda v: functions.fold(lambda c, u: functions.remat(lambda a: 0.3 * (0.7 * a))(c) + u, ZERO, v),
+    ],
+)
+def test_floats_in_bodies_are_exact_as_well(f) -> None:  # type: ignore[no-untyped-def]  # any function
+    assert symad.check(f, inputs=[(3,)]).status in ("proved", "tested")
 
 
 def test_a_float_is_not_the_decimal_it_is_written_as() -> None:
