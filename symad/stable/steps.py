@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import product as pairs_of
+from typing import NamedTuple
 
 import sympy
 
@@ -43,21 +45,45 @@ MAX_PAIRS, MAX_INSIDE = 30, 12
 """The pairs that are tried for one sum; the terms of a sum that are compared with those of its factors."""
 
 
+class FactorTraits(NamedTuple):
+    """What the rules look for in a factor.
+
+    ``mark``: a number for its first power. ``kind``: its function, if it is one. ``is_named``: whether this
+    function has rows for numbers or reflections.
+    """
+
+    mark: int
+    kind: object
+    is_named: bool
+    is_sum: bool
+    is_power: bool
+
+
 @dataclass(frozen=True)
 class Traits:
     """What the rules look for in a monomial.
 
     ``mark``: a number that equal monomials share, the sum of those of their factors.
-    ``skeleton``: its functions and all powers.
-    ``rests``: the monomial without a power, and without a quotient.
+    ``kinds``: its functions with their powers. ``may_have_rests``: whether it has a power or a quotient.
     ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums.
     """
 
+    factors: Monomial
     mark: int
-    skeleton: object
-    rests: tuple[Monomial, ...]
+    kinds: list[tuple[object, int]]
+    may_have_rests: bool
     named: list[tuple[Node, int]]
     sums: list[tuple[Node, int]]
+
+    @cached_property
+    def skeleton(self) -> object:
+        """The functions and all powers."""
+        return tuple(sorted([k for _, k in self.factors])), frozenset(self.kinds)
+
+    @cached_property
+    def rests(self) -> tuple[Monomial, ...]:
+        """The monomial without a power, and without a quotient."""
+        return tuple(_without_one(self.factors)) if self.may_have_rests else ()
 
 
 @dataclass(frozen=True)
@@ -72,32 +98,48 @@ class RuleContext:
     last: bool
     in_layers: bool
     known: dict[Monomial, Traits] = field(default_factory=dict)
+    factors: dict[Node, FactorTraits] = field(default_factory=dict)
+    marks: dict[Node, list[int]] = field(default_factory=dict)
 
     def traits(self, m: Monomial) -> Traits:
         """The traits of a monomial, found once."""
         found = self.known.get(m)
         if found is None:
-            found = self.known[m] = _traits(m)
+            found = self.known[m] = self._traits(m)
+        return found
+
+    def _traits(self, m: Monomial) -> Traits:
+        mark, rests = 0, False
+        kinds: list[tuple[object, int]] = []
+        named: list[tuple[Node, int]] = []
+        sums: list[tuple[Node, int]] = []
+        for factor in m:
+            base, k = factor
+            own = self.factors.get(base)
+            if own is None:
+                own = self.factors[base] = _of_factor(base)
+            mark += k * own.mark
+            rests = rests or k < 0 or own.is_power
+            if own.kind is not None:
+                kinds.append((own.kind, k))
+            if own.is_named:
+                named.append(factor)
+            elif own.is_sum:
+                sums.append(factor)
+        return Traits(m, mark, kinds, rests, named, sums)
+
+    def marks_in(self, base: Node) -> list[int]:
+        """The marks of the terms of a sum."""
+        found = self.marks.get(base)
+        if found is None:
+            found = self.marks[base] = [self.traits(part).mark for part in self.forms.terms(base)]
         return found
 
 
-def _traits(m: Monomial) -> Traits:
-    mark, rests = 0, False
-    kinds: list[tuple[object, int]] = []
-    named: list[tuple[Node, int]] = []
-    sums: list[tuple[Node, int]] = []
-    for base, k in m:
-        mark += k * hash((base, 1))
-        kind = type(base.op)
-        rests = rests or k < 0 or kind is Pow
-        if kind is Apply or kind is Pow:
-            kinds.append((kind_of(base), k))
-            if head_of(base) in COMPLEMENTS or head_of(base) in REFLECTIONS:
-                named.append((base, k))
-        elif is_sum(base):
-            sums.append((base, k))
-    skeleton = tuple(sorted([k for _, k in m])), frozenset(kinds)
-    return Traits(mark, skeleton, tuple(_without_one(m)) if rests else (), named, sums)
+def _of_factor(base: Node) -> FactorTraits:
+    head = head_of(base)
+    is_named = head in COMPLEMENTS or head in REFLECTIONS
+    return FactorTraits(hash((base, 1)), kind_of(base), is_named, is_sum(base), type(base.op) is Pow)
 
 
 class SumTraits:
@@ -108,8 +150,16 @@ class SumTraits:
         self.terms, self.given = terms, given
         self.traits = [(m, given.traits(m)) for m in terms]
         self.named = [(m, base, k) for m, t in self.traits for base, k in t.named]
-        self.has_signs = len({c > 0 for c in terms.values()}) > 1
-        self.may_change = self.has_signs or any([t.named or t.rests or t.sums for _, t in self.traits])
+        self.has_signs = len({c.numerator > 0 for c in terms.values()}) > 1
+        self.sums = [(m, t.mark, base, k) for m, t in self.traits for base, k in t.sums if k <= 1]
+        self.may_change = (
+            self.has_signs or bool(self.named or self.sums) or any([t.may_have_rests for _, t in self.traits])
+        )
+
+    @cached_property
+    def marks(self) -> set[int]:
+        """The marks of the terms."""
+        return {t.mark for _, t in self.traits}
 
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
@@ -198,13 +248,12 @@ def _is_even(base: Node) -> bool:
 
 def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
     """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
-    found = [(m, t) for m, t in whole.traits if t.sums] if len(whole.traits) <= MAX_INSIDE else []
-    factors = [(m, t.mark, base) for m, t in found for base, k in t.sums if k * sign > 0 and k <= 1]
-    marks = {t.mark for _, t in whole.traits} if factors else set()
-    for m, mark, base in factors:
-        inside, n = whole.given.forms.terms(base), mark - sign * hash((base, 1))
-        if any([n + sign * whole.given.traits(part).mark in marks for part in inside]):
-            yield m, base, inside
+    given = whole.given
+    for m, mark, base, k in whole.sums if len(whole.traits) <= MAX_INSIDE else ():
+        if k * sign > 0:
+            n = mark - sign * given.factors[base].mark
+            if not whole.marks.isdisjoint([n + sign * part for part in given.marks_in(base)]):
+                yield m, base, given.forms.terms(base)
 
 
 def over_sums(whole: SumTraits) -> Iterator[Step]:
