@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import isfinite, log2
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
@@ -26,7 +27,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
 from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, first, product_of, scaled, sum_of
-from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational, times
+from symad.stable.normal_forms import ONE, Forms, Monomial, Number, Term, head_of, product, rational, times
 
 MAX_DEGREE, MAX_NODES = 24, 40
 """The coefficients printed at most; the nodes of a sum at most."""
@@ -43,12 +44,27 @@ DEPTH = 4
 """The depth of functions in functions that are expanded."""
 
 Signed = tuple[int, Node]
+SignedTerm = tuple[tuple[int, "Node | None"], Term]
+"""A term with its sign and the argument that it is; None for a term of a sum in the sum."""
 
 
 def may_have_series(node: Node) -> bool:
     """Whether a node is a quotient or a power that sums of series may hold."""
     op = node.op
     return -1 in op.powers if type(op) is Mul else type(op) is Pow and rational(node.args[1]) not in (2, 3, 4)
+
+
+class SeriesProduct(NamedTuple):
+    """number · t^order · Π part^k, multiplied only where it is needed."""
+
+    number: Number
+    parts: list[tuple[Laurent, int]]
+    order: int
+
+    def series(self) -> Laurent:
+        """The product."""
+        given = [scaled(self.number), *[part.whole_power(k) for part, k in self.parts]]
+        return product_of([*given, scaled(1, self.order)] if self.order else given)
 
 
 @dataclass(frozen=True)
@@ -59,27 +75,31 @@ class SeriesVariable:
     forms: Forms
     known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
 
-    def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
+    @cached_property
+    def lead(self) -> tuple[Node, int]:
+        """The factor of t by which powers of t are counted."""
+        return min(self.monomial, key=_rank)
+
+    def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, SeriesProduct]:
         """The factors that do not depend on t, and the series of the others."""
-        rest, made = dict[Node, int](), [scaled(term[0])]
+        rest, parts = dict[Node, int](), list[tuple[Laurent, int]]()
         for base, k in term[1]:
-            others, part = self._factor(base, depth) or (frozenset([(base, 1)]), None)
-            inner = None if part is None else part.power(k)
-            if inner is not None:
-                made.append(inner)
-            for b, j in others:
+            found = self._factor(base, depth) if base.args else None
+            if found is None:
+                rest[base] = rest.get(base, 0) + k
+                continue
+            parts.append((found[1], k))
+            for b, j in found[0]:
                 rest[b] = rest.get(b, 0) + j * k
-        base, highest = min(self.monomial, key=_rank)
-        k = int(rest.get(base, 0) / highest)
-        if k:
-            made.append(scaled(1, k))
-            for b, j in self.monomial:
-                rest[b] = rest.get(b, 0) - j * k
-        return frozenset([pair for pair in rest.items() if pair[1]]), made
+        base, highest = self.lead
+        order = int(rest.get(base, 0) / highest)
+        for b, j in self.monomial if order else ():
+            rest[b] = rest.get(b, 0) - j * order
+        return frozenset([pair for pair in rest.items() if pair[1]]), SeriesProduct(term[0], parts, order)
 
     def _factor(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
         """Other factors and the series of a function of t; None if it is none."""
-        if not base.args or not depth:
+        if not depth:
             return None
         if base not in self.known:
             self.known[base] = self._expanded(base, depth - 1)
@@ -109,7 +129,7 @@ class SeriesVariable:
         parts = [self.split((c, m), depth) for m, c in terms.items()]
         if len({rest for rest, _ in parts}) > 1:
             return None
-        whole = sum_of([product_of(part) for _, part in parts])
+        whole = sum_of([part.series() for _, part in parts])
         return None if whole is None else (parts[0][0], whole)
 
 
@@ -246,11 +266,11 @@ def _with_pieces(
     total: Node, better: Node, variables: dict[Monomial, tuple[float, Node]], forms: Forms
 ) -> Node | None:
     """A sum with pieces for its terms R L(t) with one R; of the sum as it was written, for all terms."""
-    left: list[tuple[Signed, Term]] = []
+    left: list[SignedTerm] = []
     for sign, arg in zip(op_of(total, Add).signs, total.args, strict=True):
         terms = forms.terms(arg)
         for m, c in terms.items():
-            left.append(((sign, arg if len(terms) == 1 else product(c, m)), (sign * c, m)))
+            left.append(((sign, arg if len(terms) == 1 else None), (sign * c, m)))
     made: list[Signed] = []
     for t, (size, guard) in variables.items():
         for rest, members in _groups(left, _variable(t, forms)).items():
@@ -260,14 +280,20 @@ def _with_pieces(
                 left = [pair for pair in left if pair not in members]
                 near, order, value = found
                 lead = product(1, times(rest, frozenset([(b, j * order) for b, j in t])))
-                far = signed_sum([signed for signed, _ in members]) if total is better else better
+                far = signed_sum(map(_written, members)) if total is better else better
                 made.append((1, select(logic("and", near, guard), mul(lead, value), far)))
-    return broadcast_to(signed_sum([*[arg for arg, _ in left], *made]), better.shape) if made else None
+    return broadcast_to(signed_sum([*map(_written, left), *made]), better.shape) if made else None
 
 
-def _groups(terms: list[tuple[Signed, Term]], t: SeriesVariable) -> dict[Monomial, list[tuple[Signed, Term]]]:
+def _written(signed: SignedTerm) -> Signed:
+    """A term as a node with a sign."""
+    (sign, arg), (c, m) = signed
+    return sign, product(sign * c, m) if arg is None else arg
+
+
+def _groups(terms: list[SignedTerm], t: SeriesVariable) -> dict[Monomial, list[SignedTerm]]:
     """The terms with equal factors beside functions of t, if their sum may start at a higher order."""
-    groups: dict[Monomial, list[tuple[tuple[Signed, Term], list[Laurent]]]] = {}
+    groups: dict[Monomial, list[tuple[SignedTerm, SeriesProduct]]] = {}
     with first(FEW):
         for pair in terms:
             rest, parts = t.split(pair[1])
@@ -275,7 +301,7 @@ def _groups(terms: list[tuple[Signed, Term]], t: SeriesVariable) -> dict[Monomia
         return {
             rest: [pair for pair, _ in members]
             for rest, members in groups.items()
-            if len(members) > 1 and _rises([product_of(parts) for _, parts in members])
+            if len(members) > 1 and _rises([parts.series() for _, parts in members])
         }
 
 
@@ -288,7 +314,7 @@ def _rises(parts: list[Laurent]) -> bool:
 def _piece(terms: list[Term], variable: SeriesVariable, size: float) -> tuple[Node, int, Node] | None:
     """The condition |t| < r, the order k, and P(t) for t^k P(t); functions are far from 0 at t = 1/size."""
     with first(ORDER):
-        whole = sum_of([product_of(variable.split(term)[1]) for term in terms])
+        whole = sum_of([variable.split(term)[1].series() for term in terms])
     if whole is None:
         return None
     t, unit = product(1, variable.monomial), Fraction(2) ** -round(log2(size))
