@@ -9,6 +9,7 @@ rounding error. Only for graphs that are not differentiated afterwards: differen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -209,30 +210,39 @@ def inputs_of(total: Node) -> set[Node] | None:
 def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, tuple[float, Node]]:
     """What functions in a sum have as their arguments up to a number, the largest such number, and where."""
     found: dict[Monomial, tuple[float, Node]] = {}
-
-    def enter(argument: Node, guard: Node) -> None:
-        c, m = forms.monomial(argument)
-        if c and m and (len(found) < MAX_ARGUMENTS or m in found):
-            found[m] = max(found.get(m, (0.0,))[0], abs(float(c))), guard
-
-    anywhere = constant(True)
     for arg in total.args:
         for base, k in forms.monomial(arg)[1]:
-            inside = forms.terms(base) if type(base.op) is Add else {}
-            for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
-                if head_of(b) in SERIES:
-                    enter(b.args[0], anywhere)
-                elif type(b.op) is Pow and constant_value(b.args[1]) is None:
-                    log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
-                    enter(log, compare("<", constant(0), b.args[0]))
-            if k < 0 and len(inside) == 2 and ONE in inside:
-                (m,) = inside.keys() - {ONE}
-                if not any(type(b.op) in (Apply, Pow) for b, _ in m):
-                    enter(product(1, m), anywhere)
+            key = base, k < 0
+            given = forms.arguments.get(key)
+            if given is None:
+                given = forms.arguments[key] = list(_arguments(*key, forms))
+            for size, m, guard in given:
+                if len(found) < MAX_ARGUMENTS or m in found:
+                    found[m] = max(found.get(m, (0.0,))[0], size), guard
     if only is not None:
         alone = frozenset([(only, 1)])
-        found = {alone: found.get(alone, (1.0, anywhere)), **found}
+        found = {alone: found.get(alone, (1.0, constant(True))), **found}
     return found
+
+
+def _arguments(base: Node, is_below: bool, forms: Forms) -> Iterator[tuple[float, Monomial, Node]]:
+    """The numbers and monomials that functions in a factor have as arguments, and where they serve."""
+    anywhere, given = constant(True), list[tuple[Node, Node]]()
+    inside = forms.terms(base) if type(base.op) is Add else {}
+    for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
+        if head_of(b) in SERIES:
+            given.append((b.args[0], anywhere))
+        elif type(b.op) is Pow and constant_value(b.args[1]) is None:
+            log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
+            given.append((log, compare("<", constant(0), b.args[0])))
+    if is_below and len(inside) == 2 and ONE in inside:
+        (m,) = inside.keys() - {ONE}
+        if not any(type(b.op) in (Apply, Pow) for b, _ in m):
+            given.append((product(1, m), anywhere))
+    for argument, guard in given:
+        c, m = forms.monomial(argument)
+        if c and m:
+            yield abs(float(c)), m, guard
 
 
 def _cancels_at(total: Node, x: Node, value: float) -> bool:

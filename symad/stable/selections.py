@@ -69,7 +69,8 @@ class Selections:
 
     def outside(self, graph: Graph) -> Graph:
         """The graph with each selection as far outside as possible; its branches do not repeat it."""
-        moving = {node for node in graph.nodes if self._may_move(node)}
+        has_any = any([type(node.op) is Select for node in graph.nodes])
+        moving = {node for node in graph.nodes if self._may_move(node)} if has_any else ()
         if not moving:
             return graph
 

@@ -83,7 +83,7 @@ class Traits:
     @cached_property
     def rests(self) -> tuple[Monomial, ...]:
         """The monomial without a power, and without a quotient."""
-        return tuple(_without_one(self.factors)) if self.may_have_rests else ()
+        return tuple(_without_one(self.factors))
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,13 @@ class RuleContext:
             found = self.known[m] = self._traits(m)
         return found
 
+    def factor(self, base: Node) -> FactorTraits:
+        """The traits of a factor, found once."""
+        found = self.factors.get(base)
+        if found is None:
+            found = self.factors[base] = _of_factor(base)
+        return found
+
     def _traits(self, m: Monomial) -> Traits:
         mark, rests = 0, False
         kinds: list[tuple[object, int]] = []
@@ -115,9 +122,7 @@ class RuleContext:
         sums: list[tuple[Node, int]] = []
         for factor in m:
             base, k = factor
-            own = self.factors.get(base)
-            if own is None:
-                own = self.factors[base] = _of_factor(base)
+            own = self.factors.get(base) or self.factor(base)
             mark += k * own.mark
             rests = rests or k < 0 or own.is_power
             if own.kind is not None:
@@ -152,9 +157,8 @@ class SumTraits:
         self.named = [(m, base, k) for m, t in self.traits for base, k in t.named]
         self.has_signs = len({c.numerator > 0 for c in terms.values()}) > 1
         self.sums = [(m, t.mark, base, k) for m, t in self.traits for base, k in t.sums if k <= 1]
-        self.may_change = (
-            self.has_signs or bool(self.named or self.sums) or any([t.may_have_rests for _, t in self.traits])
-        )
+        self.has_rests = any([t.may_have_rests for _, t in self.traits])
+        self.may_change = self.has_signs or self.has_rests or bool(self.named or self.sums)
 
     @cached_property
     def marks(self) -> set[int]:
@@ -204,7 +208,7 @@ def complements(whole: SumTraits) -> Iterator[Step]:
 def conjugates(whole: SumTraits) -> Iterator[Step]:
     """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
     terms, last = whole.terms, whole.given.last
-    for m, p, rest, size in roots(terms, whole.given.forms):
+    for m, p, rest, size in roots(terms, whole.given.forms) if whole.has_rests else ():
         differ = all([n == m or (c * terms[m] < 0 and _is_positive(n)) for n, c in terms.items()])
         if len(rest) < max(size, 2) and (last or (differ and rest.keys() == {ONE})):
             scaled = product(terms[m], m)
@@ -302,7 +306,7 @@ def pairs(whole: SumTraits) -> Iterator[tuple[Monomial, Monomial]]:
     terms, boxes = whole.terms, dict[object, tuple[list[Monomial], list[Monomial]]]()
     for m, traits in whole.traits if whole.has_signs else ():
         boxes.setdefault(traits.skeleton, ([], []))[terms[m] < 0].append(m)
-        for n in traits.rests:
+        for n in traits.rests if traits.may_have_rests else ():
             if terms.get(n, 0) * terms[m] < 0:
                 yield (m, n) if terms[m] > 0 else (n, m)
     for positive, negative in boxes.values():
