@@ -359,7 +359,7 @@ def test_common_calls_bind_no_signature(monkeypatch):
     symad.trace(f, inputs)
 
 
-@pytest.mark.parametrize("function", [np.var, np.std, np.nanvar])
+@pytest.mark.parametrize("function", [np.var, np.std, np.nanvar, np.cov])
 @pytest.mark.parametrize(("length", "ddof"), [(0, 0), (0, 1), (1, 1), (1, 2), (2, 3), (3, 1)])
 def test_variances_of_fewer_elements_than_degrees_of_freedom(function, length, ddof) -> None:
     a = np.arange(1.0, 1 + length)

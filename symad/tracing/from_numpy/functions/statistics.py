@@ -39,7 +39,8 @@ def cov(
     if fweights is None and aweights is None:
         count = rows.shape[1]
         centered = rows - np.mean(rows, axis=1, keepdims=True)
-        return np.squeeze(centered @ centered.T / (count - freedom))
+        left = count - freedom
+        return np.squeeze(centered @ centered.T / (max(left, 0) if isinstance(left, int) else left))
     times, weights = (_weights(w, rows) for w in (fweights, aweights))
     if np.shape(times) != rows.shape[1:] or np.shape(weights) != rows.shape[1:]:
         raise ShapeError(f"np.cov: weights of shape {np.shape(times)}, {np.shape(weights)} for {rows.shape}")
@@ -103,18 +104,28 @@ def nanmean(a: Any, axis: Axis = None, keepdims: bool = False, where: Any = True
     return np.mean(values, axis=axis, keepdims=keepdims, where=np.logical_and(present, where))
 
 
+def _of_enough(found: Proxy, present: Proxy, axis: Axis, ddof: Any, keepdims: bool) -> Proxy:
+    """NaN where there are no more values than ``ddof``; np.var is infinite there."""
+    if type(ddof) is int and ddof == 0:
+        return found
+    enough = np.sum(present, axis=axis, keepdims=keepdims) > ddof
+    return Proxy(number(np.where(enough, found, np.nan)))
+
+
 @implements(np.nanvar)
 def nanvar(a: ArrayLike, axis: Axis = None, ddof: Any = 0, keepdims: bool = False) -> Proxy:
     """The variance of the elements that are not NaN; NaN where there are too few."""
     values, present = _present(a)
-    return np.var(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
+    found = np.var(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
+    return _of_enough(found, present, axis, ddof, keepdims)
 
 
 @implements(np.nanstd)
 def nanstd(a: ArrayLike, axis: Axis = None, ddof: Any = 0, keepdims: bool = False) -> Proxy:
     """The standard deviation of the elements that are not NaN; NaN where there are too few."""
     values, present = _present(a)
-    return np.std(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
+    found = np.std(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
+    return _of_enough(found, present, axis, ddof, keepdims)
 
 
 @implements(np.nanmax)
