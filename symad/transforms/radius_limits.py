@@ -65,9 +65,7 @@ def with_limits(
         return tuple(outputs), order
     limits = RadiusLimits.of(order, outputs, roots, {radius for radius, *_ in products.values()}, push_along)
     sums = {node: cases for node in order if (cases := limits.of_sum(node, radii))}
-    users = Counter([*outputs, *[arg for node in order for arg in node.args]])
-    terms = [node.args[i] for node, cases in sums.items() for case in cases for i in case.terms]
-    for node in [n for term in terms for n in _multiplied(term) if users[n] == 1]:
+    for node in _only_in_sums(order, outputs, sums):
         products.pop(node, None)
 
     def limited(node: Node, args: Nodes) -> Node:
@@ -89,6 +87,15 @@ class SumCase:
     terms: tuple[int, ...]
     condition: Node
     limit: Node
+
+
+def _only_in_sums(
+    order: Sequence[Node], outputs: Sequence[Node], sums: Mapping[Node, Sequence[SumCase]]
+) -> list[Node]:
+    """The products that are used in terms of such sums alone: the sums have the limits."""
+    users = Counter([*outputs, *[arg for node in order for arg in node.args]])
+    terms = [node.args[i] for node, cases in sums.items() for case in cases for i in case.terms]
+    return [n for term in terms for n in _multiplied(term) if users[n] == 1]
 
 
 def _summed(node: Node, args: Nodes, cases: Sequence[SumCase]) -> Node:
