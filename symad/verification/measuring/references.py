@@ -8,7 +8,6 @@ evaluation for each element of ``wrt``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite, isqrt
@@ -18,8 +17,9 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
+from symad.core.contents import in_bodies
 from symad.core.expressions import as_sympy
-from symad.core.graph import Graph, Node, Op, rebuild, topological
+from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
 from symad.higher_order.adjugate import Adjugate
@@ -75,22 +75,15 @@ def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
 
 
 def _with_exact_floats(outputs: Sequence[Node]) -> tuple[Node, ...]:
-    """The outputs with floats as the rational numbers they are: SymPy rounds products of Floats."""
+    """The outputs with floats as the rationals they are, in bodies too: SymPy rounds products of Floats."""
 
     def exact(node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Constant) and isinstance(node.op.value, float) and isfinite(node.op.value):
             return constant(Fraction(node.op.value))
-        op = _with_exact_bodies(node.op)
+        op = in_bodies(node.op, _with_exact_floats)
         return node if op is node.op and args == node.args else Node.of(op, args)
 
     return rebuild(outputs, {}, exact)
-
-
-def _with_exact_bodies(op: Op) -> Op:
-    """An op whose graphs, such as the body of a recurrence, have exact floats as well."""
-    held = {f.name: getattr(op, f.name) for f in fields(op) if isinstance(getattr(op, f.name), Graph)}
-    exact = {name: replace(g, output_nodes=_with_exact_floats(g.output_nodes)) for name, g in held.items()}
-    return replace(op, **exact) if exact else op
 
 
 def _refuse_large(outputs: Sequence[Node]) -> None:
