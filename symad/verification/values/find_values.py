@@ -109,8 +109,11 @@ def _operations(outputs: Sequence[Node]) -> float:
 def _settled(order: Sequence[Node], point: Mapping[Node, Any]) -> tuple[Sequence[Any], Any]:
     digits = settled_values(order, point, precisions=PRECISIONS[:2])
     # A 0 by an identity never settles: its two remainders agree in being none above the rounding.
-    rest = np.frompyfunc(lambda v, raw: raw if not isinstance(raw, bool) and abs(raw) <= digits.floor else v, 2, 1)
-    values = [rest(v, digits.every[node]) for node, v in zip(order, digits.values, strict=True)]
+    def known(value: Any, raw: Any) -> Any:
+        return raw if not isinstance(raw, bool) and abs(raw) <= digits.floor else value
+
+    each = np.frompyfunc(known, 2, 1)
+    values = [each(v, digits.every[node]) for node, v in zip(order, digits.values, strict=True)]
     return values, digits.floor / digits.largest
 
 
