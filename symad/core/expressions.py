@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -20,6 +21,13 @@ class Formula:
 
     def __str__(self) -> str:
         return str(self.expression)
+
+
+def is_of_a_float(value: Any) -> bool:
+    """Whether an exact number is e − 1, or the like, of a float e: a float but for the last bits."""
+    if not isinstance(value, Fraction) or value.denominator.bit_count() > 1:
+        return False
+    return abs(value.numerator).bit_length() in range(54, 60)
 
 
 def as_sympy(value: Any) -> Any:

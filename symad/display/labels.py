@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 
+from symad.core.expressions import is_of_a_float
 from symad.core.graph import Node, Op
 from symad.display.reading import plain
 from symad.display.typesetting.contractions import flips_of_product
@@ -73,6 +74,7 @@ def _number(node: Node) -> str | None:
     """The text of a literal; None for other nodes."""
     if isinstance(node.op, Constant):
         value = node.op.value
+        value = float(value) if is_of_a_float(value) else value
         return f"{value:.4g}" if isinstance(value, float) else str(value)
     return str(node.op.expression) if isinstance(node.op, Dimension) else None
 

@@ -21,8 +21,11 @@ from symad.ops.basic.shaping import Broadcast, Slice
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.radius import EXACT_EXPONENT, Number, degree, inside, is_size, order_of
+from symad.ops.elementwise.radius import Number, degree, inside, is_size, order_of
 from symad.ops.elementwise.selection import Select, equal
+
+NO_HIGHER = 1e-14
+"""How far the product of a degree and of an exponent that is a float may be above 1 and count as 1."""
 
 
 def with_joined_powers(
@@ -154,7 +157,7 @@ def _factors(term: Node) -> dict[Node, Number]:
 def _by_radius(base: Node, outer: Number) -> Node | None:
     """q^p as r^(dp), where q^(p−1) is infinite at 0 and p has derivatives by way of the radius."""
     d = degree(base) if outer % 1 else None
-    if d is None or d * outer <= 1 + EXACT_EXPONENT or (d == 2 and outer > 1 and d * outer % 1 == 0):
+    if d is None or d * outer <= 1 + NO_HIGHER or (d == 2 and outer > 1 and d * outer % 1 == 0):
         return None
     return power(power(base, constant(Fraction(1) / d)), constant(_tidy(d * outer)))
 

@@ -13,6 +13,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.dims import Dim, same_dim
+from symad.core.expressions import is_of_a_float
 from symad.core.graph import Op
 from symad.core.questions import question
 from symad.display.latex import latex
@@ -111,9 +112,10 @@ def constant(value: Number) -> Piece:
     """A number: exact ones unchanged, floats by their shortest digits."""
     if isinstance(value, bool):
         return LatexAtom(rf"\text{{{str(value).lower()}}}")
-    if isinstance(value, (int, Fraction)):
+    if isinstance(value, (int, Fraction)) and not is_of_a_float(value):
         return number(value)
-    if isinstance(value, float):
+    if isinstance(value, (float, Fraction)):
+        value = float(value)
         value = (
             sympy.Float(repr(value), 17)
             if value == value and abs(value) < float("inf")

@@ -26,9 +26,6 @@ from symad.ops.elementwise.selection import equal, select
 RADIAL = frozenset((Apply, Pow))
 """The ops of radii and of others."""
 
-EXACT_EXPONENT = 1e-14
-"""How far the product of an exponent 1/d, a float, and of the degree d may be from 1."""
-
 Number = int | Fraction | float
 
 
@@ -181,8 +178,8 @@ def _of_root(base: Node, exponent: Node) -> tuple[Part, ...]:
     if type(value) not in (Fraction, float) or not 0 < value < 1:
         return ()
     found = powers_in(base)
-    if found is None or abs(min(p.exponent for p in found) * value - 1) >= EXACT_EXPONENT:
-        return ()
+    if found is None or Fraction(min(p.exponent for p in found)) * Fraction(value) != 1:
+        return ()  # of q**(1/3), too, where 1/3 is a float: slopes by u/r would be those of another function
     one_to_many = any(isinstance(step.op, (Broadcast, Slice)) for part in found for step in part.path)
     return () if one_to_many else tuple(found)
 

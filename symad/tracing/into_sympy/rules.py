@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 from sympy.tensor.array.expressions import Reshape
 
+from symad.core.expressions import is_of_a_float
 from symad.core.graph import Node
 from symad.core.questions import Form, Forms, definition, sympy_form
 from symad.higher_order.adjugate import Adjugate, AdjugateTangent
@@ -146,7 +147,8 @@ def input_sympy(op: Input, y: Node, forms: Forms) -> Form:
 @sympy_form.dispatch
 def constant_sympy(op: Constant, y: Node, forms: Forms) -> Form:
     if isinstance(op.value, Fraction):
-        return sympy.Rational(op.value.numerator, op.value.denominator)
+        exact = sympy.Rational(op.value.numerator, op.value.denominator)
+        return sympy.Float(exact, 18) if is_of_a_float(op.value) else exact
     return sympy.sympify(op.value, strict=True)
 
 

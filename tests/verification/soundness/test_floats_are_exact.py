@@ -51,3 +51,10 @@ def test_floats_of_sympy_may_be_smaller_and_larger_than_all_of_python() -> None:
     assert symad.equal(small * x, x * sp.Rational(small)).status in ("proved", "tested")
     large = sp.Float("1e400")
     assert symad.equal(large * x, x * sp.Rational(large)).status in ("proved", "tested")
+
+
+@pytest.mark.parametrize("exponent", [1 / 3, 0.3])
+def test_no_derivative_of_a_power_by_a_float_is_refuted(exponent: float) -> None:
+    """The exponent e − 1 of the slope is no float: rounded, it would be that of another function."""
+    power = sp.Symbol("x", real=True) ** 2 + 1
+    assert symad.check(power**exponent, seed=1).status != "refuted"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,7 +174,7 @@ def _vector_norm(node: Node, axes: tuple[int, ...], order: float) -> Node:
     if order in (np.inf, -np.inf):
         return extreme("max" if order > 0 else "min", absolute, axes)
     total = sum_axes(power(absolute, constant(order)), axes)
-    return power(total, constant(1 / order) if order % 1 else power(constant(int(order)), constant(-1)))
+    return power(total, constant(1 / Fraction(float(order))))
 
 
 def _matrix_norm(node: Node, axes: tuple[int, ...], order: float | str) -> Node:
