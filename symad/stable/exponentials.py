@@ -61,10 +61,16 @@ def of_logarithm(op: Apply, args: Nodes, last: bool) -> Node | None:
     assumed: list[Node] = []
     known = logarithm(inside, DEPTH, assumed)
     # A product is positive where its only factor without a known sign is; of sums nothing is known.
-    apart = len(assumed) == 1 and _is_factor(assumed[0], inside) and known is not apply(sympy.log, inside)
-    if assumed and not apart:
+    signed = [a for a in assumed if not _is_even_power(a)]
+    apart = len(signed) < 2 and all(_is_factor(a, inside) for a in assumed)
+    if assumed and (not apart or known is apply(sympy.log, inside)):
         return None
     return known if known is None or op.head is sympy.log else mul(args[0], known)
+
+
+def _is_even_power(node: Node) -> bool:
+    exponent = constant_value(node.args[1]) if isinstance(node.op, Pow) else None
+    return isinstance(exponent, int) and exponent % 2 == 0
 
 
 def _is_factor(f: Node, node: Node) -> bool:
