@@ -23,7 +23,7 @@ class Formula:
         return str(self.expression)
 
 
-def is_of_a_float(value: Any) -> bool:
+def is_of_a_float(value: object) -> bool:
     """Whether an exact number is e − 1, or the like, of a float e: a float but for the last bits."""
     if not isinstance(value, Fraction) or value.denominator.bit_count() > 1:
         return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any
 
 import mpmath
 import sympy
@@ -17,31 +16,31 @@ from symad.facts.functions import ALWAYS, EVEN, ODD, OF_ARGUMENT, OF_POSITIVE, s
 # ---- values on mpmath's numbers and on balls -----------------------------------------------------
 
 
-def _nan(a: Any) -> Any:
+def _nan(a: mpmath.mpf) -> mpmath.mpf:
     """NaN, as a ball."""
     return type(a)("nan")
 
 
-def _step(a: Any) -> Any:
+def _step(a: mpmath.mpf) -> mpmath.mpf:
     sign = sign_of(a)
     return _nan(a) if sign is None else type(a)(sign)
 
 
-def _floor(a: Any) -> Any:
+def _floor(a: mpmath.mpf) -> mpmath.mpf:
     """The integer part; NaN where a ball holds an integer."""
     whole = a.floor()
     return whole if whole.is_exact() and not (a.contains_integer() and not a.is_exact()) else _nan(a)
 
 
-def _is_pole(a: Any) -> bool:
+def _is_pole(a: mpmath.mpf) -> bool:
     return bool(a.is_exact() and a.is_integer() and a <= 0)
 
 
-def _is_zero(a: Any) -> bool:
+def _is_zero(a: mpmath.mpf) -> bool:
     return sign_of(a) == 0
 
 
-def _polygamma(n: Any, x: Any) -> Any:
+def _polygamma(n: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
     """ψ⁽ⁿ⁾(x) = (−1)ⁿ⁺¹ n! ζ(n + 1, x) for n ≥ 1."""
     if n == 0:
         return x.digamma()
@@ -52,11 +51,11 @@ def _polygamma(n: Any, x: Any) -> Any:
     return sign * n.fac() * (n + 1).zeta(x)
 
 
-def _zeta(s: Any, a: Any = None) -> Any:
+def _zeta(s: mpmath.mpf, a: mpmath.mpf | None = None) -> mpmath.mpf:
     return s.zeta() if a is None else s.zeta(a) if a > 0 else _nan(s)
 
 
-def _betainc(regularized: int, a: Any, b: Any, low: Any, high: Any) -> Any:
+def _betainc(regularized: int, a: mpmath.mpf, b: mpmath.mpf, low: mpmath.mpf, high: mpmath.mpf) -> mpmath.mpf:
     if not (a > 0 and b > 0 and low >= 0 and high <= 1):
         return _nan(a)
     return high.beta_lower(a, b, regularized) - (low.beta_lower(a, b, regularized) if low > 0 else 0)

@@ -81,17 +81,19 @@ def valued(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Array]:
     if not is_manageable(outputs, floats, balls=True):
         return none
     work, count = _operations(outputs), sum(size(n.shape) for n in topological(outputs))
-    if work > MAX_OPERATIONS_IN_BALLS or count > MOST_IN_BALLS:
-        rough = _told(outputs, floats, lambda order: (unchecked(order, floats), ROUNDED))
-        if rough is not None or count > MOST_IN_BALLS:
-            return rough or none
+    rough = partial(_told, outputs, floats, lambda order: (unchecked(order, floats), ROUNDED))
+    if (large := work > MAX_OPERATIONS_IN_BALLS or count > MOST_IN_BALLS) and (told := rough()) is not None:
+        return told
+    if count > MOST_IN_BALLS:
+        return none
     exact = exactly(dict(point))
     balls = ball_values(outputs, exact, BITS)
     found = [_flags(lambda v: v.is_finite, b) for b in balls]
     unknown = [_flags(lambda v: v.mark == UNKNOWN, b) for b in balls]
-    if work > MAX_OPERATIONS_IN_DIGITS or not any(u.any() for u in unknown):
+    if large or not any(u.any() for u in unknown):
         return found
-    more = _told(outputs, floats, partial(_settled, point=exact)) or none
+    in_digits = work <= MAX_OPERATIONS_IN_DIGITS
+    more = (_told(outputs, floats, partial(_settled, point=exact)) if in_digits else rough()) or none
     return [f | (u & m) for f, u, m in zip(found, unknown, more, strict=True)]
 
 
@@ -109,7 +111,7 @@ def _operations(outputs: Sequence[Node]) -> float:
 def _settled(order: Sequence[Node], point: Mapping[Node, Any]) -> tuple[Sequence[Any], Any]:
     digits = settled_values(order, point, precisions=PRECISIONS[:2])
     # A 0 by an identity never settles: its two remainders agree in being none above the rounding.
-    def known(value: Any, raw: Any) -> Any:
+    def known(value: mpmath.mpf, raw: mpmath.mpf) -> mpmath.mpf:
         return raw if not isinstance(raw, bool) and abs(raw) <= digits.floor else value
 
     each = np.frompyfunc(known, 2, 1)

@@ -50,6 +50,9 @@ OWN: dict[str, Case] = {
         ["nm"],
     ),
 }
+CONSTANT = {("deviation", 1)}
+"""Functions that are 0 everywhere at a size: code that knows it returns 0 where a formula divides 0 by 0."""
+
 SIZES = [(0, 3), (3, 0), (0, 0), (1, 1), (1, 3), (3, 1)]
 DERIVED: dict[str, Callable[[Graph], Graph]] = {
     "value": lambda f: f,
@@ -83,6 +86,8 @@ def check_case(name: str, n: int, m: int, derived: list[str], backends: list[str
                 kernel = lower(graph, style="plain") if backend == "plain" else lower(graph, backend)
                 for one, wanted in zip(results(kernel(*values)), right, strict=True):
                     assert one.shape == wanted.shape, (what, backend)
+                    if (name, n) in CONSTANT and not np.isnan(one).any():
+                        wanted = np.zeros_like(wanted)
                     np.testing.assert_allclose(
                         one, wanted, rtol=1e-12, atol=1e-14, err_msg=f"{what} {backend}"
                     )
