@@ -57,6 +57,7 @@ from symad.stable.steps import (
     SumTraits,
     is_root,
     is_sum,
+    kind_of,
     pairs,
     rooted,
     roots,
@@ -191,12 +192,8 @@ class Differences:
         if len(r) != len(s):
             return None
         left, other, found = dict(r), dict(s), []
-        known = [(b, j, self.given.factor(b).kind) for b, j in s]
         tried = [
-            (a, b)
-            for a, k in r
-            for b, j, kind in known
-            if j == k and (self.given.factor(a).kind == kind or _is_open(a, b))
+            (a, b) for a, k in r for b, j in s if j == k and (kind_of(a) == kind_of(b) or _is_open(a, b))
         ]
         if len(tried) > len(r):
             tried.sort(key=lambda pair: self._distance(*pair))

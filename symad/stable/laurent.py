@@ -34,18 +34,14 @@ class Laurent:
     def power(self, exponent: int | Fraction) -> Laurent | None:
         """A power; those that are not whole exist for series that start with 1."""
         if isinstance(exponent, int):
-            return self.whole_power(exponent)
+            made = Laurent(0, fmpq_series([1]), self.pole or self.order * exponent < 0)
+            one = self if exponent > 0 else Laurent(-self.order, 1 / self.series, self.pole)
+            for _ in range(abs(exponent)):
+                made = made * one
+            return made
         if self.order or self.series[0] != 1:
             return None
         return Laurent(0, (self.series.log() * exact_number(exponent)).exp(), self.pole)
-
-    def whole_power(self, exponent: int) -> Laurent:
-        """A power with an integer as exponent."""
-        made = Laurent(0, fmpq_series([1]), self.pole or self.order * exponent < 0)
-        one = self if exponent > 0 else Laurent(-self.order, 1 / self.series, self.pole)
-        for _ in range(abs(exponent)):
-            made = made * one
-        return made
 
 
 @contextmanager

@@ -71,7 +71,6 @@ class Forms:
         self.sums: dict[Node, Terms] = {}
         self.large: set[Node] = set()
         self.variables: dict[Monomial, Any] = {}
-        self.arguments: dict[tuple[Node, bool], list[tuple[float, Monomial, Node]]] = {}
 
     def monomial(self, node: Node, depth: int = MAX_FACTORS) -> Term:
         """The coefficient and the monomial of a product; a product of many factors is one factor."""

@@ -9,12 +9,10 @@ rounding error. Only for graphs that are not differentiated afterwards: differen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from math import isfinite, log2
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import sympy
@@ -28,7 +26,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
 from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, first, product_of, scaled, sum_of
-from symad.stable.normal_forms import ONE, Forms, Monomial, Number, Term, head_of, product, rational, times
+from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational, times
 
 MAX_DEGREE, MAX_NODES = 24, 40
 """The coefficients printed at most; the nodes of a sum at most."""
@@ -45,27 +43,12 @@ DEPTH = 4
 """The depth of functions in functions that are expanded."""
 
 Signed = tuple[int, Node]
-SignedTerm = tuple[tuple[int, "Node | None"], Term]
-"""A term with its sign and the argument that it is; None for a term of a sum in the sum."""
 
 
 def may_have_series(node: Node) -> bool:
     """Whether a node is a quotient or a power that sums of series may hold."""
     op = node.op
     return -1 in op.powers if type(op) is Mul else type(op) is Pow and rational(node.args[1]) not in (2, 3, 4)
-
-
-class SeriesProduct(NamedTuple):
-    """number · t^order · Π part^k, multiplied only where it is needed."""
-
-    number: Number
-    parts: list[tuple[Laurent, int]]
-    order: int
-
-    def series(self) -> Laurent:
-        """The product."""
-        given = [scaled(self.number), *[part.whole_power(k) for part, k in self.parts]]
-        return product_of([*given, scaled(1, self.order)] if self.order else given)
 
 
 @dataclass(frozen=True)
@@ -76,31 +59,27 @@ class SeriesVariable:
     forms: Forms
     known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
 
-    @cached_property
-    def lead(self) -> tuple[Node, int]:
-        """The factor of t by which powers of t are counted."""
-        return min(self.monomial, key=_rank)
-
-    def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, SeriesProduct]:
+    def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
         """The factors that do not depend on t, and the series of the others."""
-        rest, parts = dict[Node, int](), list[tuple[Laurent, int]]()
+        rest, made = dict[Node, int](), [scaled(term[0])]
         for base, k in term[1]:
-            found = self._factor(base, depth) if base.args else None
-            if found is None:
-                rest[base] = rest.get(base, 0) + k
-                continue
-            parts.append((found[1], k))
-            for b, j in found[0]:
+            others, part = self._factor(base, depth) or (frozenset([(base, 1)]), None)
+            inner = None if part is None else part.power(k)
+            if inner is not None:
+                made.append(inner)
+            for b, j in others:
                 rest[b] = rest.get(b, 0) + j * k
-        base, highest = self.lead
-        order = int(rest.get(base, 0) / highest)
-        for b, j in self.monomial if order else ():
-            rest[b] = rest.get(b, 0) - j * order
-        return frozenset([pair for pair in rest.items() if pair[1]]), SeriesProduct(term[0], parts, order)
+        base, highest = min(self.monomial, key=_rank)
+        k = int(rest.get(base, 0) / highest)
+        if k:
+            made.append(scaled(1, k))
+            for b, j in self.monomial:
+                rest[b] = rest.get(b, 0) - j * k
+        return frozenset([pair for pair in rest.items() if pair[1]]), made
 
     def _factor(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
         """Other factors and the series of a function of t; None if it is none."""
-        if not depth:
+        if not base.args or not depth:
             return None
         if base not in self.known:
             self.known[base] = self._expanded(base, depth - 1)
@@ -130,7 +109,7 @@ class SeriesVariable:
         parts = [self.split((c, m), depth) for m, c in terms.items()]
         if len({rest for rest, _ in parts}) > 1:
             return None
-        whole = sum_of([part.series() for _, part in parts])
+        whole = sum_of([product_of(part) for _, part in parts])
         return None if whole is None else (parts[0][0], whole)
 
 
@@ -210,39 +189,30 @@ def inputs_of(total: Node) -> set[Node] | None:
 def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, tuple[float, Node]]:
     """What functions in a sum have as their arguments up to a number, the largest such number, and where."""
     found: dict[Monomial, tuple[float, Node]] = {}
+
+    def enter(argument: Node, guard: Node) -> None:
+        c, m = forms.monomial(argument)
+        if c and m and (len(found) < MAX_ARGUMENTS or m in found):
+            found[m] = max(found.get(m, (0.0,))[0], abs(float(c))), guard
+
+    anywhere = constant(True)
     for arg in total.args:
         for base, k in forms.monomial(arg)[1]:
-            key = base, k < 0
-            given = forms.arguments.get(key)
-            if given is None:
-                given = forms.arguments[key] = list(_arguments(*key, forms))
-            for size, m, guard in given:
-                if len(found) < MAX_ARGUMENTS or m in found:
-                    found[m] = max(found.get(m, (0.0,))[0], size), guard
+            inside = forms.terms(base) if type(base.op) is Add else {}
+            for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
+                if head_of(b) in SERIES:
+                    enter(b.args[0], anywhere)
+                elif type(b.op) is Pow and constant_value(b.args[1]) is None:
+                    log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
+                    enter(log, compare("<", constant(0), b.args[0]))
+            if k < 0 and len(inside) == 2 and ONE in inside:
+                (m,) = inside.keys() - {ONE}
+                if not any(type(b.op) in (Apply, Pow) for b, _ in m):
+                    enter(product(1, m), anywhere)
     if only is not None:
         alone = frozenset([(only, 1)])
-        found = {alone: found.get(alone, (1.0, constant(True))), **found}
+        found = {alone: found.get(alone, (1.0, anywhere)), **found}
     return found
-
-
-def _arguments(base: Node, is_below: bool, forms: Forms) -> Iterator[tuple[float, Monomial, Node]]:
-    """The numbers and monomials that functions in a factor have as arguments, and where they serve."""
-    anywhere, given = constant(True), list[tuple[Node, Node]]()
-    inside = forms.terms(base) if type(base.op) is Add else {}
-    for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
-        if head_of(b) in SERIES:
-            given.append((b.args[0], anywhere))
-        elif type(b.op) is Pow and constant_value(b.args[1]) is None:
-            log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
-            given.append((log, compare("<", constant(0), b.args[0])))
-    if is_below and len(inside) == 2 and ONE in inside:
-        (m,) = inside.keys() - {ONE}
-        if not any(type(b.op) in (Apply, Pow) for b, _ in m):
-            given.append((product(1, m), anywhere))
-    for argument, guard in given:
-        c, m = forms.monomial(argument)
-        if c and m:
-            yield abs(float(c)), m, guard
 
 
 def _cancels_at(total: Node, x: Node, value: float) -> bool:
@@ -276,11 +246,11 @@ def _with_pieces(
     total: Node, better: Node, variables: dict[Monomial, tuple[float, Node]], forms: Forms
 ) -> Node | None:
     """A sum with pieces for its terms R L(t) with one R; of the sum as it was written, for all terms."""
-    left: list[SignedTerm] = []
+    left: list[tuple[Signed, Term]] = []
     for sign, arg in zip(op_of(total, Add).signs, total.args, strict=True):
         terms = forms.terms(arg)
         for m, c in terms.items():
-            left.append(((sign, arg if len(terms) == 1 else None), (sign * c, m)))
+            left.append(((sign, arg if len(terms) == 1 else product(c, m)), (sign * c, m)))
     made: list[Signed] = []
     for t, (size, guard) in variables.items():
         for rest, members in _groups(left, _variable(t, forms)).items():
@@ -290,20 +260,14 @@ def _with_pieces(
                 left = [pair for pair in left if pair not in members]
                 near, order, value = found
                 lead = product(1, times(rest, frozenset([(b, j * order) for b, j in t])))
-                far = signed_sum(map(_written, members)) if total is better else better
+                far = signed_sum([signed for signed, _ in members]) if total is better else better
                 made.append((1, select(logic("and", near, guard), mul(lead, value), far)))
-    return broadcast_to(signed_sum([*map(_written, left), *made]), better.shape) if made else None
+    return broadcast_to(signed_sum([*[arg for arg, _ in left], *made]), better.shape) if made else None
 
 
-def _written(signed: SignedTerm) -> Signed:
-    """A term as a node with a sign."""
-    (sign, arg), (c, m) = signed
-    return sign, product(sign * c, m) if arg is None else arg
-
-
-def _groups(terms: list[SignedTerm], t: SeriesVariable) -> dict[Monomial, list[SignedTerm]]:
+def _groups(terms: list[tuple[Signed, Term]], t: SeriesVariable) -> dict[Monomial, list[tuple[Signed, Term]]]:
     """The terms with equal factors beside functions of t, if their sum may start at a higher order."""
-    groups: dict[Monomial, list[tuple[SignedTerm, SeriesProduct]]] = {}
+    groups: dict[Monomial, list[tuple[tuple[Signed, Term], list[Laurent]]]] = {}
     with first(FEW):
         for pair in terms:
             rest, parts = t.split(pair[1])
@@ -311,7 +275,7 @@ def _groups(terms: list[SignedTerm], t: SeriesVariable) -> dict[Monomial, list[S
         return {
             rest: [pair for pair, _ in members]
             for rest, members in groups.items()
-            if len(members) > 1 and _rises([parts.series() for _, parts in members])
+            if len(members) > 1 and _rises([product_of(parts) for _, parts in members])
         }
 
 
@@ -324,7 +288,7 @@ def _rises(parts: list[Laurent]) -> bool:
 def _piece(terms: list[Term], variable: SeriesVariable, size: float) -> tuple[Node, int, Node] | None:
     """The condition |t| < r, the order k, and P(t) for t^k P(t); functions are far from 0 at t = 1/size."""
     with first(ORDER):
-        whole = sum_of([variable.split(term)[1].series() for term in terms])
+        whole = sum_of([product_of(variable.split(term)[1]) for term in terms])
     if whole is None:
         return None
     t, unit = product(1, variable.monomial), Fraction(2) ** -round(log2(size))

@@ -69,15 +69,9 @@ class Selections:
 
     def outside(self, graph: Graph) -> Graph:
         """The graph with each selection as far outside as possible; its branches do not repeat it."""
-        has_any = any([type(node.op) is Select for node in graph.nodes])
-        moving = {node for node in graph.nodes if self._may_move(node)} if has_any else ()
-        if not moving:
+        if not any([self._may_move(node) for node in graph.nodes]):
             return graph
-
-        def make(node: Node, args: Nodes) -> Node:
-            return node if args == node.args and node not in moving else self._outside(node, args)
-
-        made = rebuild(graph, {n: n for n in graph.input_nodes}, make)
+        made = rebuild(graph, {n: n for n in graph.input_nodes}, self._outside)
         return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
     def _may_move(self, node: Node) -> bool:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from itertools import product as pairs_of
-from typing import NamedTuple
 
 import sympy
 
@@ -45,45 +43,21 @@ MAX_PAIRS, MAX_INSIDE = 30, 12
 """The pairs that are tried for one sum; the terms of a sum that are compared with those of its factors."""
 
 
-class FactorTraits(NamedTuple):
-    """What the rules look for in a factor.
-
-    ``mark``: a number for its first power. ``kind``: its function, if it is one. ``is_named``: whether this
-    function has rows for numbers or reflections.
-    """
-
-    mark: int
-    kind: object
-    is_named: bool
-    is_sum: bool
-    is_power: bool
-
-
 @dataclass(frozen=True)
 class Traits:
     """What the rules look for in a monomial.
 
     ``mark``: a number that equal monomials share, the sum of those of their factors.
-    ``kinds``: its functions with their powers. ``may_have_rests``: whether it has a power or a quotient.
+    ``skeleton``: its functions and all powers.
+    ``rests``: the monomial without a power, and without a quotient.
     ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums.
     """
 
-    factors: Monomial
     mark: int
-    kinds: list[tuple[object, int]]
-    may_have_rests: bool
+    skeleton: object
+    rests: tuple[Monomial, ...]
     named: list[tuple[Node, int]]
     sums: list[tuple[Node, int]]
-
-    @cached_property
-    def skeleton(self) -> object:
-        """The functions and all powers."""
-        return tuple(sorted([k for _, k in self.factors])), frozenset(self.kinds)
-
-    @cached_property
-    def rests(self) -> tuple[Monomial, ...]:
-        """The monomial without a power, and without a quotient."""
-        return tuple(_without_one(self.factors))
 
 
 @dataclass(frozen=True)
@@ -98,53 +72,32 @@ class RuleContext:
     last: bool
     in_layers: bool
     known: dict[Monomial, Traits] = field(default_factory=dict)
-    factors: dict[Node, FactorTraits] = field(default_factory=dict)
-    marks: dict[Node, list[int]] = field(default_factory=dict)
 
     def traits(self, m: Monomial) -> Traits:
         """The traits of a monomial, found once."""
         found = self.known.get(m)
         if found is None:
-            found = self.known[m] = self._traits(m)
-        return found
-
-    def factor(self, base: Node) -> FactorTraits:
-        """The traits of a factor, found once."""
-        found = self.factors.get(base)
-        if found is None:
-            found = self.factors[base] = _of_factor(base)
-        return found
-
-    def _traits(self, m: Monomial) -> Traits:
-        mark, rests = 0, False
-        kinds: list[tuple[object, int]] = []
-        named: list[tuple[Node, int]] = []
-        sums: list[tuple[Node, int]] = []
-        for factor in m:
-            base, k = factor
-            own = self.factors.get(base) or self.factor(base)
-            mark += k * own.mark
-            rests = rests or k < 0 or own.is_power
-            if own.kind is not None:
-                kinds.append((own.kind, k))
-            if own.is_named:
-                named.append(factor)
-            elif own.is_sum:
-                sums.append(factor)
-        return Traits(m, mark, kinds, rests, named, sums)
-
-    def marks_in(self, base: Node) -> list[int]:
-        """The marks of the terms of a sum."""
-        found = self.marks.get(base)
-        if found is None:
-            found = self.marks[base] = [self.traits(part).mark for part in self.forms.terms(base)]
+            found = self.known[m] = _traits(m)
         return found
 
 
-def _of_factor(base: Node) -> FactorTraits:
-    head = head_of(base)
-    is_named = head in COMPLEMENTS or head in REFLECTIONS
-    return FactorTraits(hash((base, 1)), kind_of(base), is_named, is_sum(base), type(base.op) is Pow)
+def _traits(m: Monomial) -> Traits:
+    mark, rests = 0, False
+    kinds: list[tuple[object, int]] = []
+    named: list[tuple[Node, int]] = []
+    sums: list[tuple[Node, int]] = []
+    for base, k in m:
+        mark += k * hash((base, 1))
+        kind = type(base.op)
+        rests = rests or k < 0 or kind is Pow
+        if kind is Apply or kind is Pow:
+            kinds.append((kind_of(base), k))
+            if head_of(base) in COMPLEMENTS or head_of(base) in REFLECTIONS:
+                named.append((base, k))
+        elif is_sum(base):
+            sums.append((base, k))
+    skeleton = tuple(sorted([k for _, k in m])), frozenset(kinds)
+    return Traits(mark, skeleton, tuple(_without_one(m)) if rests else (), named, sums)
 
 
 class SumTraits:
@@ -155,15 +108,8 @@ class SumTraits:
         self.terms, self.given = terms, given
         self.traits = [(m, given.traits(m)) for m in terms]
         self.named = [(m, base, k) for m, t in self.traits for base, k in t.named]
-        self.has_signs = len({c.numerator > 0 for c in terms.values()}) > 1
-        self.sums = [(m, t.mark, base, k) for m, t in self.traits for base, k in t.sums if k <= 1]
-        self.has_rests = any([t.may_have_rests for _, t in self.traits])
-        self.may_change = self.has_signs or self.has_rests or bool(self.named or self.sums)
-
-    @cached_property
-    def marks(self) -> set[int]:
-        """The marks of the terms."""
-        return {t.mark for _, t in self.traits}
+        self.has_signs = len({c > 0 for c in terms.values()}) > 1
+        self.may_change = self.has_signs or any([t.named or t.rests or t.sums for _, t in self.traits])
 
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
@@ -208,7 +154,7 @@ def complements(whole: SumTraits) -> Iterator[Step]:
 def conjugates(whole: SumTraits) -> Iterator[Step]:
     """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
     terms, last = whole.terms, whole.given.last
-    for m, p, rest, size in roots(terms, whole.given.forms) if whole.has_rests else ():
+    for m, p, rest, size in roots(terms, whole.given.forms):
         differ = all([n == m or (c * terms[m] < 0 and _is_positive(n)) for n, c in terms.items()])
         if len(rest) < max(size, 2) and (last or (differ and rest.keys() == {ONE})):
             scaled = product(terms[m], m)
@@ -252,12 +198,13 @@ def _is_even(base: Node) -> bool:
 
 def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
     """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
-    given = whole.given
-    for m, mark, base, k in whole.sums if len(whole.traits) <= MAX_INSIDE else ():
-        if k * sign > 0:
-            n = mark - sign * given.factors[base].mark
-            if not whole.marks.isdisjoint([n + sign * part for part in given.marks_in(base)]):
-                yield m, base, given.forms.terms(base)
+    found = [(m, t) for m, t in whole.traits if t.sums] if len(whole.traits) <= MAX_INSIDE else []
+    factors = [(m, t.mark, base) for m, t in found for base, k in t.sums if k * sign > 0 and k <= 1]
+    marks = {t.mark for _, t in whole.traits} if factors else set()
+    for m, mark, base in factors:
+        inside, n = whole.given.forms.terms(base), mark - sign * hash((base, 1))
+        if any([n + sign * whole.given.traits(part).mark in marks for part in inside]):
+            yield m, base, inside
 
 
 def over_sums(whole: SumTraits) -> Iterator[Step]:
@@ -306,7 +253,7 @@ def pairs(whole: SumTraits) -> Iterator[tuple[Monomial, Monomial]]:
     terms, boxes = whole.terms, dict[object, tuple[list[Monomial], list[Monomial]]]()
     for m, traits in whole.traits if whole.has_signs else ():
         boxes.setdefault(traits.skeleton, ([], []))[terms[m] < 0].append(m)
-        for n in traits.rests if traits.may_have_rests else ():
+        for n in traits.rests:
             if terms.get(n, 0) * terms[m] < 0:
                 yield (m, n) if terms[m] > 0 else (n, m)
     for positive, negative in boxes.values():
