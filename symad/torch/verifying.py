@@ -49,7 +49,8 @@ def verify_function(
     Args:
         function: a subclass of ``torch.autograd.Function``, a module, or a function of tensors.
         f: its formula, an argument of `symad.trace`.
-        wrt: the inputs whose cotangents are compared, all by default.
+        wrt: the inputs whose cotangents are compared, all by default. An input for which backward returns
+            None, such as the targets of a loss, has the cotangent 0 in PyTorch: leave it out of ``wrt``.
         inputs: order and grouping of the arguments, as in `symad.trace`.
         where: the domain of the claim, as in `symad.verify`.
         order: 2 also compares the derivative of the backward pass (double backward).

@@ -18,8 +18,8 @@ from symad.verification.certificate.witness import place_of
 WIDTH = 80
 """Columns of a terminal: longer lines go on below, broken at words."""
 
-MIN_COLUMN = 30
-"""The width below which names and claims do not shrink."""
+MIN_COLUMN = 23
+"""The width below which names and claims do not shrink: all five columns fit a terminal then."""
 
 HANGING = re.compile(r" *(?:(?:at|expected|found) +)?")
 """What the continuation of a line stands below: its indentation and a label."""

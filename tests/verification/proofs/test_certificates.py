@@ -14,6 +14,7 @@ from symad.cli import main
 from symad.errors import SavingError, SymadError
 from symad.verification import Budget, Certificate, RefutedError
 from symad.verification.budget import Meter
+from symad.verification.certificate import report
 from symad.verification.measuring.references import (
     DualReference,
     NoReference,
@@ -298,3 +299,13 @@ def test_softmax_attention_of_any_size_is_replayed_as_a_whole():
 
     certificate = symad.check(attention, inputs=[q, k, v], seed=1)
     assert certificate.status == "proved" and certificate.checked
+
+
+def test_tables_of_certificates_break_each_cell_in_its_column():
+    names = ["Hessian (reverse-over-forward): ∂²f", "gradient (reverse): ∂f/∂x"]
+    claims = ["equal at random points modulo 6 random primes of 31 bits", "equal by a proof that is replayed"]
+    rows = [(n, "undecided", 36, "2^-110", c) for n, c in zip(names, claims, strict=True)]
+    lines = report._table(report.HEADERS, [tuple(map(str, row)) for row in rows])
+    assert max(map(len, lines)) <= 80
+    place = lines[0].index("claim")
+    assert " ".join(line[place:].strip() for line in lines[1:]) == " ".join(claims)
