@@ -280,4 +280,7 @@ def _reason(analysis: Analysis, worst: Bounded, texts: list[str]) -> str:
     if worst.lost < 0:
         return "a derivative is unbounded in the box"
     statement = texts[analysis.roundings[worst.lost].statement]
-    return f"the value of {statement!r} may not exist, or overflows, somewhere in the box"
+    return (
+        f"the value of {statement!r}, or its slope, may be infinite or not exist in a part of the box: "
+        "a smaller box, or smaller parts by a larger boxes=, may have a bound"
+    )
