@@ -189,10 +189,17 @@ def read_array(symbol: sympy.Basic, value: Any) -> np.ndarray:
             another device, or whose type NumPy lacks.
     """
     try:
-        return np.asarray(value.detach() if getattr(value, "requires_grad", False) is True else value)
+        return np.asarray(_without_history(value))
     except (TypeError, ValueError, RuntimeError) as error:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise EvaluationError(f"{symbol} was given a {kind} that NumPy cannot read: {error}") from None
+
+
+def _without_history(value: object) -> object:
+    """A tensor without the history of its gradients; lists of such; other values unchanged."""
+    if isinstance(value, (list, tuple)):
+        return [_without_history(v) for v in value]
+    return getattr(value, "detach")() if getattr(value, "requires_grad", False) is True else value
 
 
 OWN = (np.ndarray, np.generic, Fraction, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)
@@ -208,6 +215,8 @@ NO_NUMBERS = (
 def _array_of(values: Number, symbol: sympy.Basic) -> np.ndarray:
     try:
         return np.asarray(values)
+    except RuntimeError:  # PyTorch's, of scalars that require grad
+        return np.asarray(_without_history(values))
     except ValueError:
         raise EvaluationError(
             f"{symbol} was given nested lists whose rows differ in length; give an array"

@@ -43,6 +43,7 @@ KINDS = {
     "masked without a mask": lambda: np.ma.masked_array(VALUES, mask=[False] * 3),
     "torch": torch_tensor,
     "torch, requiring grad": lambda: torch_tensor().requires_grad_(),
+    "a list of tensors that require grad": lambda: [t.requires_grad_() for t in torch_tensor()],
     "jax": jax_array,
     "pandas": pandas_series,
 }
