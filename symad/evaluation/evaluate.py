@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from operator import methodcaller
 from functools import lru_cache
 from itertools import islice
 from math import prod
@@ -199,7 +200,7 @@ def _without_history(value: object) -> object:
     """A tensor without the history of its gradients; lists of such; other values unchanged."""
     if isinstance(value, (list, tuple)):
         return [_without_history(v) for v in value]
-    return getattr(value, "detach")() if getattr(value, "requires_grad", False) is True else value
+    return methodcaller("detach")(value) if getattr(value, "requires_grad", False) is True else value
 
 
 OWN = (np.ndarray, np.generic, Fraction, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)
