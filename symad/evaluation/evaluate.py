@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from operator import methodcaller
 from functools import lru_cache
 from itertools import islice
 from math import prod
+from operator import methodcaller
 from typing import Any
 
 import mpmath
