@@ -98,8 +98,9 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
     if isinstance(value, sympy.NumberSymbol):  # π − 1 is an expression
         return mul(exponent, power(base, sub(exponent, constant(1))))
     if value is not None:
-        # a rounded e − 1 would be the exponent of another function
-        less = Fraction(value) - 1 if isinstance(value, float) else value - 1
+        less = value - 1
+        if isinstance(value, float) and (exact := Fraction(value) - 1) != Fraction(less):
+            less = exact  # a rounded e − 1 would be the exponent of another function
         return mul(exponent, power(base, constant(less)))
     # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞
     zero = constant(0)
