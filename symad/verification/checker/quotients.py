@@ -84,7 +84,7 @@ def by_powers(p: Poly, k: int) -> dict[int, Poly]:
 
 
 def common_under(unders: Sequence[Mapping[Factor, int]]) -> Mapping[Factor, int]:
-    """The least common multiple of what is divided by; in `inner` products of several have numbers alone."""
+    """The least common multiple of some denominators."""
     return {f: max([u.get(f, 0) for u in unders]) for own in unders for f in own} if any(unders) else NONE
 
 

@@ -268,8 +268,10 @@ def _is_blurred(task: Task, k: int, here: _Here, at: tuple[int, ...], got: float
 
 
 BESIDE = 1e4
-"""An error of at most so many times what roundings of the largest value explain is looked at by larger steps:
-1 − tanh² of 15 has the same error at many floats."""
+"""How many times larger than the roundings of the largest value an error may be to be tried by larger steps.
+
+Neighboring floats do not tell such an error from a wrong formula: 1 − tanh² of 15 is off equally at many.
+"""
 
 
 def _is_steady(task: Task, k: int, here: _Here, at: tuple[int, ...], coarse: bool) -> bool:

@@ -21,7 +21,7 @@ class Errors:
     relative: Array
     ulps: Array
     excess: Array
-    """As multiples of what is allowed."""
+    """The errors as multiples of the allowed ones: an element above 1 is wrong, or has lost digits."""
     resolution: Array
     """The smallest relative error that is not allowed; infinite for what underflows, is 0 or overflows."""
     absolute: Array

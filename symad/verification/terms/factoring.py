@@ -100,7 +100,7 @@ def _common_powers(n: Node, sign: Callable[[Node], int]) -> Terms | None:
 
 
 def _lowest(rows: Sequence[dict[Node, int]], sign: Callable[[Node], int]) -> dict[Node, int]:
-    """The powers that all terms have, even ones of what may be negative."""
+    """The powers that all terms share. Of a base that may be negative, only an even power is taken."""
     common: dict[Node, int] = {}
     for base in dict.fromkeys(b for powers in rows for b in powers):
         lowest = min(powers.get(base, 0) for powers in rows)
