@@ -307,7 +307,7 @@ class _WaySearch:
         self, best: list[PairResult], chosen: Sequence[int], made: Sequence[Node], basis: Basis, rng: Random,
         meter: Meter, most: int | None = None,
     ) -> list[PairResult]:  # fmt: skip
-        """The results after the chosen pairs are tested together again, in ``most`` ways of roots and signs."""
+        """The results after the chosen pairs are tested together again, in `most` ways of roots and signs."""
         sides = [n for k in chosen for n in made[2 * k : 2 * k + 2]]
         sampler = _sampler(sides, basis, rng, meter)
         improved = self.improve([best[k] for k in chosen], sampler, ways_of(sides)[:most])
