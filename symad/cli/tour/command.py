@@ -31,7 +31,7 @@ modes  ways of differentiating that were run: pushforward, Dual numbers, both
        gradients or Jacobians, and all four Hessians (Hessian-vector products
        where Hessians are large)
 apart  the largest relative difference between any two of them
-check  the status of the certificate: proved or tested against SymPy's derivative
+check  the certificate's status: proved or tested against SymPy's derivative
 lines  of the NumPy file that computes the model and its gradient
 """
 
