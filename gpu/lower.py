@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 
 import sympy
 
-from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
+from symad.core.identifiers import not_one_of
 from symad.cost import memory
 from symad.errors import LoweringError
 from symad.gpu.array_printer import print_cupy_module

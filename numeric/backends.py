@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 
-from symad.core.escaping import not_one_of
+from symad.core.identifiers import not_one_of
 from symad.errors import LoweringError
 
 

@@ -17,8 +17,8 @@ from numpy.ma import MaskedArray
 from symad.core.arguments import Argument, SignatureOf, as_columns
 from symad.core.arguments import bind as bind_arguments
 from symad.core.dims import Shape
-from symad.core.escaping import listed
 from symad.core.graph import Graph
+from symad.core.identifiers import listed
 from symad.core.signatures import Tree
 from symad.errors import LoweringError
 from symad.evaluation.evaluate import read_array, refuse_fractions, refuse_masked

@@ -8,8 +8,8 @@ from typing import Any
 
 import sympy
 
-from symad.core.escaping import visible
 from symad.core.graph import Graph
+from symad.core.identifiers import visible
 from symad.display.latex import escaped, latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.graphs import Latex

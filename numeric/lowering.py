@@ -12,9 +12,8 @@ import numpy as np
 import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.core.escaping import brief, not_one_of
 from symad.core.graph import Graph
-from symad.core.identifiers import identifier
+from symad.core.identifiers import brief, identifier, not_one_of
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError

@@ -24,11 +24,10 @@ from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
 from symad.library.associative_scan import affine_scan, associative_scan
 from symad.library.attention import attention
-from symad.library.decompositions import expm, lstsq, lu, pinv, qr, svd
+from symad.library.decompositions import cho_solve, expm, lstsq, lu, pinv, qr, solve_triangular, svd
 from symad.library.pairwise import pairwise
 from symad.library.random import fold_in, key, rand, randn, split
 from symad.library.scan import fold, scan
-from symad.library.triangular import cho_solve, solve_triangular
 from symad.library.user_functions import register_function
 from symad.ops.arrays import softmax as fused
 from symad.ops.arrays.gathering import as_indices, gather

@@ -13,8 +13,8 @@ from typing import Any
 
 from symad import pullback, value_and_gradient
 from symad.core.arguments import bind
-from symad.core.escaping import not_one_of
 from symad.core.given import renamed
+from symad.core.identifiers import not_one_of
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.gpu.compile import Machine, explained, machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 
-from symad.core.escaping import brief
+from symad.core.identifiers import brief
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_layout import C_KEYWORDS, CPP_KEYWORDS, MACROS
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symad.core.arguments import Argument, were_given
-from symad.core.escaping import listed, visible
+from symad.core.identifiers import listed, visible
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array

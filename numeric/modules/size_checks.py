@@ -8,8 +8,8 @@ import sympy
 
 from symad.core.contents import holds, inner_graphs, op_classes
 from symad.core.dims import Dim, dim_symbols
-from symad.core.escaping import brief
 from symad.core.graph import Graph, Node
+from symad.core.identifiers import brief
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import one_line
 from symad.ops.basic.arithmetic import ElementwiseOp

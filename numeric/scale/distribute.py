@@ -12,8 +12,8 @@ import sympy
 from symad.core.arguments import Argument, SignatureOf, bind, flat_values
 from symad.core.arrays import Array
 from symad.core.dims import bind as bind_dims
-from symad.core.escaping import not_one_of, visible
 from symad.core.graph import Graph
+from symad.core.identifiers import not_one_of, visible
 from symad.core.signatures import Inputs, Over, Traceable, Tree
 from symad.core.structures import pack
 from symad.errors import EvaluationError, ShapeError

@@ -11,8 +11,8 @@ import numpy as np
 
 import symad
 from symad.core.dims import solve_dims
-from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
+from symad.core.identifiers import not_one_of
 from symad.core.signatures import ByInput, Over, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.scale.chunks import check_lengths_known, is_dask

@@ -15,8 +15,8 @@ import sympy
 
 import symad
 from symad import functions
-from symad.core.escaping import not_one_of
 from symad.core.graph import Graph
+from symad.core.identifiers import not_one_of
 from symad.errors import EvaluationError
 from symad.numeric.scale.chunks import is_dask
 from symad.numeric.scale.distribute import distribute

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.escaping import not_one_of
+from symad.core.identifiers import not_one_of
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.plain_numbers import plain_fields

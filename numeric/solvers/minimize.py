@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.escaping import not_one_of
+from symad.core.identifiers import not_one_of
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.errors import EvaluationError
 from symad.numeric.solvers.newton import SLOPE_IS_SMALL, Minimum, Path, newton, newton_cg

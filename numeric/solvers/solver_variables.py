@@ -15,8 +15,8 @@ import numpy as np
 from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import Array
 from symad.core.dims import is_concrete, solve_dims
-from symad.core.escaping import listed
 from symad.core.graph import Graph
+from symad.core.identifiers import listed
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.core.structures import Structure, field_names
 from symad.derivatives.forward import pushforward

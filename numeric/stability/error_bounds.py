@@ -9,9 +9,8 @@ from functools import cache
 
 import sympy
 
-from symad.core.escaping import brief, not_one_of
 from symad.core.graph import Graph, Node, rebuild
-from symad.core.identifiers import short_name
+from symad.core.identifiers import brief, not_one_of, short_name
 from symad.core.signatures import Inputs, Traceable
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel

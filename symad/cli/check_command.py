@@ -18,8 +18,8 @@ from rich.table import Table
 import symad
 from symad.cli.console import Output
 from symad.cli.exit_codes import OF_STATUS, worst
-from symad.core.escaping import visible
 from symad.core.graph import Graph
+from symad.core.identifiers import visible
 from symad.core.signatures import Traceable
 from symad.load_models import ModelError, load_written
 

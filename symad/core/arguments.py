@@ -13,8 +13,7 @@ import sympy
 
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape
-from symad.core.escaping import brief, listed
-from symad.core.identifiers import parameter_names, printed, short_name
+from symad.core.identifiers import brief, listed, parameter_names, printed, short_name
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves, pack
 from symad.errors import EvaluationError
 

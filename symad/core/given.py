@@ -14,7 +14,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Array
-from symad.core.escaping import brief
+from symad.core.identifiers import brief
 from symad.errors import TraceError
 
 WANTED = "give real numbers, arrays of them, SymPy expressions or traced values"

@@ -13,8 +13,8 @@ from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, bind, dim_symbols
 from symad.core.documents import Drawing, Explanation
-from symad.core.escaping import listed, visible
 from symad.core.following import tell
+from symad.core.identifiers import listed, visible
 from symad.core.interning import Interned, field_names
 from symad.core.nodes import SHAPE, ZERO, Node, Op, Tangent, Zero, op_of, shape, topological
 from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack

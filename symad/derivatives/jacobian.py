@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from symad.core.arguments import PackedResult
 from symad.core.dims import Dim
-from symad.core.escaping import not_one_of
 from symad.core.graph import Graph, Origin
+from symad.core.identifiers import not_one_of
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import DerivativeError

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from math import factorial
 
-from symad.core.escaping import brief
 from symad.core.graph import ZERO, Graph, Origin, TupleOf
+from symad.core.identifiers import brief
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import DerivativeError

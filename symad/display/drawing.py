@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from symad.core.escaping import visible
 from symad.core.graph import Graph
+from symad.core.identifiers import visible
 from symad.display.picture import Picture, picture
 from symad.display.raster import write_raster
 from symad.display.scene import Scene, scene

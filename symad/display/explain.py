@@ -18,8 +18,8 @@ import sympy
 
 from symad.core.arguments import leaves_of, parameters_of, were_given
 from symad.core.dims import format_shape, is_concrete, solve_dims
-from symad.core.escaping import listed, visible, without_tags
 from symad.core.graph import METHODS, Graph, Node
+from symad.core.identifiers import listed, visible, without_tags
 from symad.core.structures import Structure, leaves
 from symad.display.drawing import Drawing
 from symad.display.formula_sizes import formula_sizes

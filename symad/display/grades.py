@@ -9,8 +9,8 @@ from typing import Any
 
 import mpmath
 
-from symad.core.escaping import visible
 from symad.core.graph import Graph
+from symad.core.identifiers import visible
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian

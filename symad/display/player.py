@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from symad.core.escaping import visible
+from symad.core.identifiers import visible
 from symad.display.drawing import Drawing, drawn, write_scenes
 from symad.display.films import Film, film_of
 from symad.display.loops import step_lines

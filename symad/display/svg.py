@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import escape
 
-from symad.core.escaping import visible
+from symad.core.identifiers import visible
 from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, TextLine
 
 LEAST = 0.95

@@ -2,7 +2,7 @@ r"""Pictures as TikZ, for ``\input`` in a paper or in slides that load the packa
 
 from __future__ import annotations
 
-from symad.core.escaping import visible
+from symad.core.identifiers import visible
 from symad.display.latex import escaped
 from symad.display.scene import ACTIVE, EDGE, Curve, Rectangle, Scene, Shape, TextLine
 

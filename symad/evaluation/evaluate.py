@@ -17,8 +17,8 @@ import sympy
 from symad.core.arguments import as_columns, bind, flat_values
 from symad.core.arrays import Array, Number
 from symad.core.dims import solve_dims
-from symad.core.escaping import brief
 from symad.core.graph import Graph, Node, pack
+from symad.core.identifiers import brief
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.rational_results import as_result, evaluate_exactly
 from symad.numbers.dual import Dual, as_input

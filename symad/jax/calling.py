@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from symad.core.arguments import SignatureOf, bind, flat_values
-from symad.core.escaping import not_one_of
 from symad.core.graph import Graph, TupleOf, pack
+from symad.core.identifiers import not_one_of
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.derivatives.forward import pushforward
 from symad.derivatives.reverse import pullback

@@ -16,9 +16,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from symad.core.escaping import brief, without_surrogates
 from symad.core.graph import Graph, Node, Origin, leaves, topological
-from symad.core.identifiers import is_variable
+from symad.core.identifiers import brief, is_variable, without_surrogates
 from symad.core.signatures import Inputs, Json, Traceable
 from symad.core.variables import Variable, Variables, scopes
 from symad.errors import SavingError, SymadError

@@ -12,8 +12,7 @@ from symad.sparsity.coloring.color import acyclic, bidirectional, color, column,
 from symad.sparsity.coloring.orders import ORDERS
 from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.detection import hessian_sparsity, jacobian_sparsity
-from symad.sparsity.patterns.errors import ColoringError, PatternError
-from symad.sparsity.patterns.pattern import Pattern, as_pattern
+from symad.sparsity.patterns.pattern import ColoringError, Pattern, PatternError, as_pattern
 from symad.sparsity.recovery.jacobian_hessian import sparse_hessian, sparse_jacobian
 
 __all__ = [

@@ -16,9 +16,9 @@ from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, add, div, mul, sub
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import HALF, Pow
 from symad.ops.elementwise.selection import compare, select
+from symad.ops.elementwise.slopes import of_layer
 from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import (
     ONE,

@@ -29,9 +29,9 @@ from symad.numbers.function_values import numpy_function
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply, choice, slope
-from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, indicator, logic, select
+from symad.ops.elementwise.slopes import of_layer
 from symad.sympy_functions.held_forms import ArrayElementwiseApplyFunc
 
 

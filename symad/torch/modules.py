@@ -15,8 +15,8 @@ import numpy as np
 from torch import nn
 
 from symad.core.dims import format_shape
-from symad.core.escaping import listed
 from symad.core.graph import Graph
+from symad.core.identifiers import listed
 from symad.core.questions import question
 from symad.errors import SymadError, TraceError
 from symad.tracing import trace

@@ -19,10 +19,9 @@ from sympy.core.function import AppliedUndef
 
 from symad.core.arguments import Argument
 from symad.core.dims import dim_symbols, format_shape
-from symad.core.escaping import brief
 from symad.core.expressions import as_sympy
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
-from symad.core.identifiers import printed, short_name
+from symad.core.identifiers import brief, printed, short_name
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.structures import VectorOf

@@ -11,9 +11,8 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.arguments import Argument, PackedResult, Packing, Results, argument_of
 from symad.core.dims import Shape, same_dim, size
-from symad.core.escaping import brief, listed
 from symad.core.graph import Graph, Node, Origin
-from symad.core.identifiers import identifier, printed, short_name
+from symad.core.identifiers import brief, identifier, listed, printed, short_name
 from symad.core.signatures import Wrt
 from symad.core.structures import Structure, TupleOf, VectorOf, leaves
 from symad.core.variables import held

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import isqrt
 from typing import TypeAlias
 
-from symad.core.escaping import not_one_of
+from symad.core.identifiers import not_one_of
 from symad.errors import DerivativeError
 from symad.transforms.revolve import beta, repetitions, split
 

@@ -14,8 +14,8 @@ from sympy.functions.elementary.trigonometric import InverseTrigonometricFunctio
 from sympy.functions.special.bessel import AiryBase, BesselBase
 
 from symad.core.arrays import Array
-from symad.core.escaping import brief
 from symad.core.graph import Node
+from symad.core.identifiers import brief
 from symad.core.questions import flops
 from symad.errors import SymadError
 from symad.ops.basic.sources import constant_value

@@ -11,8 +11,8 @@ import sympy
 from sympy.assumptions.assume import AppliedPredicate
 
 from symad.core.arrays import Array
-from symad.core.escaping import brief, listed
 from symad.core.graph import Graph, Node, topological
+from symad.core.identifiers import brief, listed
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
 from symad.numbers.values import unchecked

@@ -14,8 +14,8 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
-from symad.core.escaping import listed
 from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
+from symad.core.identifiers import listed
 from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.stacking import concatenate, element, pack_scalars, stack

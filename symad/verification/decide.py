@@ -14,8 +14,8 @@ import sympy
 
 from symad.core.claims import Proof
 from symad.core.dims import format_shape, same_shape
-from symad.core.escaping import brief
 from symad.core.graph import Graph, rebuild
+from symad.core.identifiers import brief
 from symad.errors import ShapeError
 from symad.ops.basic.sources import constant
 from symad.verification.accept import accept

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from symad.sparsity import ColoringError, color
-from symad.sparsity.coloring.oracles import (
+from tests.sparsity.cases import band, bordered, edges_of, entries_of, five_point, random_integers
+from tests.sparsity.coloring_definitions import (
     acyclic_fault,
     bidirectional_fault,
     column_fault,
     star_fault,
 )
-from tests.sparsity.cases import band, bordered, edges_of, entries_of, five_point, random_integers
 
 FOUR_BY_FIVE = [[0, 1, 0, 1, 0], [0, 0, 0, 1, 1], [0, 1, 1, 0, 0], [1, 0, 1, 0, 0]]
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from symad.sparsity import color
-from symad.sparsity.coloring.lower_bound_search import local_star_bound
-from symad.sparsity.coloring.oracles import (
+from symad.sparsity.coloring.lower_bounds import local_star_bound
+from symad.sparsity.patterns.pattern import as_pattern
+from tests.sparsity.cases import cycle, edges_of, entries_of, from_entries, random_integers
+from tests.sparsity.coloring_definitions import (
     acyclic_fault,
     bidirectional_fault,
     column_fault,
     star_fault,
 )
-from symad.sparsity.patterns.pattern import as_pattern
-from tests.sparsity.cases import cycle, edges_of, entries_of, from_entries, random_integers
 
 
 def optimum(fault, vertices):

@@ -8,10 +8,10 @@ from symad.sparsity import ORDERS, ColoringError, PatternError, color
 from symad.sparsity.coloring import orders
 from symad.sparsity.coloring.acyclic import first_fit_proper, first_fit_trees
 from symad.sparsity.coloring.columns import first_fit, first_fit_bits
-from symad.sparsity.coloring.oracles import acyclic_fault, star_fault
 from symad.sparsity.coloring.star import first_fit_stars
 from symad.sparsity.patterns.pattern import as_pattern
 from tests.sparsity.cases import band, edges_of, five_point, random_integers
+from tests.sparsity.coloring_definitions import acyclic_fault, star_fault
 
 GRAPHS = {
     "random": networkx.gnp_random_graph(40, 0.15, seed=1),

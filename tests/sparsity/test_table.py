@@ -8,12 +8,6 @@ the best count of first-fit in the orders natural, largest first, smallest last,
 import pytest
 
 from symad.sparsity import acyclic, bidirectional, color, column, star
-from symad.sparsity.coloring.oracles import (
-    acyclic_fault,
-    bidirectional_fault,
-    column_fault,
-    star_fault,
-)
 from tests.sparsity.cases import (
     band,
     block_bidiagonal,
@@ -26,6 +20,12 @@ from tests.sparsity.cases import (
     five_point,
     nine_point,
     ring,
+)
+from tests.sparsity.coloring_definitions import (
+    acyclic_fault,
+    bidirectional_fault,
+    column_fault,
+    star_fault,
 )
 
 OPTIMAL_COLUMNS = [

@@ -5,14 +5,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from symad.sparsity import ORDERS, color
-from symad.sparsity.coloring.oracles import (
+from tests.sparsity.cases import random_integers
+from tests.sparsity.coloring_definitions import (
     acyclic_fault,
     bidirectional_fault,
     column_fault,
     row_fault,
     star_fault,
 )
-from tests.sparsity.cases import random_integers
 
 SHAPES = [(10, 20), (20, 10), (20, 20), (1, 7), (7, 1)]
 LARGE = [(60, 120), (120, 60), (70, 70)]

@@ -10,8 +10,8 @@ from typing import Any
 
 import sympy
 
-from symad.core.escaping import visible
 from symad.core.graph import ZERO, Graph, Node, Op, topological
+from symad.core.identifiers import visible
 from symad.core.questions import jvp, question
 from symad.display.latex import escaped
 from symad.display.typesetting.contractions import flips_of_product

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from symad.core.escaping import visible
 from symad.core.graph import Graph, Node
+from symad.core.identifiers import visible
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.pieces import Entries, LatexAtom, Piece, name_of, name_of_input, write
 from symad.display.typesetting.recurrences import Loops, definitions, loops_of, scan_piece

@@ -2,6 +2,5 @@
 
 Start with `color`, and one function for each kind. `result` holds a coloring, with `compression` and recovery
 (`substitution` for acyclic colorings); `columns`, `star`, `acyclic` and `bidirectional` are the algorithms,
-`orders` and `tabu` improve them, `lower_bounds` bound the number of colors from below, and `oracles` are the
-literal definitions against which the algorithms are tested.
+`orders` and `tabu` improve them, and `lower_bounds` bound the number of colors from below.
 """

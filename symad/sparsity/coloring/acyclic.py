@@ -12,11 +12,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from symad.sparsity.coloring.best_of import Race, order_name
 from symad.sparsity.coloring.closed_forms import lattice_coloring
 from symad.sparsity.coloring.columns import try_more_orders
 from symad.sparsity.coloring.lower_bounds import acyclic_bound
-from symad.sparsity.coloring.orders import OrderLike, incidence_degree, is_perfect, order_named
+from symad.sparsity.coloring.orders import (
+    OrderLike,
+    Race,
+    incidence_degree,
+    is_perfect,
+    order_name,
+    order_named,
+)
 from symad.sparsity.coloring.star import color_stars
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 

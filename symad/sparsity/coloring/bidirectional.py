@@ -24,10 +24,9 @@ from typing import TypeAlias
 import numpy as np
 
 from symad.sparsity.coloring.acyclic import first_fit_proper
-from symad.sparsity.coloring.best_of import Race, compact, order_name
 from symad.sparsity.coloring.columns import GRAPH_WORK, color_columns, first_fit
 from symad.sparsity.coloring.lower_bounds import bidirectional_bound
-from symad.sparsity.coloring.orders import OrderLike, order_named
+from symad.sparsity.coloring.orders import OrderLike, Race, compact, order_name, order_named
 from symad.sparsity.coloring.star import alone_in_row, first_fit_stars
 from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 

@@ -20,7 +20,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from symad.sparsity.coloring.lower_bound_search import middle_vertex, neighborhood
+from symad.sparsity.coloring.lower_bounds import middle_vertex, neighborhood
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 MAX_OFFSETS = 250

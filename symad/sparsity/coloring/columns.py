@@ -16,10 +16,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from symad.sparsity.coloring.best_of import Race, compact, order_name
 from symad.sparsity.coloring.closed_forms import cyclic_blocks, is_proper, lattice_coloring
 from symad.sparsity.coloring.lower_bounds import column_bound
-from symad.sparsity.coloring.orders import OrderLike, order_named, saturation_colors, shuffled
+from symad.sparsity.coloring.orders import (
+    OrderLike,
+    Race,
+    compact,
+    order_name,
+    order_named,
+    saturation_colors,
+    shuffled,
+)
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 GRAPH_WORK = 30_000_000

@@ -14,8 +14,7 @@ from symad.core.arrays import Array
 from symad.core.graph import METHODS
 from symad.sparsity.coloring import compression
 from symad.sparsity.coloring.substitution import Forest, forest
-from symad.sparsity.patterns.errors import ColoringError
-from symad.sparsity.patterns.pattern import IntArray, Pattern
+from symad.sparsity.patterns.pattern import ColoringError, IntArray, Pattern
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from symad.sparsity.coloring.best_of import Race, order_name
 from symad.sparsity.coloring.closed_forms import lattice_coloring
 from symad.sparsity.coloring.columns import color_columns, try_more_orders
-from symad.sparsity.coloring.lower_bound_search import local_star_bound
-from symad.sparsity.coloring.lower_bounds import star_bound
-from symad.sparsity.coloring.orders import OrderLike, order_named
+from symad.sparsity.coloring.lower_bounds import local_star_bound, star_bound
+from symad.sparsity.coloring.orders import OrderLike, Race, order_name, order_named
 from symad.sparsity.patterns.pattern import BoolArray, IntArray, Pattern
 
 ORDERS = ("natural", "largest_first", "smallest_last", "incidence_degree", "random")

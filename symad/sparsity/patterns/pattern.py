@@ -17,11 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symad.core.arrays import Array, ArrayLike
-from symad.sparsity.patterns.errors import PatternError
+from symad.errors import SymadError
 
 if TYPE_CHECKING:
     import networkx as nx
     from scipy.sparse import csr_array, sparray
+
+
+# ---- errors about patterns and colorings ---------------------------------------------------------
+
+
+class PatternError(SymadError, ValueError):
+    """A matrix or graph given as a sparsity pattern is not one."""
+
+
+class ColoringError(SymadError, ValueError):
+    """A coloring violates the condition of its kind, or was requested by an unknown name."""
+
 
 IntArray: TypeAlias = "NDArray[np.int64]"
 BoolArray: TypeAlias = "NDArray[np.bool_]"

@@ -4,7 +4,7 @@
 implementations, `making` those of NumPy's constructors. Importing this package registers all.
 """
 
-from symad.tracing.elements import assigning, slices
+from symad.tracing.elements import assigning
 from symad.tracing.from_numpy import fourier, making, registry, ufuncs
 from symad.tracing.from_numpy.functions import (
     assembling,
@@ -22,6 +22,6 @@ from symad.tracing.from_numpy.functions import (
 
 __all__ = [
     "assembling", "assigning", "curves", "finite_and_close", "fourier", "joining", "linalg", "making",
-    "ordering", "polynomials", "products", "reductions", "registry", "shapes", "slices", "statistics",
+    "ordering", "polynomials", "products", "reductions", "registry", "shapes", "statistics",
     "ufuncs",
 ]  # fmt: skip

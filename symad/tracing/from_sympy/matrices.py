@@ -40,8 +40,8 @@ from symad.ops.linalg.cholesky import cholesky
 from symad.ops.linalg.matrix_power import matrix_power
 from symad.ops.linalg.solve_det import Determinant, determinant, inverse, log_determinant, solve
 from symad.tracing.error_names import check_one_shape, check_scalars, describe, describe_shapes
-from symad.tracing.from_sympy.lambda_bodies import apply_lambda
 from symad.tracing.from_sympy.matrix_chain_order import Factor, is_ones, multiply
+from symad.tracing.from_sympy.matrix_parts import apply_lambda
 from symad.tracing.walk import Tracer, lift, operands
 
 

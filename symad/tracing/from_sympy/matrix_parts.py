@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import sympy
@@ -16,18 +16,63 @@ from sympy.matrices.expressions.permutation import MatrixPermute, PermutationMat
 from sympy.matrices.expressions.slice import MatrixSlice
 
 from symad.core.dims import Dim, Shape, as_dim, as_shape, dim_symbols, format_shape, same_dim
-from symad.core.graph import Node
+from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import gather
 from symad.ops.arrays.stacking import concatenate, element, pack_scalars
+from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import contract, diagonal_matrix, matrix_transpose
-from symad.ops.basic.shaping import broadcast_axes, broadcast_to, pad, reshape, slice_axes
-from symad.ops.basic.sources import array_constant, constant, dimension, iota
+from symad.ops.basic.shaping import broadcast_axes, broadcast_to, flatten, pad, reshape, slice_axes
+from symad.ops.basic.sources import array_constant, constant, dimension, input_node, iota
 from symad.ops.elementwise.selection import equal, select
 from symad.tracing.error_names import describe
-from symad.tracing.from_sympy.lambda_bodies import apply_lambda
 from symad.tracing.walk import Tracer, lift, operands
+
+# ---- the elements of a matrix by a Lambda of their indices ----------------------------------------
+
+
+def apply_lambda(function: sympy.Lambda, arrays: Sequence[Node], tracer: Tracer) -> Node:
+    """``function`` of the elements of some arrays of one shape.
+
+    Raises:
+        TraceError: the function takes another number of arguments.
+    """
+    variables = function.variables
+    if len(variables) != len(arrays):
+        raise TraceError(f"{function} takes {len(variables)} arguments, but is applied to {len(arrays)}")
+    body = function.expr
+    taken = [v for v in variables if v in tracer.dims]
+    if taken:  # the bound symbol hides a dimension of the same name
+        fresh = {v: sympy.Dummy(v.name, real=True) for v in taken}
+        body, variables = body.xreplace(fresh), [fresh.get(v, v) for v in variables]
+    node = tracer.trace(body)
+    return substitute(node, dict(zip(map(input_node, variables), arrays, strict=True)))
+
+
+def substitute(body: Node, replaced: Mapping[Node, Node]) -> Node:
+    """A scalar node with some scalar inputs replaced by arrays of one shape, element by element."""
+    shape = next(iter(replaced.values())).shape
+    reached = set(replaced)
+    elementwise = True
+    for node in topological([body]):
+        if node not in reached and any(a in reached for a in node.args):
+            reached.add(node)
+            elementwise = elementwise and isinstance(node.op, ElementwiseOp)
+    if elementwise:
+        return broadcast_to(rebuild((body,), replaced)[0], shape)
+    return _batched(body, replaced)
+
+
+def _batched(body: Node, replaced: Mapping[Node, Node]) -> Node:
+    """The node with the elements as a batch, for ops that are not elementwise."""
+    from symad.core.dims import size
+    from symad.transforms.batches import batch_outputs
+
+    shape = next(iter(replaced.values())).shape
+    rows = {node: flatten(array) for node, array in replaced.items()}
+    return reshape(batch_outputs((body,), rows, size(shape))[0], shape)
+
 
 # ---- explicit matrices and arrays ---------------------------------------------------------------
 

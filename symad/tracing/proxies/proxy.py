@@ -28,15 +28,16 @@ from symad.tracing.proxies.arithmetic import ARITHMETIC, KEEPS_CONDITIONS, SIGNS
 from symad.tracing.proxies.array_protocol import (
     METHODS,
     UFUNCS,
+    VIEW,
+    Valueless,
     call_function,
     call_ufunc,
+    check_owned,
     function_of_numpy,
     read_elements,
     write_elements,
 )
 from symad.tracing.proxies.sessions import SESSION
-from symad.tracing.proxies.sharing import VIEW, check_owned
-from symad.tracing.proxies.valueless import Valueless
 from symad.tracing.proxies.wrapped import (
     Traced,
     as_node,
@@ -185,7 +186,7 @@ class Proxy(Valueless):
         self._value = node
 
     def _is_slice(self, array: Proxy, key: Index) -> bool:
-        return False  # True for ``array[key]``; see `symad.tracing.elements.slices`
+        return False  # True for ``array[key]``; see `symad.tracing.elements.assigning`
 
     def _in_place(self, operator: str, new: Proxy) -> Proxy:
         """``y += x`` and similar: every name of this value refers to the new one, as in NumPy."""

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.escaping import visible, without_tags
+from symad.core.identifiers import visible, without_tags
 
 NAMES = ["a\0b", "a\x1b[31mb", "a\ud800b", "a\x9bb", "<script>alert(1)</script>", "a\x7fb"]
 
