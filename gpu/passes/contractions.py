@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from symad.core.dims import Shape
-from symad.core.graph import Node, rebuild
+from symad.core.graph import Node
 from symad.core.questions import Nodes
+from symad.numeric.passes.rewriting import rewritten
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.shaping import broadcast_axes
@@ -21,13 +22,13 @@ Labels = tuple[int, ...]
 
 def two_at_a_time(outputs: Sequence[Node]) -> Nodes:
     """The outputs with contractions of this form only."""
-    return rebuild(outputs, {}, _written)
+    return rewritten(outputs, _written)
 
 
-def _written(node: Node, args: Nodes) -> Node:
+def _written(node: Node, args: Nodes) -> Node | None:
     op = node.op
     if not isinstance(op, Einsum) or len(args) < 2:
-        return node if args == node.args else Node.of(op, args)
+        return None
     terms = list(zip(op.inputs, args, strict=True))
     while True:
         terms = [_own_sums(k, terms, op.output) for k in range(len(terms))]

@@ -17,6 +17,7 @@ from symad.higher_order.scan import Scan
 from symad.numeric.fusion.chains import fuse_chains, fuse_sums
 from symad.numeric.fusion.rows import fuse_rows
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
+from symad.numeric.passes.rewriting import over, with_results
 
 ROWS = (16, 12)
 """The most arrays that a row kernel reads and writes: a norm with the ops before it and residuals fits."""
@@ -26,7 +27,7 @@ def fuse(graph: Graph) -> Graph:
     """The graph with its elementwise chains, also those in the bodies of scans, as nests."""
     made = joined_sums(shared_products(row_programs(known_rows(graph.output_nodes))))
     joined = join_pads(Graph(graph.input_nodes, made)).output_nodes
-    return Graph(graph.input_nodes, fuse_outputs(joined), graph.structure, graph.name, graph.report)
+    return with_results(graph, fuse_outputs(joined))
 
 
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
@@ -43,4 +44,4 @@ def _opened(node: Node, args: Nodes) -> Node:
     if isinstance(node.op, Scan):
         body = Graph(node.op.body.input_nodes, fuse_outputs(node.op.body.output_nodes))
         return Node.of(Scan(body, node.op.slices), args)
-    return node if args == node.args else Node.of(node.op, args)
+    return over(node, args)

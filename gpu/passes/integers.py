@@ -25,7 +25,7 @@ from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.contraction import permutes
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Iota
 from symad.ops.elementwise.apply import Apply
@@ -34,13 +34,6 @@ from symad.ops.elementwise.selection import Select
 MOVES = (Broadcast, Reshape, Slice, Pad, Concatenate, Stack)
 WHOLE_HEADS: dict[type[sympy.Basic], str] = {sympy.Max: "maximum", sympy.Min: "minimum", sympy.Abs: "abs"}
 """Functions of integers whose values are integers, by their names in CuPy."""
-
-
-def permutes(node: Node) -> bool:
-    """Whether a contraction only permutes axes."""
-    if not isinstance(node.op, Einsum) or len(node.args) != 1:
-        return False
-    return sorted(node.op.inputs[0]) == sorted(node.op.output)
 
 
 def index_arguments(node: Node) -> Collection[int]:
@@ -65,7 +58,7 @@ def _sources(node: Node) -> Sequence[Node] | None:
     if isinstance(op, Constant):
         whole = isinstance(op.value, int) and not isinstance(op.value, bool)
         return () if whole and _fits(abs(op.value)) else None
-    if isinstance(op, MOVES) or permutes(node) or isinstance(op, Add):
+    if isinstance(op, MOVES) or permutes(node.op) or isinstance(op, Add):
         return node.args
     if isinstance(op, Mul):
         return node.args if set(op.powers) == {1} else None
@@ -121,7 +114,7 @@ def _wanted(order: Sequence[Node], wanted: set[Node]) -> set[Node]:
     for node in reversed(order):
         if _reads_any_type(node):
             wanted.update(node.args)
-        elif node in wanted and (isinstance(node.op, (*MOVES, Gather)) or permutes(node)):
+        elif node in wanted and (isinstance(node.op, (*MOVES, Gather)) or permutes(node.op)):
             wanted.update(_sources(node) or ())
     return wanted
 
@@ -166,7 +159,7 @@ def wide_constants(outputs: Sequence[Node]) -> set[Node]:
     order = topological(outputs)
     narrow: set[Node] = set(outputs)
     for node in reversed(order):
-        moves = isinstance(node.op, (Broadcast, Reshape, Slice)) or permutes(node)
+        moves = isinstance(node.op, (Broadcast, Reshape, Slice)) or permutes(node.op)
         if not (_reads_any_type(node) or (moves and node not in narrow)):
             narrow.update(node.args)
     return {n for n in order if isinstance(n.op, ArrayConstant) and _is_real(n.op) and n not in narrow}

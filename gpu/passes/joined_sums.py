@@ -11,6 +11,7 @@ from symad.core.dims import Shape
 from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.numeric.passes.bodies import read_once
+from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.basic.contraction import Einsum, contract
 
 AXES = 3
@@ -63,15 +64,15 @@ def _at_once(outputs: Sequence[Node]) -> Nodes:
     """The outputs with sums of sums, which nothing else reads, as one sum."""
     alone = read_once(outputs)
 
-    def make(node: Node, args: Nodes) -> Node:
-        made = node if args == node.args else Node.of(node.op, args)
+    def make(node: Node, args: Nodes) -> Node | None:
+        made = over(node, args)
         if not (_is_sum(made) and _is_sum(args[0]) and node.args[0] in alone):
             return made
         inner, outer = op_of(args[0], Einsum), op_of(made, Einsum)
         names = dict(zip(outer.inputs[0], inner.output, strict=True))
         return contract(inner.inputs, [names[label] for label in outer.output], *args[0].args)
 
-    return rebuild(outputs, {}, make)
+    return rewritten(outputs, make)
 
 
 def _is_sum(node: Node) -> bool:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symad.core.dims import same_dim, size
-from symad.core.graph import Node, op_of, rebuild
+from symad.core.graph import Node, op_of
 from symad.core.questions import Nodes
 from symad.gpu.known_numbers import filled
+from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions, name_of, positions
@@ -71,11 +72,10 @@ def fits(node: Node, length: Dim) -> bool:
 
 def known_rows(outputs: Sequence[Node]) -> Nodes:
     """The outputs with reads and additions at known rows replaced."""
-    return rebuild(outputs, {}, _known)
+    return rewritten(outputs, _known)
 
 
-def _known(node: Node, args: Nodes) -> Node:
-    made = node if args == node.args else Node.of(node.op, args)
+def _known(node: Node, args: Nodes) -> Node | None:
     if isinstance(node.op, Gather) and _in_order(args[0]):
         return positions((args[1],), args[0].shape, (0,), name_of(args[0]), from_end=False)
     if isinstance(node.op, Gather) and _in_order(args[1]):
@@ -83,8 +83,8 @@ def _known(node: Node, args: Nodes) -> Node:
         if isinstance(rows, int) and count <= rows:
             return slice_axis(args[0], 0, 0, count)
     if isinstance(node.op, ScatterAdd):
-        return _added(made)
-    return made
+        return _added(over(node, args))
+    return None
 
 
 def _in_order(node: Node) -> bool:

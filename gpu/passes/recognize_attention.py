@@ -47,6 +47,7 @@ from symad.gpu.passes.written_attention import (
     row_axes,
     scores_of,
 )
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.contraction import Einsum, contract
@@ -96,7 +97,7 @@ def recognized(graph: Graph) -> Graph:
         outputs, kept = written
         read = [s for s in found if s in kept]
         if not read:
-            return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+            return with_results(graph, outputs)
         for softmax in read:
             del found[softmax]
     return graph

@@ -22,6 +22,7 @@ from symad.numeric.passes.loop import LoopValue, by_loop, pieces
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.cancel_pads import drop_pads
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.shaping import Pad
 from symad.ops.basic.sources import Iota
 
@@ -31,17 +32,14 @@ def recurrent(graph: Graph) -> Graph:
     if not any(isinstance(node.op, Scan) for node in graph.nodes):
         return graph
     made = drop_pads(prepare(keep(expand(graph))))
-    outputs: Sequence[Node] = join_pads(_with(graph, sink(made.output_nodes, lambda node: True))).output_nodes
+    sunk = with_results(graph, sink(made.output_nodes, lambda node: True))
+    outputs: Sequence[Node] = join_pads(sunk).output_nodes
     try:
         while (changed := _one(outputs)) is not None:
             outputs = changed
     except NotByRows:
         return graph
-    return join_pads(_with(graph, open_stacks(outputs)))
-
-
-def _with(graph: Graph, outputs: Sequence[Node]) -> Graph:
-    return Graph(graph.input_nodes, tuple(outputs), graph.structure, graph.name, graph.report)
+    return join_pads(with_results(graph, open_stacks(outputs)))
 
 
 def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:

@@ -10,6 +10,7 @@ from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import Nest, is_chain, total_of, with_sum
 from symad.numeric.passes.bodies import body_of, read_once
+from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.elementwise.selection import Condition
@@ -19,21 +20,20 @@ def scaled_sums(outputs: Sequence[Node]) -> Nodes:
     """The outputs with sums and the operations on their values as nests; sums must be fused before."""
     alone = read_once(outputs)
 
-    def make(node: Node, args: Nodes) -> Node:
-        made = node if args == node.args else Node.of(node.op, args)
-        then = _then(made)
+    def make(node: Node, args: Nodes) -> Node | None:
+        then = _then(over(node, args))
         if then is None or node.args[0] not in alone or args[0].shape:
-            return made
+            return None
         (total,) = args
         if isinstance(total.op, Nest) and total_of(total.op) is total.op.body.output_nodes[0]:
             return Node.of(_with(total.op, then), total.args)
         whole = isinstance(total.op, Einsum) and len(total.args) == 1
         if not whole or len(set(op_of(total, Einsum).inputs[0])) < len(total.args[0].shape):
-            return made
+            return None
         local = Node.of(Local(0, total.args[0].shape))
         return Node.of(_with(with_sum(Graph((local,), (local,)), range(len(local.shape))), then), total.args)
 
-    return rebuild(outputs, {}, make)
+    return rewritten(outputs, make)
 
 
 def _with(total: Nest, then: Graph) -> Nest:

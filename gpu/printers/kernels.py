@@ -10,11 +10,11 @@ import numpy as np
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.gpu.cupy_library import real_type
-from symad.gpu.passes.integers import permutes
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import KernelBody, statements
 from symad.numeric.fusion.nest import Nest, is_chain
 from symad.ops.arrays.gathering import ScatterAdd
+from symad.ops.basic.contraction import permutes
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, constant_value
 from symad.ops.elementwise.selection import Condition, Logic
@@ -152,7 +152,7 @@ class Kernels:
         while node not in self.types:
             if is_chain(node.op):
                 node = node.op.body.output_nodes[node.op.index]
-            elif isinstance(node.op, ShapingOp) or permutes(node):
+            elif isinstance(node.op, ShapingOp) or permutes(node.op):
                 node = node.args[_source(node)]
             else:
                 break

@@ -15,7 +15,7 @@ from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.ops.arrays.stacking import Concatenate, Stack, take
 from symad.ops.basic.arithmetic import ElementwiseOp, mul
-from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.contraction import Einsum, permutes
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, ShapingOp, Slice
 from symad.ops.basic.sources import Constant, constant
 
@@ -207,7 +207,7 @@ def moved_from(node: Node, index: Index) -> tuple[Node, Index] | None:
         return _among(node, index)
     if isinstance(op, Broadcast):
         return node.args[0], tuple(index[axis] for axis in op.axes)
-    if isinstance(op, Einsum) and _permutes(node):
+    if permutes(op):
         place = dict(zip(op.output, index, strict=True))
         return node.args[0], tuple(place[label] for label in op.inputs[0])
     if isinstance(op, Reshape):
@@ -255,11 +255,6 @@ def _sliced(op: Slice, arg: Node, index: Index) -> Index:
             raise NotByRows("a part of the rows")
         made.append((kind, at) if whole else (kind, start + step * at))
     return tuple(made)
-
-
-def _permutes(node: Node) -> bool:
-    op = node.op
-    return isinstance(op, Einsum) and len(op.inputs) == 1 and sorted(op.inputs[0]) == sorted(op.output)
 
 
 def pieces_of(node: Node, batched: bool) -> list[tuple[Node, int]]:

@@ -14,6 +14,7 @@ from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.recurrence import before_steps
 from symad.higher_order.scan import Local
 from symad.numeric.passes.loop import LoopValue, pieces
+from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.arrays.stacking import Stack, stack, take
 from symad.ops.basic.shaping import Reshape, Slice, broadcast_to, reshape, slice_axes
 from symad.ops.basic.sources import constant
@@ -126,11 +127,11 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
 
 def open_stacks(outputs: Sequence[Node]) -> Nodes:
     """The outputs, with slices of stacks as slices of the stacked arrays."""
-    return rebuild(outputs, {}, _opened)
+    return rewritten(outputs, _opened)
 
 
 def _opened(node: Node, args: Nodes) -> Node:
-    made = node if args == node.args else Node.of(node.op, args)
+    made = over(node, args)
     if not isinstance(made.op, Slice) or not isinstance(args[0].op, Stack):
         return _unthinned(made)
     op, (whole,) = made.op, args

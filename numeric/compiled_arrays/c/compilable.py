@@ -9,14 +9,13 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, topological
 from symad.numeric.compiled_arrays.c.blas_calls import has_few_terms, matrix_product
-from symad.numeric.compiled_arrays.c.loop_text import permutes
 from symad.numeric.compiled_arrays.c.small_systems import is_small_system
 from symad.numeric.compiled_arrays.strided_arrays import Ints
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import is_chain
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
-from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.contraction import Einsum, permutes
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Eye
 

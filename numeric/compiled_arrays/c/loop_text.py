@@ -43,7 +43,7 @@ from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.program_passes.memory.result_places import parts_of
 from symad.numeric.scheduling.blocks import number_of
-from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.contraction import Einsum, permutes
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Eye
 from symad.ops.linalg.solve_det import Solve
@@ -129,7 +129,7 @@ class LoopText:
         if isinstance(op, Reshape):
             array = self._of(expression.args[0])
             return array.reshaped(shape) or self._copied(array).reshaped(shape)
-        if isinstance(op, Einsum) and permutes(op):
+        if permutes(op):
             return self._of(expression.args[0]).permuted([op.inputs[0].index(label) for label in op.output])
         return None
 
@@ -326,13 +326,6 @@ def _indexed(array: View, places: Sequence[Place]) -> View:
 def _side(place: Place) -> tuple[Dim, Dim, int]:
     assert isinstance(place, Span), place
     return place.start, place.count, place.step
-
-
-def permutes(op: Einsum) -> bool:
-    """Whether a contraction only permutes axes."""
-    if len(op.inputs) != 1 or len(set(op.output)) < len(op.output):
-        return False
-    return sorted(op.inputs[0]) == sorted(op.output)
 
 
 def loop_source(name: str, loop: Loop, dtype: str) -> tuple[str, LoopText]:

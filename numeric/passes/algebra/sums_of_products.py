@@ -23,7 +23,7 @@ from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan
 from symad.numbers.number_domains import as_float
 from symad.numeric.passes.loop import LoopValue, with_body
-from symad.numeric.passes.rewriting import rewritten, with_results
+from symad.numeric.passes.rewriting import over, rewritten, with_results
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.sources import constant, constant_value, is_exact
@@ -153,7 +153,7 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
     for power, arg, alone in zip(op.powers, args, single, strict=True):
         number, base = split(arg)
         if number == 0:
-            return node if args == node.args else Node.of(op, args)
+            return over(node, args)
         if number != 1:
             joined = factor * _raised(number, power)
             if not _moderate(joined):

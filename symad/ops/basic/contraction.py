@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from symad.core.dims import Dim, Shape, format_shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
@@ -63,7 +64,7 @@ def contract(inputs: Sequence[Sequence[Hashable]], output: Sequence[Hashable], *
     merged_labels: list[tuple[Hashable, ...]] = []
     for position, (labels, arg) in enumerate(zip(inputs, args, strict=True)):
         inner = arg.op
-        if isinstance(inner, Einsum) and len(inner.inputs) == 1 and _is_permutation(inner):
+        if permutes(inner):
             names = dict(zip(inner.output, labels, strict=True))
             merged_labels.append(tuple(names[k] for k in inner.inputs[0]))
             merged_args.append(arg.args[0])
@@ -230,8 +231,11 @@ def _owner(labels: Sequence[tuple[Hashable, ...]], output: Sequence[Hashable]) -
     return 0
 
 
-def _is_permutation(op: Einsum) -> bool:
-    return sorted(op.inputs[0]) == sorted(op.output) and len(set(op.output)) == len(op.output)
+def permutes(op: Op) -> TypeGuard[Einsum]:
+    """Whether an op only permutes the axes of an array."""
+    if not isinstance(op, Einsum) or len(op.inputs) != 1 or len(set(op.output)) < len(op.output):
+        return False
+    return sorted(op.inputs[0]) == sorted(op.output)
 
 
 def einsum(spec: str, *args: Node) -> Node:
