@@ -7,11 +7,11 @@ product whose sum is one kernel. This pass from graph to graph runs before chain
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 from symad.core.dims import Shape
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.core.questions import Nodes
+from symad.numeric.passes.algebra.sums_of_products import ordered
 from symad.numeric.passes.rewriting import rewritten
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.contraction import Einsum, contract
@@ -22,47 +22,27 @@ Labels = tuple[int, ...]
 
 def two_at_a_time(outputs: Sequence[Node]) -> Nodes:
     """The outputs with contractions of this form only."""
-    return rewritten(outputs, _written)
+    return rewritten(rewritten(outputs, _ordered), _written)
+
+
+def _ordered(node: Node, args: Nodes) -> Node | None:
+    several = isinstance(node.op, Einsum) and len(args) > 2
+    return ordered(op_of(node, Einsum).inputs, op_of(node, Einsum).output, args) if several else None
 
 
 def _written(node: Node, args: Nodes) -> Node | None:
     op = node.op
-    if not isinstance(op, Einsum) or len(args) < 2:
+    if not isinstance(op, Einsum) or len(args) != 2:
         return None
-    terms = list(zip(op.inputs, args, strict=True))
-    while True:
-        terms = [_own_sums(k, terms, op.output) for k in range(len(terms))]
-        if len(terms) <= 2:
-            break
-        first, second = min(
-            combinations(range(len(terms)), 2), key=lambda pair: _rank(pair, terms, op.output)
-        )
-        rest = [term for k, term in enumerate(terms) if k not in (first, second)]
-        left, right = terms[first], terms[second]
-        kept = _kept(left[0] + right[0], [labels for labels, _ in rest], op.output)
-        terms = [(kept, _product(left, right, kept)), *rest]
-    return _product(terms[0], terms[1], op.output)
+    one, other = op.inputs
+    left, right = _own_sums(one, args[0], (*other, *op.output)), _own_sums(other, args[1], (*one, *op.output))
+    return _product(left, right, op.output)
 
 
-def _kept(labels: Labels, others: Sequence[Labels], output: Labels) -> Labels:
-    """The labels that are read later, in order."""
-    wanted = {*output, *(label for other in others for label in other)}
-    return tuple(dict.fromkeys(label for label in labels if label in wanted))
-
-
-def _own_sums(k: int, terms: Sequence[tuple[Labels, Node]], output: Labels) -> tuple[Labels, Node]:
-    """An operand without repeated labels, summed over the labels that nothing else has."""
-    labels, node = terms[k]
-    kept = _kept(labels, [other for j, (other, _) in enumerate(terms) if j != k], output)
+def _own_sums(labels: Labels, node: Node, wanted: Labels) -> tuple[Labels, Node]:
+    """An operand without repeated labels, summed over those that are not wanted."""
+    kept = tuple(dict.fromkeys(label for label in labels if label in wanted))
     return (labels, node) if kept == labels else (kept, contract([labels], kept, node))
-
-
-def _rank(pair: tuple[int, int], terms: Sequence[tuple[Labels, Node]], output: Labels) -> tuple[int, int]:
-    """A key for the choice of the first two operands: few axes in their product, many of them summed."""
-    left, right = (set(terms[k][0]) for k in pair)
-    rest = [labels for k, (labels, _) in enumerate(terms) if k not in pair]
-    kept = _kept((*left, *right), rest, output)
-    return len(kept), len(kept) - len(left | right)
 
 
 def _product(left: tuple[Labels, Node], right: tuple[Labels, Node], output: Labels) -> Node:
