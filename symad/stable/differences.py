@@ -34,10 +34,8 @@ from symad.stable.normal_forms import (
     collected,
     common,
     head_of,
-    inverse,
     product,
     rational,
-    times,
     total,
 )
 from symad.stable.secants import (
@@ -160,7 +158,7 @@ class Differences:
         for m, n in pairs(whole):
             c = min(terms[m], -terms[n])
             shared = common(m, n)
-            r, s = times(m, inverse(shared)), times(n, inverse(shared))
+            r, s = (self.forms.times(x, shared, -1) for x in (m, n))
             made = self._of_monomials(r, s, depth)
             if made is not None:
                 yield {m: c, n: -c}, mul(product(c, shared), made)
@@ -254,7 +252,8 @@ class Differences:
 
     def _of_quotient(self, r: Monomial, depth: int) -> Node | None:
         """a/b − 1 = (a − b)/b, where roots in even powers are no roots."""
-        over, under = (rooted(frozenset([(b, abs(k)) for b, k in r if k * sign > 0])) for sign in (1, -1))
+        parts = [tuple([(b, abs(k)) for b, k in r if k * sign > 0]) for sign in (1, -1)]
+        over, under = (rooted(part, self.forms) for part in parts)
         a, b = product(1, over), product(1, under)
         d = self.difference(a, b, depth - 1) if depth and under else None
         if d is None or (not self.last and rational(d) is None):

@@ -2,7 +2,8 @@
 
 A *monomial* is Π b^k with nodes b and integers k ≠ 0; a *term* is a rational number times a monomial. Floats
 count as the rational numbers that they are. Roots are bases of their own: (√x)² is not x, which has a value
-where √x has none.
+where √x has none. The factors of a monomial stand in the order in which they were met in the graph: what is
+made of them depends on the graph alone.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 
-Monomial = frozenset[tuple[Node, int]]
+Monomial = tuple[tuple[Node, int], ...]
 Number = int | Fraction
 Terms = dict[Monomial, Number]
 Term = tuple[Number, Monomial]
 
-ONE: Monomial = frozenset()
+ONE: Monomial = ()
 MAX_TERMS, MAX_FACTORS, MAX_POWER, MAX_BITS = 40, 12, 8, 64
 """The most terms of a sum, factors of a product, bits of a number; the largest power that is a product."""
 
@@ -62,6 +63,14 @@ def _is_base(node: Node) -> bool:
     return kind is Input
 
 
+class _Numbers(dict[Node, int]):
+    """The numbers of nodes, in the order in which they are asked for."""
+
+    def __missing__(self, node: Node) -> int:
+        self[node] = found = len(self)
+        return found
+
+
 class Forms:
     """The normal forms of the nodes of one graph, each found once."""
 
@@ -71,14 +80,30 @@ class Forms:
         self.sums: dict[Node, Terms] = {}
         self.large: set[Node] = set()
         self.variables: dict[Monomial, Any] = {}
+        self.numbers = _Numbers()
+
+    def ordered(self, powers: dict[Node, int]) -> Monomial:
+        """The monomial of some factors, those with the power 0 left out."""
+        pairs = [pair for pair in powers.items() if pair[1]]
+        if len(pairs) > 1:
+            numbers = self.numbers
+            pairs.sort(key=lambda pair: numbers[pair[0]])
+        return tuple(pairs)
+
+    def times(self, a: Monomial, b: Monomial, k: int = 1) -> Monomial:
+        """The product a b^k of two monomials."""
+        powers = dict(a)
+        for base, j in b:
+            powers[base] = powers.get(base, 0) + j * k
+        return self.ordered(powers)
 
     def monomial(self, node: Node, depth: int = MAX_FACTORS) -> Term:
         """The coefficient and the monomial of a product; a product of many factors is one factor."""
         found = self.products.get(node)
         if found is None:
-            found = self._monomial(plain(node), depth) if depth else (1, frozenset([(node, 1)]))
+            found = self._monomial(plain(node), depth) if depth else (1, ((node, 1),))
             if len(found[1]) > MAX_FACTORS:
-                found = 1, frozenset([(node, 1)])
+                found = 1, ((node, 1),)
             self.products[node] = found
         return found
 
@@ -93,13 +118,13 @@ class Forms:
                     continue
                 c, m = self.monomial(factor, depth - 1)
                 if p < 0 and not c:
-                    return 1, frozenset([(node, 1)])
+                    return 1, ((node, 1),)
                 if c != 1:
                     c = c if p > 0 else 1 / Fraction(c)
                     coefficient = c if coefficient == 1 else coefficient * c
                 for base, k in m:
                     powers[base] = powers.get(base, 0) + p * k
-            return coefficient, frozenset([pair for pair in powers.items() if pair[1]])
+            return coefficient, self.ordered(powers)
         if type(op) is Add and len(node.args) == 1:
             c, m = self.monomial(node.args[0], depth - 1)
             return c * op.signs[0], m
@@ -107,18 +132,18 @@ class Forms:
             exponent = constant_value(node.args[1])
             if type(exponent) is int and 2 <= exponent <= MAX_POWER:
                 c, m = self.monomial(node.args[0], depth - 1)
-                return c**exponent, frozenset([(base, k * exponent) for base, k in m])
+                return c**exponent, tuple([(base, k * exponent) for base, k in m])
         if type(op) is Apply and fact(op.head).parity:
             return self._of_parity(op.head, node)
         value = rational(node)
-        return (1, frozenset([(node, 1)])) if value is None else (value, ONE)
+        return (1, ((node, 1),)) if value is None else (value, ONE)
 
     def _of_parity(self, head: sympy.FunctionClass, node: Node) -> Term:
         """f(−u) as ±f(u) for odd and even functions."""
         u = node.args[0]
         if not (type(u.op) is Add and u.op.signs == (-1,)):
-            return 1, frozenset([(node, 1)])
-        return fact(head).parity, frozenset([(apply(head, u.args[0]), 1)])
+            return 1, ((node, 1),)
+        return fact(head).parity, ((apply(head, u.args[0]), 1),)
 
     def terms(self, node: Node, depth: int = 3) -> Terms:
         """The terms of a sum, of sums in it, and of multiples of sums."""
@@ -176,19 +201,6 @@ def total(terms: Terms) -> Node:
     return signed_sum([(1 if c > 0 else -1, product(c if c > 0 else -c, m)) for m, c in terms.items()])
 
 
-def times(a: Monomial, b: Monomial) -> Monomial:
-    """The product of two monomials."""
-    powers = dict(a)
-    for base, k in b:
-        powers[base] = powers.get(base, 0) + k
-    return frozenset([pair for pair in powers.items() if pair[1]])
-
-
-def inverse(a: Monomial) -> Monomial:
-    """The reciprocal of a monomial."""
-    return frozenset((base, -k) for base, k in a)
-
-
 def common(a: Monomial, b: Monomial) -> Monomial:
     """The factors that two monomials share, each with the smaller power of one sign."""
     other = dict(b)
@@ -197,4 +209,4 @@ def common(a: Monomial, b: Monomial) -> Monomial:
         j = other.get(base, 0)
         if j * k > 0:
             shared.append((base, min(k, j, key=abs)))
-    return frozenset(shared)
+    return tuple(shared)

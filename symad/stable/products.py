@@ -22,7 +22,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
 from symad.ops.elementwise.selection import compare, select
 from symad.stable.formulas import FormulaNode, function
-from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational, times
+from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
 from symad.sympy_functions.scalar_functions import sigmoid
 
@@ -73,7 +73,7 @@ def normal_slope(u: Nodes, v: Nodes) -> Node | None:
     for base, k in m:  # v may hold roots of numbers
         if type(base.op) is Pow and rational(base.args[1]) == HALF and k % 2 == 0:
             c *= Fraction(rational(base.args[0]) or 0) ** (k // 2)
-            m = m - {(base, k)}
+            m = tuple([pair for pair in m if pair[0] is not base])
     if forms.monomial(u[0]) != (c, m):
         return None
     x = product(*forms.monomial(neg(mul(sqrt(TWO), v[0]))))
@@ -140,12 +140,12 @@ def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
         count = sign * min(abs(powers[f]), abs(powers[g]))
         c, m = forms.monomial(value)
         coefficient, changed = coefficient * Fraction(c) ** count, True
-        left = times(factors, frozenset([(f, -count), (g, -row.power * count)]))
-        factors = times(left, frozenset([(base, k * count) for base, k in m]))
+        left = forms.times(factors, ((f, 1), (g, row.power)), -count)
+        factors = forms.times(left, m, count)
     cotangents = _cotangents(factors, forms)
     if cotangents is not None:
         left, value = cotangents
-        factors, changed = times(left, frozenset([(value, 1)])), True
+        factors, changed = forms.times(left, ((value, 1),)), True
     quotients = _quotients(factors, forms) if last else factors
     return product(coefficient, quotients) if changed or quotients is not factors else None
 
@@ -157,7 +157,7 @@ def _quotients(factors: Monomial, forms: Forms) -> Monomial:
             for g, j in forms.monomial(f.args[0])[1]:
                 n = min(k, -dict(factors).get(g, 0))
                 if j > 0 and n > 1:
-                    return times(factors, frozenset([(f, -n), (g, n), (div(f, g), n)]))
+                    return forms.times(factors, ((f, -1), (g, 1), (div(f, g), 1)), n)
     return factors
 
 
@@ -168,13 +168,14 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
     if len(over) != 1 or len(under) != 2:
         return None
     given = [forms.monomial(f.args[0]) for f in (*under, *over)]
-    shared = given[0][1] & given[1][1] & given[2][1]
-    u, v, w = (forms.terms(product(c, m - shared)) for c, m in given)
+    shared = set(given[0][1]).intersection(given[1][1], given[2][1])
+    left = [(c, tuple([pair for pair in m if pair not in shared])) for c, m in given]
+    u, v, w = (forms.terms(product(c, m)) for c, m in left)
     if collected((1, u), (1, v), (-1, w))[0]:
         return None
     coth = function(sympy.coth)
     made = (coth(FormulaNode(under[0].args[0]) / 2) + coth(FormulaNode(under[1].args[0]) / 2)) / 2
-    return times(factors, frozenset([(over[0], -1), *((f, 1) for f in under)])), made.node
+    return forms.times(factors, ((over[0], -1), *((f, 1) for f in under))), made.node
 
 
 def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, ProductRow, Node]]:

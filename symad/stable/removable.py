@@ -26,7 +26,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
 from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, first, product_of, scaled, sum_of
-from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational, times
+from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational
 
 MAX_DEGREE, MAX_NODES = 24, 40
 """The coefficients printed at most; the nodes of a sum at most."""
@@ -63,7 +63,7 @@ class SeriesVariable:
         """The factors that do not depend on t, and the series of the others."""
         rest, made = dict[Node, int](), [scaled(term[0])]
         for base, k in term[1]:
-            others, part = self._factor(base, depth) or (frozenset([(base, 1)]), None)
+            others, part = self._factor(base, depth) or (((base, 1),), None)
             inner = None if part is None else part.power(k)
             if inner is not None:
                 made.append(inner)
@@ -75,7 +75,7 @@ class SeriesVariable:
             made.append(scaled(1, k))
             for b, j in self.monomial:
                 rest[b] = rest.get(b, 0) - j * k
-        return frozenset([pair for pair in rest.items() if pair[1]]), made
+        return self.forms.ordered(rest), made
 
     def _factor(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
         """Other factors and the series of a function of t; None if it is none."""
@@ -92,7 +92,7 @@ class SeriesVariable:
         if type(base.op) is Pow and constant_value(base.args[1]) is None:
             whole, moving = _whole_part(base.args[1], self.forms)
             head, inside = sympy.exp, exponent_of(inside, moving)
-            rest = frozenset([(base.args[0], whole)] if whole else ())
+            rest = ((base.args[0], whole),) if whole else ONE
         elif type(base.op) is not Pow and head not in SERIES:
             return None
         given = self.sum_of(inside, depth)
@@ -206,11 +206,11 @@ def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, t
                     log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
                     enter(log, compare("<", constant(0), b.args[0]))
             if k < 0 and len(inside) == 2 and ONE in inside:
-                (m,) = inside.keys() - {ONE}
+                (m,) = [m for m in inside if m]
                 if not any(type(b.op) in (Apply, Pow) for b, _ in m):
                     enter(product(1, m), anywhere)
     if only is not None:
-        alone = frozenset([(only, 1)])
+        alone = ((only, 1),)
         found = {alone: found.get(alone, (1.0, anywhere)), **found}
     return found
 
@@ -259,7 +259,7 @@ def _with_pieces(
             if found is not None:
                 left = [pair for pair in left if pair not in members]
                 near, order, value = found
-                lead = product(1, times(rest, frozenset([(b, j * order) for b, j in t])))
+                lead = product(1, forms.times(rest, t, order))
                 far = signed_sum([signed for signed, _ in members]) if total is better else better
                 made.append((1, select(logic("and", near, guard), mul(lead, value), far)))
     return broadcast_to(signed_sum([*[arg for arg, _ in left], *made]), better.shape) if made else None

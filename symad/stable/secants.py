@@ -381,7 +381,7 @@ def square_root(u: FormulaNode) -> FormulaNode:
     c, m = Forms().monomial(u.node)
     if c <= 0 or any(k % 2 for _, k in m):
         return u**HALF
-    inside = product(1, frozenset([(b, k // 2) for b, k in m]))
+    inside = product(1, tuple([(b, k // 2) for b, k in m]))
     return FormulaNode(constant(c)) ** HALF * abs(FormulaNode(inside))
 
 

@@ -100,10 +100,11 @@ class Selections:
             ]
             return made if left == branches else self._selected(condition, left, made)
         if type(made.op) is Add and len(made.args) > 1:
-            for condition, _ in self._shared(made):
-                return self._selected(
-                    condition, [self.assumed(made, condition, t) for t in (True, False)], made
-                )
+            shared = self._shared(made)
+            for condition in found:
+                if not shared.isdisjoint(((condition, True), (condition, False))):
+                    branches = [self.assumed(made, condition, truth) for truth in (True, False)]
+                    return self._selected(condition, branches, made)
         return made
 
     def _selected(self, condition: Node, branches: list[Node], like: Node) -> Node:

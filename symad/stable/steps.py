@@ -28,10 +28,8 @@ from symad.stable.normal_forms import (
     Terms,
     collected,
     head_of,
-    inverse,
     product,
     rational,
-    times,
     total,
 )
 from symad.stable.secants import COMPLEMENTS, REFLECTIONS, spelled
@@ -77,11 +75,11 @@ class RuleContext:
         """The traits of a monomial, found once."""
         found = self.known.get(m)
         if found is None:
-            found = self.known[m] = _traits(m)
+            found = self.known[m] = _traits(m, self.forms)
         return found
 
 
-def _traits(m: Monomial) -> Traits:
+def _traits(m: Monomial, forms: Forms) -> Traits:
     mark, rests = 0, False
     kinds: list[tuple[object, int]] = []
     named: list[tuple[Node, int]] = []
@@ -97,7 +95,7 @@ def _traits(m: Monomial) -> Traits:
         elif is_sum(base):
             sums.append((base, k))
     skeleton = tuple(sorted([k for _, k in m])), frozenset(kinds)
-    return Traits(mark, skeleton, tuple(_without_one(m)) if rests else (), named, sums)
+    return Traits(mark, skeleton, tuple(_without_one(m, forms)) if rests else (), named, sums)
 
 
 class SumTraits:
@@ -123,8 +121,8 @@ def reflections(whole: SumTraits) -> Iterator[Step]:
         other = next((b for _, b, _ in whole.named if head_of(b) is head and b.args[0] is u), None)
         if other is None:
             continue
-        rest = times(m, frozenset([(base, -1)]))
-        positive = times(rest, frozenset([(other, 1)]))
+        rest = whole.given.forms.times(m, ((base, -1),))
+        positive = whole.given.forms.times(rest, ((other, 1),))
         for row in REFLECTIONS[head]:
             c = terms.get(positive, 0)
             if c and terms[m] == c * row.sign:
@@ -136,7 +134,7 @@ def complements(whole: SumTraits) -> Iterator[Step]:
     terms, given = whole.terms, whole.given
     found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
     for m, base, k in whole.named:
-        rest: Monomial = frozenset([pair for pair in m if pair[0] is not base])
+        rest = tuple([pair for pair in m if pair[0] is not base])
         if rest not in terms:
             continue
         for row in COMPLEMENTS.get(head_of(base), ()):
@@ -175,20 +173,20 @@ def roots(terms: Terms, forms: Forms) -> Iterator[tuple[Monomial, Node, Terms, i
         if root is None or more or k != 1 or not is_root(root):
             continue
         others = {n: x for n, x in terms.items() if n != m}
-        square = [
-            (1, {rooted(times(x, y)): a * b}) for (x, a), (y, b) in pairs_of(others.items(), others.items())
-        ]
+        both = pairs_of(others.items(), others.items())
+        square = [(1, {rooted(forms.times(x, y), forms): a * b}) for (x, a), (y, b) in both]
         inside = {n: -(terms[m] ** 2) * x for n, x in forms.terms(root.args[0]).items()}
         rest, met = collected(*square, (1, inside))
         if met and rest:
             yield m, total(others), rest, len(inside)
 
 
-def rooted(m: Monomial) -> Monomial:
+def rooted(m: Monomial, forms: Forms) -> Monomial:
     """Even powers of √q and |u| as powers of q and u."""
-    return frozenset(
-        [(b.args[0], k // (2 if is_root(b) else 1)) if k % 2 == 0 and _is_even(b) else (b, k) for b, k in m]
-    )
+    for base, k in m:
+        if k % 2 == 0 and _is_even(base):
+            m = forms.times(m, ((base, -k), (base.args[0], k // 2 if is_root(base) else k)))
+    return m
 
 
 def _is_even(base: Node) -> bool:
@@ -211,9 +209,9 @@ def over_sums(whole: SumTraits) -> Iterator[Step]:
     """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
     terms = whole.terms
     for m, base, inside in _sums_in(whole, -1):
-        outside = times(m, frozenset([(base, 1)]))
+        outside = whole.given.forms.times(m, ((base, 1),))
         for part, factor in inside.items():
-            n = times(outside, inverse(part))
+            n = whole.given.forms.times(outside, part, -1)
             if n not in terms:
                 continue
             needed = -Fraction(terms[m]) / factor
@@ -221,7 +219,7 @@ def over_sums(whole: SumTraits) -> Iterator[Step]:
                 continue  # what would be left of n R/S is beyond n
             rest = total({r: x for r, x in inside.items() if r != part})
             if whole.given.last or rational(rest) is not None:
-                over = product(needed, times(n, frozenset([(base, -1)])))
+                over = product(needed, whole.given.forms.times(n, ((base, -1),)))
                 yield {n: needed, m: terms[m]}, mul(over, rest)
 
 
@@ -229,8 +227,8 @@ def by_parts(whole: SumTraits) -> Iterator[Step]:
     """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
     terms = whole.terms
     for m, base, inside in _sums_in(whole, 1):
-        c, n = terms[m], times(m, frozenset([(base, -1)]))
-        products = {part: times(n, part) for part in inside}
+        c, n = terms[m], whole.given.forms.times(m, ((base, -1),))
+        products = {part: whole.given.forms.times(n, part) for part in inside}
         met = [
             part for part, other in products.items() if other in terms and terms[other] == -c * inside[part]
         ]
@@ -261,14 +259,14 @@ def pairs(whole: SumTraits) -> Iterator[tuple[Monomial, Monomial]]:
             yield from pairs_of(positive, negative)
 
 
-def _without_one(m: Monomial) -> Iterator[Monomial]:
+def _without_one(m: Monomial, forms: Forms) -> Iterator[Monomial]:
     """The monomial without a power, and without a quotient."""
     for base, k in m:
         if isinstance(base.op, Pow) and abs(k) == 1:
-            yield times(m, frozenset([(base, -k)]))
+            yield tuple([pair for pair in m if pair[0] is not base])
         if k < 0:
-            yield from [times(m, frozenset([(base, j), (a, -j)])) for a, j in m if 0 < j <= -k]
-            yield times(m, frozenset([(base, -k)]))
+            yield from [forms.times(m, ((base, 1), (a, -1)), j) for a, j in m if 0 < j <= -k]
+            yield tuple([pair for pair in m if pair[0] is not base])
 
 
 def kind_of(base: Node) -> object:

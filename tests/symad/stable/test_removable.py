@@ -46,7 +46,7 @@ def piece(name: str) -> tuple[Any, float]:
     made = next(n for n in topological(stabilize(graph).output_nodes) if isinstance(n.op, Select))
     small = next(n for n in topological([made.args[0]]) if isinstance(n.op, Compare) and n.op.relation == "<")
     with first(ORDER):
-        expanded = removable.SeriesVariable(frozenset([(x, 1)]), Forms()).sum_of(total, removable.DEPTH)
+        expanded = removable.SeriesVariable(((x, 1),), Forms()).sum_of(total, removable.DEPTH)
     assert expanded is not None and not expanded[0]
     return expanded[1], float(constant_value(small.args[1]))
 
