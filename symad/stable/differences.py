@@ -150,9 +150,9 @@ class Differences:
 
     def _steps(self, terms: Terms, depth: int) -> Iterator[Step]:
         """Some of the terms, and what replaces them."""
-        whole = SumTraits(terms, self.given)
-        if len(terms) < 2 or not whole.may_change:
+        if len(terms) < 2:
             return
+        whole = SumTraits(terms, self.given)
         for rule in EARLIER:
             yield from rule(whole)
         for m, n in pairs(whole):

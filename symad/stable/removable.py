@@ -148,13 +148,15 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
     """
     if type(better.op) is not Add or 1 in (len(written.args), len(better.args)):
         return None
+    sums = [n for n in dict.fromkeys((better, written)) if len(n.args) <= MAX_TERMS]
+    if not sums:
+        return None
     large = any([a in forms.large or any([b in forms.large for b in a.args]) for a in written.args])
     inputs = None if large else inputs_of(written)
     if inputs is None:
         forms.large.add(written)
         return None
     only = next(iter(inputs)) if {type(n.op) for n in inputs} == {Input} and len(inputs) == 1 else None
-    sums = [n for n in dict.fromkeys((better, written)) if 1 < len(n.args) <= MAX_TERMS]
     for total in sums if only is None else sums[::-1]:
         variables = _variables(total, only, forms)
         if only is not None:

@@ -42,23 +42,6 @@ MAX_PAIRS, MAX_INSIDE = 30, 12
 
 
 @dataclass(frozen=True)
-class Traits:
-    """What the rules look for in a monomial.
-
-    ``mark``: a number that equal monomials share, the sum of those of their factors.
-    ``skeleton``: its functions and all powers.
-    ``rests``: the monomial without a power, and without a quotient.
-    ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums.
-    """
-
-    mark: int
-    skeleton: object
-    rests: tuple[Monomial, ...]
-    named: list[tuple[Node, int]]
-    sums: list[tuple[Node, int]]
-
-
-@dataclass(frozen=True)
 class RuleContext:
     """What the rules of one graph share.
 
@@ -69,45 +52,56 @@ class RuleContext:
     forms: Forms
     last: bool
     in_layers: bool
-    known: dict[Monomial, Traits] = field(default_factory=dict)
+    related: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = field(default_factory=dict)
+    inside: dict[Node, tuple[int, list[int]]] = field(default_factory=dict)
 
-    def traits(self, m: Monomial) -> Traits:
-        """The traits of a monomial, found once."""
-        found = self.known.get(m)
+    def skeleton(self, m: Monomial) -> tuple[object, tuple[Monomial, ...]]:
+        """The functions and all powers of a monomial, and the monomial without a power, and a quotient."""
+        found = self.related.get(m)
         if found is None:
-            found = self.known[m] = _traits(m, self.forms)
+            kinds = [(kind_of(base), k) for base, k in m if type(base.op) in (Apply, Pow)]
+            powers = tuple(sorted([k for _, k in m]))
+            found = self.related[m] = (powers, frozenset(kinds)), tuple(_without_one(m, self.forms))
+        return found
+
+    def parts(self, total: Node) -> tuple[int, list[int]]:
+        """The mark of a factor that is a sum, and those of its terms if one of them has a sign."""
+        found = self.inside.get(total)
+        if found is None:
+            terms = self.forms.terms(total)
+            found = hash((total, 1)), list(map(_mark, terms))
+            self.inside[total] = found
         return found
 
 
-def _traits(m: Monomial, forms: Forms) -> Traits:
-    mark, rests = 0, False
-    kinds: list[tuple[object, int]] = []
-    named: list[tuple[Node, int]] = []
-    sums: list[tuple[Node, int]] = []
-    for base, k in m:
-        mark += k * hash((base, 1))
-        kind = type(base.op)
-        rests = rests or k < 0 or kind is Pow
-        if kind is Apply or kind is Pow:
-            kinds.append((kind_of(base), k))
-            if head_of(base) in COMPLEMENTS or head_of(base) in REFLECTIONS:
-                named.append((base, k))
-        elif is_sum(base):
-            sums.append((base, k))
-    skeleton = tuple(sorted([k for _, k in m])), frozenset(kinds)
-    return Traits(mark, skeleton, tuple(_without_one(m, forms)) if rests else (), named, sums)
+def _mark(m: Monomial) -> int:
+    """A number that equal monomials share, the sum of those of their factors."""
+    return sum([k * hash((base, 1)) for base, k in m])
 
 
 class SumTraits:
-    """The terms of a sum with what the rules look for in them."""
+    """The terms of a sum with what the rules look for in them.
+
+    ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums.
+    Most sums of a graph have terms of one sign, and no other rule looks at them.
+    """
 
     def __init__(self, terms: Terms, given: RuleContext) -> None:
-        """The traits of the terms."""
+        """One walk over the factors of the terms."""
         self.terms, self.given = terms, given
-        self.traits = [(m, given.traits(m)) for m in terms]
-        self.named = [(m, base, k) for m, t in self.traits for base, k in t.named]
-        self.has_signs = len({c > 0 for c in terms.values()}) > 1
-        self.may_change = self.has_signs or any([t.named or t.rests or t.sums for _, t in self.traits])
+        self.has_signs = min(terms.values()) < 0 < max(terms.values())
+        self.named: list[tuple[Monomial, Node, int]] = []
+        self.sums: list[tuple[Monomial, Node, int]] = []
+        for m in terms:
+            for base, k in m:
+                op = base.op
+                if type(op) is Apply:
+                    if op.head in COMPLEMENTS or op.head in REFLECTIONS:
+                        self.named.append((m, base, k))
+                elif type(op) is Add and k <= 1 and len(op.signs) > 1:
+                    self.sums.append((m, base, k))
+        if len(terms) > MAX_INSIDE:
+            self.sums = []
 
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
@@ -195,14 +189,19 @@ def _is_even(base: Node) -> bool:
 
 
 def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
-    """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term."""
-    found = [(m, t) for m, t in whole.traits if t.sums] if len(whole.traits) <= MAX_INSIDE else []
-    factors = [(m, t.mark, base) for m, t in found for base, k in t.sums if k * sign > 0 and k <= 1]
-    marks = {t.mark for _, t in whole.traits} if factors else set()
-    for m, mark, base in factors:
-        inside, n = whole.given.forms.terms(base), mark - sign * hash((base, 1))
-        if any([n + sign * whole.given.traits(part).mark in marks for part in inside]):
-            yield m, base, inside
+    """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term.
+
+    Terms of opposite signs have to be there, in the sum or in S.
+    """
+    marks = set[int]()
+    for m, base, k in whole.sums:
+        inside = whole.given.forms.terms(base)
+        if k * sign > 0 and (whole.has_signs or min(inside.values(), default=0) < 0):
+            marks = marks or set(map(_mark, whole.terms))
+            of_sum, parts = whole.given.parts(base)
+            n = _mark(m) - sign * of_sum
+            if not marks.isdisjoint([n + sign * part for part in parts]):
+                yield m, base, inside
 
 
 def over_sums(whole: SumTraits) -> Iterator[Step]:
@@ -249,9 +248,10 @@ LATER: tuple[Rule, ...] = (conjugates, over_sums, by_parts)
 def pairs(whole: SumTraits) -> Iterator[tuple[Monomial, Monomial]]:
     """Pairs of a positive and a negative term of one skeleton, and of a power or a quotient and 1."""
     terms, boxes = whole.terms, dict[object, tuple[list[Monomial], list[Monomial]]]()
-    for m, traits in whole.traits if whole.has_signs else ():
-        boxes.setdefault(traits.skeleton, ([], []))[terms[m] < 0].append(m)
-        for n in traits.rests:
+    for m in terms if whole.has_signs else ():
+        skeleton, rests = whole.given.skeleton(m)
+        boxes.setdefault(skeleton, ([], []))[terms[m] < 0].append(m)
+        for n in rests:
             if terms.get(n, 0) * terms[m] < 0:
                 yield (m, n) if terms[m] > 0 else (n, m)
     for positive, negative in boxes.values():
