@@ -1,8 +1,8 @@
 """CUDA: the CuPy backend and symad's own kernels. CuPy is imported on first use, not here.
 
 `lower` is the start: it makes a `Kernel` whose code runs on the device, which `compile` finds.
-`kernels_or_definitions` replaces fused ops without a kernel by their definitions, `passes` fuse nodes and
-recognize those for which there are kernels; `array_printer` prints the module by the rules of `printers`,
+It replaces fused ops without a kernel by their definitions; `passes` fuse nodes and recognize those for
+which there are kernels; `array_printer` prints the module by the rules of `printers`,
 with the functions in `module_text`. `attention_kernels` and `pairs` have attention and sums over pairs,
 `recurrences` loops, `training` recorded steps; kernels written by hand are in the files of gpu/kernels.
 """

@@ -34,7 +34,6 @@ from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.settings import current
 from symad.numeric.fusion.nest import Nest, total_of
 from symad.numeric.modules.module_text import frame, one_line, returned, summary
-from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays import expressions, kernels  # noqa: F401  (register their answers)
 from symad.numeric.numpy_arrays.loop_statements import loop_lines
 from symad.numeric.numpy_arrays.statements import assign_lines, block_lines
@@ -43,6 +42,7 @@ from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.loops import Fixed, Loop
 from symad.numeric.program.statements import Assign, Together
 from symad.numeric.scheduling.roles import Roles
+from symad.numeric.targets.sizes import needed_sizes
 from symad.numeric.targets.statements import Lines, indented, lines
 from symad.ops.basic.sources import symbol_of
 from symad.ops.linalg.solve_det import MatrixOp

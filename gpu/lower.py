@@ -12,14 +12,18 @@ from weakref import WeakValueDictionary
 
 import sympy
 
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.identifiers import not_one_of
+from symad.core.questions import definition
 from symad.cost import memory
 from symad.errors import LoweringError
+from symad.fused.attention_ops import AttentionOp
+from symad.fused.pair_sum import PairOp
 from symad.gpu.array_printer import print_cupy_module
+from symad.gpu.attention_kernels import printer as attention
 from symad.gpu.compile import MEMORY, GpuError, advice, cupy, explained, raise_explained
 from symad.gpu.cupy_library import DTYPES
-from symad.gpu.kernels_or_definitions import with_kernels
+from symad.gpu.pairs import printer as pair_sum
 from symad.gpu.passes.recognize_attention import recognized
 from symad.gpu.passes.recurrences import recurrent
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
@@ -31,6 +35,27 @@ from symad.numeric.scheduling.roles import roles_of
 
 if TYPE_CHECKING:
     from symad.core.arrays import Array
+
+
+# ---- fused ops without a kernel ------------------------------------------------------------------
+
+
+def with_kernels(graph: Graph, dtype: str) -> Graph:
+    """The graph in which every attention and every sum over pairs has kernels."""
+
+    def make(node: Node, args: tuple[Node, ...]) -> Node:
+        made = Node.of(node.op, args)
+        if isinstance(node.op, AttentionOp):
+            known = attention.has_kernels(node.op, made, dtype)
+        elif isinstance(node.op, PairOp):
+            known = pair_sum.has_kernels(node.op, made, dtype)
+        else:
+            return made
+        written: Node = made if known else definition(made.op, made)
+        return written
+
+    outputs = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, make)
+    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:

@@ -66,7 +66,7 @@ def options(
             Off by default.
         pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (including Gaussians), and
             their gradients, use tensor cores, for float32 points of 32 to 128 components and compute
-            capability 8.0 and above; `symad.gpu.pairs.products` states the error bounds. "off" by default.
+            capability 8.0 and above; `symad.gpu.pairs.kernel_text` states the error bounds. "off" by default.
         autotune: choose the tile shapes of attention by trial runs at the first call with much work, once
             for each device and order of sizes. The choice is kept in a file beside CuPy's compiled kernels,
             so that later processes add in the same order. If off, estimates decide. On by default.

@@ -12,11 +12,10 @@ import numpy as np
 from symad.core.identifiers import ascii_identifier
 from symad.core.structures import leaves, pack
 from symad.errors import LoweringError
-from symad.gpu.device_memory import Memory
 from symad.gpu.passes.integers import integer_inputs
 from symad.gpu.standalone_kernels import C_TYPES, HALVES, Value, number
-from symad.gpu.traced_launches import CAPABILITY, Launch, Trace, traced
-from symad.numeric.compiler.c_names import checked_c_name
+from symad.gpu.traced_launches import CAPABILITY, Launch, Memory, Trace, traced
+from symad.numeric.compiler.c_header import checked_c_name
 from symad.numeric.kernel import Kernel, leaves_of_result
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.standalone_c import all_numbers
@@ -281,9 +280,11 @@ def _argument(name: str, value: Value, places: Addresses) -> str:
     if isinstance(value, Memory):
         return f"char *{name} = {places.address(_start(value))};"
     if isinstance(value, np.ndarray):
-        lines = [f"alignas(16) unsigned char {name}[] = {{{', '.join(map(str, value.tobytes()))}}};"]
+        held, lines = bytearray(value.tobytes()), []
         for offset, address in places.inside(value):
+            held[offset : offset + 8] = bytes(8)  # an address of this process, which differs from run to run
             lines.append(f"    {{ char *p = {places.address(address)}; memcpy({name} + {offset}, &p, 8); }}")
+        lines.insert(0, f"alignas(16) unsigned char {name}[] = {{{', '.join(map(str, held))}}};")
         return "\n".join(lines)
     plain = np.asarray(value)  # numbers of Python are 8 bytes long, as in CuPy
     return f"{C_TYPES[plain.dtype.name]} {name} = {number(plain, plain.dtype.name)};"

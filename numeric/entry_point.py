@@ -19,12 +19,11 @@ from symad.core.identifiers import parameter_names
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
-from symad.numeric.modules import argument_helpers as helpers
 from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
-from symad.numeric.targets.dimensions import NamedDimensions, dimension
+from symad.numeric.targets import helpers
 from symad.numeric.targets.pasting import pasted
-from symad.numeric.targets.size_bindings import size_bindings
+from symad.numeric.targets.sizes import NamedDimensions, dimension, size_bindings
 from symad.numeric.targets.target import Text
 from symad.ops.basic.sources import symbol_of
 from symad.transforms.seeding import total_size

@@ -29,13 +29,13 @@ from symad.numeric.entry_point import (
     with_entry_point,
 )
 from symad.numeric.kernel import Kernel, LoweredFrom
-from symad.numeric.modules.size_checks import check_sizes_known
 from symad.numeric.packing import packed as pack
 from symad.numeric.packing import packed_by
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangents
 from symad.numeric.pipelines import PassReport
 from symad.numeric.plain import lower_plain
+from symad.numeric.targets.sizes import check_sizes_known
 from symad.saving.save_load import loads
 from symad.tracing import as_graph
 

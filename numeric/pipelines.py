@@ -17,8 +17,7 @@ import sympy
 from symad.core.graph import Graph, Node
 from symad.cost import schedule
 from symad.higher_order.scan import Scan
-from symad.numeric.expressions.folding import fold
-from symad.numeric.expressions.powers import multiply_powers
+from symad.numeric.expressions.folding import fold, multiply_powers
 from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_out, write_scalar_definitions
@@ -61,7 +60,7 @@ from symad.numeric.program_passes.memory.recycling import keep_memory
 from symad.numeric.program_passes.memory.releases import release
 from symad.numeric.program_passes.memory.result_places import put_results
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from symad.numeric.stages import GraphPass as GraphPass
 from symad.numeric.stages import PassReport as PassReport
 from symad.numeric.stages import ProgramPass as ProgramPass

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from symad.core.graph import Graph
 from symad.numeric.kernel import Kernel, compile_source
-from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.passes.ranges import in_range, norms
 from symad.numeric.pipelines import (
     PLAIN_GRAPH,
@@ -16,11 +15,12 @@ from symad.numeric.pipelines import (
     run_program_passes,
 )
 from symad.numeric.program.program import Program
-from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
+from symad.numeric.scheduling import loops  # noqa: F401  (registers answers)
 from symad.numeric.scheduling.roles import roles_of
 from symad.numeric.scheduling.schedule import schedule
-from symad.numeric.targets import arrays, contractions, linear_algebra  # noqa: F401  (register answers)
+from symad.numeric.targets import arrays, linear_algebra  # noqa: F401  (register answers)
 from symad.numeric.targets.module import print_module
+from symad.numeric.targets.sizes import needed_sizes
 
 
 def plain_program(graph: Graph, report: list[PassReport] | None = None, dtype: str = "float64") -> Program:

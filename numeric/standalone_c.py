@@ -14,13 +14,10 @@ from symad.core.graph import Graph
 from symad.core.signatures import Traceable
 from symad.errors import LoweringError
 from symad.higher_order.captured import check_closed
-from symad.numeric.compiler.c_header import print_header
-from symad.numeric.compiler.c_layout import layout_of
-from symad.numeric.compiler.c_names import checked_c_name
+from symad.numeric.compiler.c_header import checked_c_name, layout_of, print_header
 from symad.numeric.entries.in_scalars import MAX_OPERATIONS, in_scalars
 from symad.numeric.entry_point import plain_results
 from symad.numeric.modules.module_text import one_line
-from symad.numeric.modules.size_checks import needed_sizes, numbers_of, symbolic_sizes
 from symad.numeric.passes import prepare
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar
@@ -28,6 +25,7 @@ from symad.numeric.pipelines import PassReport
 from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.scheduling.roles import roles_of
 from symad.numeric.targets.c_module import c_name
+from symad.numeric.targets.sizes import needed_sizes, numbers_of, symbolic_sizes
 from symad.saving.atomic_files import write_text
 from symad.tracing import as_graph
 

@@ -38,7 +38,7 @@ from symad.gpu.attention_kernels.compiled_score import compile_score
 from symad.gpu.attention_kernels.plan import ELEMENTS, KernelPlan, plans
 from symad.gpu.attention_kernels.tile_shapes import BACKWARD_KV, BACKWARD_Q, FORWARD, TANGENT
 from symad.gpu.pairs.kernel_text import plan as pair_plan
-from symad.gpu.pairs.products import products_bytes, products_source
+from symad.gpu.pairs.kernel_text import products_bytes, products_source
 from symad.numeric.pairs.pair_functions import trace_pair
 from symad.numeric.pairs.scores import trace_score
 from tests.gpu import nvrtc

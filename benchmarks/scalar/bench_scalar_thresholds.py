@@ -111,11 +111,11 @@ POINTS = (4, 8, 12, 16, 24, 32, 64)
 
 CASES: dict[str, Case] = {
     "places": Case(
-        ("targets.point_and_batch.MIN_ENTRIES_FOR_PLACES",), (8, 16, 32, 64, 128, 256),
+        ("targets.scalar_module.MIN_ENTRIES_FOR_PLACES",), (8, 16, 32, 64, 128, 256),
         lambda size: at_a_point(array_with_zeros(size, 12)),
     ),
     "half": Case(
-        ("targets.point_and_batch.MIN_ENTRIES_FOR_PLACES",), (16, 32, 64, 128, 256),
+        ("targets.scalar_module.MIN_ENTRIES_FOR_PLACES",), (16, 32, 64, 128, 256),
         lambda size: at_a_point(array_with_zeros(size, 9)),
     ),
     "slices": Case(("scalars.c_interpreter.MIN_SLICED_RUN",), (2, 3, 4, 6, 8, 12, 16, 32), in_runs_of, 2),

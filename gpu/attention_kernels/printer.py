@@ -1,7 +1,7 @@
 """Attention in CuPy modules: the tiled kernels as text, and the calls that launch them.
 
 The head dims must be numbers when the code is written, since tiles are compiled for them. Otherwise, and if
-no tile fits, attention is replaced by its definition (`symad.gpu.kernels_or_definitions` decides).
+no tile fits, attention is replaced by its definition (`symad.gpu.lower` decides).
 Scalar parameters become arrays of one element, so that no number has to be copied back to the host.
 """
 

@@ -13,8 +13,16 @@ from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
 from symad.gpu.device_formulas import Device
-from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
-from symad.gpu.pairs.products import ROWS, has_products, payload_columns, products_bytes, products_source
+from symad.gpu.pairs.kernel_text import (
+    ROWS,
+    PairPlan,
+    has_products,
+    pair_text,
+    payload_columns,
+    plan,
+    products_bytes,
+    products_source,
+)
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current

@@ -19,7 +19,7 @@ from symad.higher_order.scan import Local, Scan
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest
-from symad.numeric.scheduling.index_only_values import INDEX_ARGUMENTS
+from symad.numeric.scheduling.plans import INDEX_ARGUMENTS
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions

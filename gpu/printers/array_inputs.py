@@ -13,9 +13,8 @@ from string import Template
 import sympy
 
 from symad.core.graph import Graph
-from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.numpy_arrays.writer import ArrayWriter
-from symad.numeric.targets.size_bindings import size_bindings
+from symad.numeric.targets.sizes import doubtful, size_bindings, size_checks
 
 TAKEN = '''def _taken(name, value, dtype):
     """An input as a CuPy array: the memory of another library on the device is not copied."""

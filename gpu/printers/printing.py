@@ -28,8 +28,7 @@ from symad.numeric.passes.bodies import body_of
 from symad.numeric.pipelines import ProgramPass, device_program, functions
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in
 from symad.numeric.program.statements import Assign
-from symad.numeric.scheduling.blocks import number_of
-from symad.numeric.scheduling.plans import Plans
+from symad.numeric.scheduling.plans import Plans, number_of
 from symad.numeric.scheduling.roles import Roles
 from symad.numeric.targets.constants import constant_text
 from symad.numeric.targets.statements import Lines

@@ -22,7 +22,7 @@ from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.lines.repeats import is_repeated
 from symad.numeric.program_passes.memory.allocation import is_view
-from symad.numeric.scheduling.blocks import number_of
+from symad.numeric.scheduling.plans import number_of
 from symad.numeric.targets.statements import Lines, lines
 from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.shaping import Slice

@@ -11,13 +11,13 @@ from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
-from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.passes.ranges import in_range, norms
 from symad.numeric.pipelines import BLOCK_GRAPH, COMPILED_GRAPH, KERNEL_GRAPH
 from symad.numeric.scheduling.roles import roles_of
 from symad.numeric.stages import PassReport, in_order, run_graph_passes
+from symad.numeric.targets.sizes import needed_sizes
 
 LOOPS_ALONE = """\
 /* The loops of {name}, printed by symad. Its Python file calls them, and NumPy between them. Functions of

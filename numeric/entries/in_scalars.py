@@ -17,7 +17,7 @@ from symad.core.questions import evaluate, flops
 from symad.errors import LoweringError, SymadError
 from symad.evaluation.node_numbers import NodeNumber, as_nodes, as_numbers
 from symad.higher_order.scan import Scan
-from symad.numeric.entries import elimination, softmax  # noqa: F401  (register answers)
+from symad.numeric.entries import elimination  # noqa: F401  (registers answers)
 from symad.numeric.entries.rules import PYTHON, entries
 from symad.numeric.pipelines import ENTRY_GRAPH, PassReport, run_graph_passes
 from symad.ops.arrays.stacking import pack_scalars

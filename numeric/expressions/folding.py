@@ -1,4 +1,4 @@
-"""Folds constants, so that 3*(2*x) is 6*x, and removes broadcasts that NumPy does by itself."""
+"""Folds constants: 3*(2*x) is 6*x. Small powers are products, and broadcasts that NumPy does by itself go."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from symad.core.dims import broadcast_shapes, same_shape
 from symad.numeric.expressions.views import joined
-from symad.numeric.program.expressions import Compute, Expression, rewrite
+from symad.numeric.program.expressions import Compute, Expression, Read, rewrite
 from symad.numeric.program.program import Program
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import Constant, constant, is_exact
+from symad.ops.elementwise.powers import Pow
 
 MAX_INTEGER = 10**30
 """Numbers are multiplied up to this magnitude, which single precision can hold.
@@ -151,3 +152,34 @@ def _small(expression: Expression) -> Expression:
     first = min(axes)
     target = tuple(shape[k] if k in axes else 1 for k in range(first, len(shape)))
     return joined(Compute(Reshape(target), (arg,), target))
+
+
+# ---- small powers as products --------------------------------------------------------------------
+
+
+MAX_POWER = 4
+"""The highest power that is a product. Each multiplication rounds, so that higher powers are calls of pow.
+
+Origin: rounding errors, not time.
+"""
+
+
+def multiply_powers(program: Program) -> Program:
+    """The program with small powers of values as products. Each statement of the program computes one op."""
+    return program.with_expressions(multiplied)
+
+
+def multiplied(expression: Expression) -> Expression:
+    """A small power of a value as a product; other expressions unchanged."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, Pow):
+        return expression
+    base, exponent = expression.args
+    value = exponent.op.value if isinstance(exponent, Compute) and isinstance(exponent.op, Constant) else None
+    if not isinstance(base, Read) or value is None or isinstance(value, (bool, float)):
+        return expression
+    if value == Fraction(3, 2):
+        root = Compute(Pow(), (base, Compute(constant(Fraction(1, 2)).op, (), ())), expression.shape)
+        return Compute(Mul((1, 1)), (base, root), expression.shape)
+    if value in range(2, MAX_POWER + 1):
+        return Compute(Mul((1,) * int(value)), (base,) * int(value), expression.shape)
+    return expression

@@ -1,11 +1,13 @@
 """Views as indices: slices, and reshapes that insert or drop axes of length 1. A view of a view is one view.
 
-For example, h[1:][T - 1:T][0] is h[T], and an array reversed twice is the array.
+For example, h[1:][T - 1:T][0] is h[T], and an array reversed twice is the array. `origins` follows views
+and loops to the memory that an expression shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from symad.core.dims import Dim, plus, same_dim, times
 from symad.numeric.program.expressions import (
@@ -15,11 +17,15 @@ from symad.numeric.program.expressions import (
     NewAxis,
     Place,
     Position,
+    Read,
     Span,
+    Value,
     parts,
     rewrite,
 )
+from symad.numeric.program.loops import Loop
 from symad.numeric.program.program import Program
+from symad.numeric.program.statements import assignments, every_statement
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Reshape, Slice
 
@@ -138,3 +144,57 @@ def viewed(expression: Expression) -> Expression:
 def _moves(op: Einsum) -> bool:
     """Whether a contraction of one array sums nothing: it permutes axes or takes a diagonal."""
     return set(op.inputs[0]) == set(op.output) and len(set(op.output)) == len(op.output)
+
+
+# ---- where the memory of an expression comes from, through views and loops -----------------------
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Memory that an expression may show: ``made`` allocates it or is a constant.
+
+    ``value`` is the first value that shows it; None if the expression itself makes it. For arguments and
+    arrays that statements fill, ``made`` reads the value.
+    """
+
+    value: Value | None
+    made: Expression
+
+
+def shown_by(program: Program) -> Mapping[Value, Sequence[Expression]]:
+    """For each value that statements assign, the expressions whose memory it may show."""
+    found: dict[Value, list[Expression]] = {}
+    for statement in every_statement(program.statements):
+        for each in assignments(statement):
+            found.setdefault(each.value, []).append(each.expression)
+        if isinstance(statement, Loop):
+            for carried in statement.carried:
+                found.setdefault(carried.value, []).extend((carried.initial, carried.next))
+            for row in statement.rows:
+                found.setdefault(row.value, []).append(row.array)
+            for fixed in statement.fixed:
+                found.setdefault(fixed.value, []).append(fixed.expression)
+    return found
+
+
+def origins(expression: Expression, given: Mapping[Value, Sequence[Expression]]) -> Iterator[Shown]:
+    """All memory that an expression may show.
+
+    A value that a loop carries shows its first value, after no step, or the next value of a step.
+
+    Args:
+        expression: an expression of the program.
+        given: what each value shows, see `shown_by`.
+    """
+    waiting: list[tuple[Value | None, Expression]] = [(None, expression)]
+    seen: set[Value] = set()
+    while waiting:
+        value, inner = waiting.pop()
+        inner = viewed(inner)
+        if not isinstance(inner, Read):
+            yield Shown(value, inner)
+        elif inner.value not in given:
+            yield Shown(inner.value, inner)
+        elif inner.value not in seen:
+            seen.add(inner.value)
+            waiting += [(inner.value, each) for each in given[inner.value]]

@@ -1,5 +1,6 @@
 """The frame of generated code: names, the module's text, checks of sizes and arguments.
 
-`names` makes identifiers, `module_text` the frame of a module, `size_checks` and `bad_arguments` the checks
-of arguments and their messages. `symad.numeric.entry_point` prints the function that users call.
+`names` makes identifiers, `module_text` the frame of a module, `users_functions` calls what users implement;
+`bad_arguments` and `exact_values` look at what a call was given. `symad.numeric.entry_point` prints the
+function that users call.
 """

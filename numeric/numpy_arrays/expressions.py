@@ -26,9 +26,9 @@ from symad.numeric.program.expressions import Compute, Expression, Index, Read, 
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.recycling import is_large
 from symad.numeric.targets import arrays, helpers, linear_algebra, scalars  # noqa: F401  (register their answers)
-from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import Written, write
+from symad.numeric.targets.sizes import dimension
 from symad.numeric.targets.target import Level, Text, Texts
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions

@@ -8,10 +8,9 @@ from functools import partial
 from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
 from symad.numeric.kernel import Kernel, compile_source
-from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
-from symad.numeric.numpy_arrays.scalars.lower_python import print_scalars
+from symad.numeric.numpy_arrays.scalars.numpy_runs import print_scalars
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
 from symad.numeric.passes.ranges import in_range, norms
@@ -28,6 +27,7 @@ from symad.numeric.pipelines import (
 from symad.numeric.program.expressions import Value
 from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import Roles, roles_of
+from symad.numeric.targets.sizes import needed_sizes
 
 MIN_FREED_ELEMENTS = 2**14
 """The smallest number of elements of an array that is freed as soon as it is not needed.

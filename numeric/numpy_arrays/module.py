@@ -9,12 +9,10 @@ import sympy
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node
 from symad.numeric.modules.module_text import frame, returned, summary
-from symad.numeric.modules.size_checks import doubtful
 from symad.numeric.numpy_arrays import (  # noqa: F401  (register their answers)
     expressions,
     kernels,
     loop_statements,
-    small_solves,
 )
 from symad.numeric.numpy_arrays.statements import block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
@@ -24,6 +22,7 @@ from symad.numeric.program.expressions import Compute, Expression, Index, Read, 
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.targets.arguments import arguments
 from symad.numeric.targets.module import libraries
+from symad.numeric.targets.sizes import doubtful
 from symad.numeric.targets.statements import indented
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, constant_value

@@ -1,14 +1,79 @@
-"""The writer of NumPy modules."""
+"""The writer of NumPy modules, and what NumPy on the CPU computes faster in another way.
+
+Sums along axes are products with a vector of ones, and systems of two to four equations are arithmetic of
+Python's numbers.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from symad.core.dims import size
 from symad.core.graph import Graph, Op
 from symad.numeric.numpy_arrays.expressions import by_definition
 from symad.numeric.numpy_arrays.module import warnings_off
-from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
-from symad.numeric.numpy_arrays.writer import ArrayWriter
-from symad.numeric.program.expressions import Compute
-from symad.numeric.targets.target import MatrixProduct, Text
+from symad.numeric.numpy_arrays.writer import ArrayWriter, Fast
+from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.targets.linear_algebra import write_call
+from symad.numeric.targets.scalars import Written, write
+from symad.numeric.targets.target import MatrixProduct, Text, Texts
+from symad.ops.linalg.solve_det import Solve
+
+if TYPE_CHECKING:
+    from symad.core.dims import Shape
+
+
+# ---- sums along axes of arrays as matrix products with a vector of ones --------------------------
+
+
+MAX_ROW_ELEMENTS = 4096
+"""Elements of a row up to which BLAS sums it. NumPy sums longer rows pairwise: more exactly, and as fast.
+
+Sums of 2**18 elements after a tanh take 0.66 of the time for rows of 16, 0.9 for 256, 0.95 for 4096, 1.0
+for 65,536 (bench_thresholds.py, "row sums").
+"""
+
+ONES = """@functools.lru_cache(8)
+def _ones(size, dtype):
+    return np.ones(size, dtype)
+"""
+
+
+def sum_as_product(
+    arg: Expression, text: Text, axes: tuple[int, ...], writer: ArrayWriter
+) -> MatrixProduct | None:
+    """The sum of an array of floats over its first axes or its last axes; None for other sums."""
+    rank, count = len(arg.shape), len(axes)
+    if count == rank or not writer.is_name(text.text) or writer.kind(arg) != writer.dtype:
+        return None
+    if axes == tuple(range(count)):
+        summed, kept = arg.shape[:count], arg.shape[count:]
+        factors = _ones(summed, writer), _reshaped(text, summed, kept, writer)
+    elif axes == tuple(range(rank - count, rank)):
+        summed, kept = arg.shape[rank - count :], arg.shape[: rank - count]
+        if not isinstance(size(summed), int) or size(summed) > MAX_ROW_ELEMENTS:
+            return None
+        factors = _reshaped(text, kept, summed, writer), _ones(summed, writer)
+    else:
+        return None
+    after = "" if len(kept) == 1 else f".reshape({', '.join(map(writer.dim, kept))})"
+    return MatrixProduct(*factors, after)
+
+
+def _ones(shape: Shape, writer: ArrayWriter) -> str:
+    """A vector of ones: a constant of the module, or cached by length if the length is a dimension."""
+    length = size(shape)
+    if isinstance(length, int):
+        return writer.shared(f"{writer.np}.ones({length}, dtype={writer.type_text})", "ones")
+    writer.imports.add("import functools")
+    return f"{writer.helper('_ones', ONES)}({writer.dim(length)}, {writer.type_text})"
+
+
+def _reshaped(text: Text, rows: Shape, columns: Shape, writer: ArrayWriter) -> str:
+    """An array as a matrix: the axes ``rows`` joined to one, then the axes ``columns``."""
+    if len(rows) == len(columns) == 1:
+        return text.text
+    return f"{text}.reshape({writer.dim(size(rows))}, {writer.dim(size(columns))})"
 
 
 class NumPyWriter(ArrayWriter):
@@ -25,3 +90,63 @@ class NumPyWriter(ArrayWriter):
     def sum_over(self, node: Compute, arg: Text, axes: tuple[int, ...]) -> Text | MatrixProduct:
         """See `Writer.sum_over`; a product with a vector of ones where that is faster."""
         return sum_as_product(node.args[0], arg, axes, self) or super().sum_over(node, arg, axes)
+
+
+# ---- systems of two to four equations as arithmetic of Python's numbers --------------------------
+
+
+MAX_PRODUCTS = 80
+"""A system (n, n) with k right sides is written out if n² (n + k) is at most this.
+
+Origin: at 54 and 80 the code takes 0.55 and 0.62 of the time of LAPACK's call; at 128 and 150, 0.97 and 0.84,
+and its text is 60 lines long.
+"""
+
+
+@write.dispatch
+def write_fast_solve(op: Solve, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
+    shape = node.args[1].shape
+    n, k = shape[-2:]
+    small = isinstance(n, int) and isinstance(k, int) and n > 1 and k > 0 and n * n * (n + k) <= MAX_PRODUCTS
+    if not small or len(shape) > 2 or len(node.args[0].shape) > 2 or target.np != "np":
+        return write_call(op, target, node, args, writer)
+    name = writer.helper(f"_solve_{n}_{k}", solve_text(n, k, writer.type_text))
+    return Text(f"{name}({args[0]}, {args[1]})")
+
+
+def solve_text(n: int, k: int, dtype: str) -> str:
+    """The function that solves A x = B for A (n, n) and B (n, k), by elimination with the largest pivots.
+
+    A pivot that is 0 is left to LAPACK, which raises LinAlgError.
+    """
+    a = [[f"a{i}{j}" for j in range(n)] for i in range(n)]
+    b = [[f"b{i}{j}" for j in range(k)] for i in range(n)]
+    lines = [f"{_rows(a)} = a.tolist()", f"{_rows(b)} = b.tolist()"]
+    for p in range(n):
+        for i in range(p + 1, n):
+            here, there = a[p][p:] + b[p], a[i][p:] + b[i]
+            lines.append(f"if abs({a[i][p]}) > abs({a[p][p]}):")
+            lines.append(f"    {', '.join(here + there)} = {', '.join(there + here)}")
+        for i in range(p + 1, n):
+            lines.append(f"factor = {a[i][p]}/{a[p][p]}")
+            pairs = zip(a[i][p + 1 :] + b[i], a[p][p + 1 :] + b[p], strict=True)
+            lines += [f"{changed} -= factor*{pivot}" for changed, pivot in pairs]
+    for p in reversed(range(n)):
+        for j in range(k):
+            known = "".join(f" - {a[p][q]}*{b[q][j]}" for q in range(p + 1, n))
+            over = f"({b[p][j]}{known})" if known else b[p][j]
+            lines.append(f"{b[p][j]} = {over}/{a[p][p]}")
+    return "\n".join([
+        f"def _solve_{n}_{k}(a, b):",
+        f'    """The solution of {n} equations by elimination with the largest pivots."""',
+        "    try:",
+        *(f"        {line}" for line in lines),
+        "    except ZeroDivisionError:",
+        "        return np.linalg.solve(a, b)",
+        f"    return np.array(({_rows(b)}), {dtype})",
+    ])  # fmt: skip
+
+
+def _rows(names: list[list[str]]) -> str:
+    """Rows of names as nested tuples."""
+    return ", ".join(f"({', '.join(row)}{',' * (len(row) == 1)})" for row in names)

@@ -23,8 +23,8 @@ from symad.numeric.program.statements import (
     Store,
     Together,
 )
-from symad.numeric.scheduling.blocks import number_of
-from symad.numeric.targets.contractions import contraction
+from symad.numeric.scheduling.plans import number_of
+from symad.numeric.targets.linear_algebra import contraction
 from symad.numeric.targets.statements import Lines, indented, lines
 from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.gathering import Gather

@@ -28,8 +28,8 @@ from symad.numeric.program_passes.memory.allocation import is_fresh, is_long, is
 from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.constants import constant_text
-from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted, pasted_into
+from symad.numeric.targets.sizes import dimension
 from symad.numeric.targets.target import NUMPY, Level, MatrixProduct, NumPy, Text
 from symad.numeric.targets.writer import Writer
 from symad.ops.basic.shaping import Reshape

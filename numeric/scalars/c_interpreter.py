@@ -22,7 +22,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.core.arrays import Array
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, OpName
-from symad.numeric.scalars.joined_steps import JOINED
+from symad.numeric.scalars.lanes import JOINED
 from symad.numeric.targets.c_functions import (
     HELPERS,
     PACKED,

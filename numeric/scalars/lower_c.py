@@ -11,14 +11,14 @@ import numpy as np
 
 from symad.core.arrays import ArrayLike
 from symad.core.contents import inner_graphs
+from symad.core.dims import is_concrete, size
 from symad.core.graph import Graph, Node
-from symad.core.questions import evaluate
+from symad.core.questions import evaluate, flops
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
 from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
 from symad.numeric.compiler.c_compiler import compile_c, compiler, native_options
-from symad.numeric.compiler.c_header import print_header
-from symad.numeric.compiler.c_layout import CallLayout, layout_of
+from symad.numeric.compiler.c_header import CallLayout, layout_of, print_header
 from symad.numeric.entries.in_scalars import TooManyOperations, in_scalars
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
@@ -28,19 +28,64 @@ from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_
 from symad.numeric.pipelines import C_PROGRAM, PassReport, run_program_passes
 from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.compiled_batches import Batches
-from symad.numeric.scalars.flat_results import FlatResults, returns_truth
-from symad.numeric.scalars.python_binding import Binder, python_function
-from symad.numeric.scalars.quick_calls import LONG_FUNCTION, MIN_LANES, MIN_LANES_IF_LONG, quick_call
-from symad.numeric.scalars.small_arrays import MAX_OPERATIONS as MAX_SMALL_OPERATIONS
-from symad.numeric.scalars.small_arrays import is_small
+from symad.numeric.scalars.quick_calls import (
+    LONG_FUNCTION,
+    MIN_LANES,
+    MIN_LANES_IF_LONG,
+    Binder,
+    FlatResults,
+    python_function,
+    quick_call,
+    returns_truth,
+)
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC
 from symad.numeric.targets.c_module import c_name, print_c_module
-from symad.ops.basic.sources import Input, Source
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.basic.sources import ArrayConstant, Input, Source
 from symad.ops.elementwise.apply import Apply
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Solve
+from symad.ops.sparse.csr import CompressedRows
+
+# ---- functions of few numbers in arrays ----------------------------------------------------------
+
+
+MAX_ENTRIES = 64
+"""The most elements of all arguments and results together.
+
+Origin: it bounds the length of the C function.
+"""
+
+MAX_SMALL_OPERATIONS = 400
+"""The most operations of such a function.
+
+Origin: gcc 12 compiles 4,000 operations a second at -O1, so that this bounds it to 0.1 s.
+"""
+
+
+def is_small(graph: Graph) -> bool:
+    """Whether a graph computes few numbers: few elements, few operations, no loops, and no index to check."""
+    if not all(is_concrete(node.shape) for node in (*graph.input_nodes, *graph.nodes)):
+        return False
+    if sum(map(_stored, (*graph.input_nodes, *graph.output_nodes))) > MAX_ENTRIES:
+        return False
+    work = sum(max(int(flops(node.op, node)), _stored(node)) for node in graph.nodes)
+    return work <= MAX_SMALL_OPERATIONS and not any(inner_graphs(n.op) or _looks_up(n) for n in graph.nodes)
+
+
+def _stored(node: Node) -> int:
+    """The number of elements of an array; of a sparse matrix, of those that it stores."""
+    return len(node.op.columns) if isinstance(node.op, CompressedRows) else int(size(node.shape))
+
+
+def _looks_up(node: Node) -> bool:
+    """Whether an index is computed: NumPy raises an error if it is out of range."""
+    if not isinstance(node.op, (Gather, ScatterAdd)):
+        return False
+    return not isinstance(node.args[isinstance(node.op, Gather)].op, ArrayConstant)
+
 
 MAX_DATA = 64
 """The most entries other than 0 of a constant array in a function of numbers that is written out in scalars.

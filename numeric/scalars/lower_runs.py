@@ -26,10 +26,15 @@ from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, VectorPlan, 
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, PARTS, check_runs, kernel_source, tables
-from symad.numeric.scalars.flat_results import FlatResults, returns_truth
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
-from symad.numeric.scalars.python_binding import python_function
-from symad.numeric.scalars.quick_calls import LONG_FUNCTION, Framed, quick_call
+from symad.numeric.scalars.quick_calls import (
+    LONG_FUNCTION,
+    FlatResults,
+    Framed,
+    python_function,
+    quick_call,
+    returns_truth,
+)
 from symad.numeric.targets.c_functions import NotInC
 
 AHEAD = 24

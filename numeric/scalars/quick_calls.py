@@ -1,4 +1,4 @@
-"""Calls of compiled scalar functions whose arguments are read in C.
+"""Calls of compiled scalar functions: arguments read in C or in Python, and results from one flat vector.
 
 A call through Python costs some tens of microseconds for its arguments: each is made an array, shapes are
 compared, columns are arranged. Here floats, ints and float64 vectors go straight to the compiled function;
@@ -11,20 +11,134 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from itertools import accumulate, pairwise
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.core.graph import TupleOf
+from symad.core.arrays import Array, ArrayLike
+from symad.core.graph import Graph, Node, TupleOf, pack
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import MAX_LOCKED, CFunction, c_text
-from symad.numeric.compiler.c_compiler import compile_c, warn_once
+from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, warn_once
+from symad.numeric.kernel import Kernel
 from symad.numeric.numpy_arrays.memory_reuse import new_array
-from symad.numeric.scalars.flat_results import FlatResults
+from symad.ops.elementwise.selection import Condition
+from symad.ops.sparse.csr import CompressedRows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from symad.core.structures import Structure
+
+
+# ---- results of compiled scalar code -------------------------------------------------------------
+
+
+def returns_truth(graph: Graph, packed: bool) -> bool:
+    """Whether a result is a truth value, which a vector of numbers cannot hold; packed ones are numbers."""
+    return not packed and any(isinstance(output.op, Condition) for output in graph.output_nodes)
+
+
+@dataclass(frozen=True)
+class FlatResults:
+    """The outputs of a graph in one vector, one output after the other."""
+
+    structure: Structure
+    shapes: tuple[tuple[int, ...], ...]
+    matrices: tuple[csr_array | None, ...]
+    """For each sparse output the matrix of zeros whose copies are results; None for other outputs."""
+
+    @classmethod
+    def of(cls, graph: Graph) -> FlatResults:
+        """The places of a graph's outputs."""
+        matrices = tuple(_matrix(output) for output in graph.output_nodes)
+        shapes = tuple(
+            tuple(int(d) for d in output.shape) if matrix is None else (int(matrix.nnz),)
+            for output, matrix in zip(graph.output_nodes, matrices, strict=True)
+        )
+        return cls(graph.structure, shapes, matrices)
+
+    @cached_property
+    def places(self) -> tuple[tuple[slice, tuple[int, ...], csr_array | None], ...]:
+        """For each output: its slice of the vector, its shape, and its matrix of zeros."""
+        ends = list(accumulate(map(prod, self.shapes), initial=0))
+        spans = (slice(*span) for span in pairwise(ends))
+        return tuple(zip(spans, self.shapes, self.matrices, strict=True))
+
+    @cached_property
+    def total(self) -> int:
+        """The length of the vector."""
+        return sum(map(prod, self.shapes))
+
+    @cached_property
+    def whole(self) -> tuple[int, ...] | None:
+        """The shape of the result if it is one dense array; else None."""
+        one = self.structure is None and bool(self.shapes[0]) and self.matrices[0] is None
+        return self.shapes[0] if one else None
+
+    @cached_property
+    def is_flat_tuple(self) -> bool:
+        """Whether the result is a tuple of the outputs."""
+        structure = self.structure
+        return isinstance(structure, TupleOf) and all(item is None for item in structure.items)
+
+    def split(self, flat: np.ndarray) -> Any:
+        """The outputs at one point, from the vector (total,)."""
+        if self.whole is not None:
+            return flat.reshape(self.whole)
+        parts: list[np.ndarray | csr_array] = []
+        for place, shape, matrix in self.places:
+            if matrix is not None:
+                parts.append(_filled(flat[place], matrix))
+            elif not shape:
+                parts.append(flat.item(place.start))
+            else:
+                parts.append(flat[place] if len(shape) == 1 else flat[place].reshape(shape))
+        return tuple(parts) if self.is_flat_tuple else pack(self.structure, parts)
+
+    def at_points(self, rows: np.ndarray, batch: tuple[int, ...]) -> Any:
+        """The outputs at a batch of points, from rows (total, points): one row for each element."""
+        parts: list[np.ndarray | csr_array] = []
+        for place, shape, matrix in self.places:
+            if not shape:
+                parts.append(rows[place.start].reshape(batch))
+                continue
+            part = np.moveaxis(rows[place].reshape(prod(shape), *batch), 0, -1)
+            parts.append(part.reshape(*batch, *shape) if matrix is None else _filled(part, matrix))
+        return pack(self.structure, parts)
+
+
+def _matrix(output: Node) -> csr_array | None:
+    """The matrix of zeros that a sparse output is copied from; None for other outputs."""
+    op = output.op
+    if not isinstance(op, CompressedRows):
+        return None
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((np.zeros(len(op.columns)), op.columns, op.rows), shape=op.shape)
+    matrix.has_canonical_format = True
+    matrix.indices.flags.writeable = matrix.indptr.flags.writeable = False  # all results share them
+    return matrix
+
+
+def _filled(entries: np.ndarray, matrix: csr_array) -> csr_array | np.ndarray:
+    """A sparse matrix from entries (nnz,), or dense matrices (..., m, n) from entries (..., nnz)."""
+    if entries.ndim == 1:
+        made = object.__new__(type(matrix))
+        vars(made).update(vars(matrix), data=entries)  # like copy.copy, in a fifth of its time
+        return made
+    dense = np.zeros((*entries.shape[:-1], *matrix.shape))
+    places = matrix.tocoo()
+    dense[..., places.row, places.col] = entries
+    return dense
+
 
 MIN_LANES, MIN_LANES_IF_LONG, LONG_FUNCTION, NEVER = 40, 257, 2000, 2**62
 """Points from which several at a time are faster than one by one (25 to 36 for 5 to 60 operations, by
@@ -208,3 +322,68 @@ def _block(results: FlatResults, layout: int, one: bool) -> Callable[[int], np.n
         return lambda points: new((points, *inner), np.float64)
     rows = () if one and layout == ROWS else (results.total,)
     return lambda points: new((*rows, points), np.float64)
+
+
+# ---- compiled scalar code as a Python function of points and batches -----------------------------
+
+
+Binder = Callable[[np.ndarray, np.ndarray], Callable[[], None]]
+"""Makes a call without arguments from two arrays: it reads inputs from the first, writes the second."""
+
+
+def python_function(
+    graph: Graph,
+    bind: Binder,
+    many: Callable[[Sequence[np.ndarray]], np.ndarray] | None,
+    plain: Callable[[], Kernel],
+    packed: bool,
+    shapes: Sequence[tuple[int, ...]] = (),
+) -> Callable[..., Any]:
+    """The Python function of bound calls; arguments that these do not accept go to the NumPy form.
+
+    ``shapes`` are those of the arguments, if these are arrays whose elements are the inputs of the graph.
+    """
+    results, inputs = FlatResults.of(graph), len(graph.input_nodes)
+    given = [*shapes] or [()] * inputs
+    here = threading.local()  # each thread has its own vectors, which its calls reuse
+
+    def at_point(values: ArrayLike) -> np.ndarray:
+        try:
+            x, y, run = here.call
+        except AttributeError:
+            x, y = np.zeros(inputs), np.zeros(results.total)
+            here.call = x, y, run = x, y, bind(x, y)
+        x[...] = values
+        run()
+        return y.copy()
+
+    def call(*values: Array | float) -> Any:
+        arrays = [np.asarray(v) for v in values]
+        if len(values) != len(given) or any(a.dtype.kind not in "fiub" for a in arrays):
+            return plain().function(*values)  # it raises the error with the names
+        if [a.shape for a in arrays] == given:
+            one = np.concatenate([a.ravel() for a in arrays]) if shapes else [float(a) for a in arrays]
+            return results.split(at_point(one))
+        if many is None:
+            return plain().function(*values)
+        batch = np.broadcast_shapes(*{a.shape for a in arrays})
+        try:
+            computed = many([_column(a, batch) for a in arrays])
+        except NotCompiled:  # the function itself was compiled before: the disk may be full now
+            return plain().function(*values)
+        return results.at_points(computed, batch)
+
+    def packed_call(vector: ArrayLike) -> Any:
+        values = np.asarray(vector)
+        if values.shape != (inputs,) or values.dtype.kind not in "fiub":
+            return plain().function(vector)
+        return results.split(at_point(values))
+
+    return packed_call if packed else call
+
+
+def _column(array: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
+    """The values of one input at all points as a contiguous array; without a copy if they are one."""
+    if array.shape == batch and array.dtype == np.float64 and array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(np.broadcast_to(array, batch), dtype=np.float64)

@@ -14,6 +14,8 @@ from typing import Any
 
 from symad.core.dims import Dim, plus
 from symad.core.graph import Node, op_of
+from symad.derivatives.root import Root, residual_at, slope_at
+from symad.errors import LoweringError
 from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes.loop import LoopValue, pieces, values
 from symad.numeric.program.expressions import (
@@ -28,9 +30,10 @@ from symad.numeric.program.expressions import (
     row,
     whole,
 )
-from symad.numeric.program.loops import Carried, Loop
+from symad.numeric.program.loops import Carried, FindRoot, Loop
 from symad.numeric.program.statements import Allocate, Store
-from symad.numeric.scheduling.blocks import number_of
+from symad.numeric.scheduling.plans import number_of
+from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.arrays.stacking import Concatenate, Stack, concatenate
 from symad.ops.basic.shaping import Broadcast, Reshape, reshape, slice_axis
@@ -224,3 +227,39 @@ def _body(
             inside.statements.append(Store(array, position, inside.known[output]))
     states = tuple(Carried(value, start, inside.known[output]) for value, start, output in carried)
     return Loop(clock.index, clock.count, clock.turned, states, inside.block)
+
+
+# ---- roots by Newton's method on the statements of the residual and its derivative ---------------
+
+
+@plan.dispatch
+def plan_root(op: Root, node: Node, scope: Scope) -> None:
+    """Add the statement of one problem, or a loop over the problems of a batch.
+
+    Raises:
+        LoweringError: the root has a solver of the user.
+    """
+    if op.solver is not None:
+        raise LoweringError("implicit with a solver of your own cannot be written as standalone code")
+    value = scope.value_of(node, "root")
+    if not any(op.batched):
+        scope.statements.append(find_root(op, value, scope.arguments(node)))
+        scope.known[node] = Read(value)
+        return
+    index, one = Value("t", ()), Value("root", node.shape[1:])
+    now = Position(0, index)
+    pairs = zip(scope.arguments(node), op.batched, strict=True)
+    args = tuple([row(arg, now) if flag else arg for arg, flag in pairs])
+    body = (find_root(op, one, args), Store(value, now, Read(one)))
+    scope.statements += [Allocate(value), Loop(index, node.shape[0], False, (), body)]
+    scope.known[node] = Read(value)
+
+
+def find_root(op: Root, value: Value, args: tuple[Expression, ...]) -> FindRoot:
+    """The statement of one problem, from the expressions of the guess and the parameters."""
+    local = op.residual.input_nodes
+    unknown = Value("x", local[0].shape)
+    inside = Scope(dict(zip(local, (Read(unknown), *args[1:]), strict=True)), NO_ROLES)
+    residual, slope = residual_at(op, local[0], local[1:]), slope_at(op, local[0], local[1:])
+    inside.compute((residual, slope))
+    return FindRoot(value, unknown, args[0], inside.block, inside.known[residual], inside.known[slope])

@@ -2,24 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import sympy
 
-from symad.core.graph import Graph, Node, Op
+from symad.core.contents import inner_graphs
+from symad.core.graph import Graph, Node, Op, Structure
+from symad.core.interning import field_names
 from symad.cost import schedule
+from symad.fused.attention_ops import AttentionOp
+from symad.fused.pair_sum import unread
 from symad.higher_order.scan import Scan
 from symad.numeric.passes.loop import LoopValue
-from symad.numeric.program.expressions import Value
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
-from symad.numeric.scheduling.blocks import block_of
-from symad.numeric.scheduling.index_only_values import only_indices
+from symad.numeric.program.statements import Assign, Together
 from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
 from symad.numeric.stages import PassReport, ProgramPass, run_program_passes
-from symad.ops.basic.sources import ArrayConstant
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.positions import Positions
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.sources import ArrayConstant, Constant
+
+# ---- one statement for each node -----------------------------------------------------------------
+
+
+def number_of(op: Op | None) -> int:
+    """The number of a result among those of its op; 0 for ops with one result."""
+    return getattr(op, op.several[0]) if op is not None and op.several else 0
+
+
+def _kernel_of(op: Op) -> tuple[object, ...]:
+    """What the results of one loop or kernel have in common."""
+    return type(op), *(getattr(op, name) for name in field_names(type(op)) if name not in op.several)
+
+
+@dataclass(frozen=True)
+class NodeBlock:
+    """A program of nodes, with the value of each node."""
+
+    program: Program
+    values: dict[Node, Value]
+    nodes: dict[Value, Node]
+
+
+def block_of(
+    order: Sequence[Node],
+    outputs: Iterable[Node],
+    given: Collection[Node] | Mapping[Node, Value] = (),
+    structure: Structure | None = None,
+    stems: Callable[[Node], str] = lambda node: "",
+) -> NodeBlock:
+    """The program of some nodes. The results of one loop or kernel are one `Together` statement.
+
+    Args:
+        order: the nodes, each after its arguments.
+        outputs: the nodes that are results.
+        given: nodes that have values already, perhaps with these values.
+        structure: the structure of the results.
+        stems: the name stem of a node.
+    """
+    known: dict[Node, Expression] = {}
+    values: dict[Node, Value] = {}
+    inputs: list[Value] = []
+    statements: list[list[Assign]] = []
+    together: dict[tuple[object, ...], list[Assign]] = {}
+    inside = given if isinstance(given, Mapping) else {}
+    for node in order:
+        value = values[node] = inside.get(node) or Value(stems(node), node.shape)
+        if node in given:
+            inputs.append(value)
+            known[node] = Read(value)
+            continue
+        args = [known[a] for a in node.args]
+        for position in unread(node.op):
+            args[position] = zeros(args[position].shape)
+        expression = Compute(node.op, tuple(args), node.shape)
+        known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
+        assign = Assign(value, expression)
+        group = together.setdefault((*_kernel_of(node.op), node.args), []) if node.op.several else []
+        if not group:
+            statements.append(group)
+        group.append(assign)
+    results = tuple([known[output] for output in outputs])
+    made = tuple([group[0] if len(group) == 1 else Together(tuple(group)) for group in statements])
+    program = Program("", tuple(inputs), made, results, structure)
+    return NodeBlock(program, values, {value: node for node, value in values.items()})
+
+
+# ---- values that are read as row numbers only ----------------------------------------------------
+
+
+INDEX_ARGUMENTS: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
+"""The positions of the arguments that contain row numbers, for each op."""
+
+
+def only_indices(order: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
+    """The nodes of an order, arguments first, that are read as row numbers only.
+
+    Such nodes need no conversion to the dtype of the module. In bfloat16, token numbers above 256 would not
+    be exact. All other integers need it: an operation with single precision would give double precision.
+    """
+    computed = {*outputs, *_inner_nodes(order)}
+    for node in reversed(order):
+        if isinstance(node.op, (Broadcast, Reshape, Slice)) and node not in computed:
+            continue
+        numbers = INDEX_ARGUMENTS.get(type(node.op), ())
+        if isinstance(node.op, AttentionOp):
+            numbers = tuple(3 + k for k, p in enumerate(node.op.given) if p.integer)
+        args = [arg for k, arg in enumerate(node.args) if k not in numbers] if numbers else node.args
+        computed.update(args)
+    return {node for node in order if node not in computed}
+
+
+def _inner_nodes(order: Iterable[Node]) -> set[Node]:
+    """The nodes in the bodies of loops and parts. The same nodes may occur outside of the bodies."""
+    found: set[Node] = set()
+    for op in {node.op for node in order}:
+        for body in inner_graphs(op):
+            found |= {*body.nodes, *_inner_nodes(body.nodes)}
+    return found
+
 
 Passes: TypeAlias = "Callable[[Plans, Sequence[Value | None]], tuple[ProgramPass, ...]]"
 """The passes on the program of a block, whose results are written to given places."""

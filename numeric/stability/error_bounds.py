@@ -15,7 +15,7 @@ from symad.core.signatures import Inputs, Traceable
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import Names
-from symad.numeric.numpy_arrays.scalars.lower_python import scalar_program
+from symad.numeric.numpy_arrays.scalars.numpy_runs import scalar_program
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack, is_scalar, is_straight
 from symad.numeric.passes.ranges import in_range, norms
@@ -25,7 +25,7 @@ from symad.numeric.program.program import Program
 from symad.numeric.scheduling.roles import roles_of
 from symad.numeric.stability.bound import Analysis, Bounded, Box, search
 from symad.numeric.stability.roundings import PRECISIONS, RoundedProgram, Rounding, rounded_results
-from symad.numeric.targets.point_and_batch import BINDINGS, BodyWriter
+from symad.numeric.targets.scalar_module import BINDINGS, BodyWriter
 from symad.numeric.targets.statements import lines_of
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer

@@ -12,9 +12,8 @@ import sympy
 
 from symad.core.dims import Dim, Shape, dim_symbols, format_shape
 from symad.numeric.modules.module_text import one_line
-from symad.numeric.modules.size_checks import size_checks
 from symad.numeric.targets import helpers
-from symad.numeric.targets.size_bindings import bound_in_turn, size_bindings
+from symad.numeric.targets.sizes import bound_in_turn, size_bindings, size_checks
 from symad.numeric.targets.statements import indented
 from symad.numeric.targets.writer import Writer
 

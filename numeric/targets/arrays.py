@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +13,10 @@ from symad.numeric.expressions.views import as_index
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets import helpers
-from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.scalars import Written, write
+from symad.numeric.targets.sizes import dimension
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
+from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
@@ -33,12 +33,6 @@ from symad.ops.arrays.softmax import (
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Eye, Iota
-
-if TYPE_CHECKING:
-    from symad.numeric.targets.writer import Writer
-else:
-    Writer = Any
-
 
 # ---- sources ------------------------------------------------------------------------------------
 

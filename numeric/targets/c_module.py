@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from symad.core.dims import format_shape
-from symad.numeric.compiler.c_header import argument_function
-from symad.numeric.compiler.c_layout import C_KEYWORDS, CallLayout, Slot
+from symad.numeric.compiler.c_header import C_KEYWORDS, CallLayout, Slot, argument_function
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier

@@ -2,15 +2,93 @@
 
 from __future__ import annotations
 
+import base64
+import itertools
 import math
+import struct
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.numeric.targets.integers import MAX_DISPLAYED_ELEMENTS, integers_text
-
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from symad.core.arrays import ArrayLike
+
+
+# ---- arrays of integers: a range if there is one, otherwise a compressed text --------------------
+
+
+MAX_DISPLAYED_ELEMENTS = 60
+"""Elements up to which an array is displayed as a list, for the reader.
+
+Origin: it bounds the length of a listing.
+"""
+
+MAX_CHARACTERS_A_LINE = 90
+"""Characters of a compressed text in one line, so that lines stay short.
+
+Origin: it bounds the length of a line.
+"""
+
+
+def _integers(text: str) -> NDArray[np.int64]:
+    """The integers whose differences are given: 32-bit, little-endian, zlib, base 85."""
+    differences = np.frombuffer(zlib.decompress(base64.b85decode(text)), "<i4")
+    return np.cumsum(differences, dtype=np.int64)
+
+
+def _integers_on_host(text: str) -> list[int]:
+    """The same in plain Python, for libraries whose arrays are on a device."""
+    differences = struct.iter_unpack("<i", zlib.decompress(base64.b85decode(text)))
+    return list(itertools.accumulate(difference for (difference,) in differences))
+
+
+def integers_text(array: Array, dtype: str, printer: Any) -> str | None:
+    """An expression for an array of integers (of any dtype) as an array of ``dtype``; None for others."""
+    if array.size <= MAX_DISPLAYED_ELEMENTS or array.dtype.kind not in "iuf":
+        return None
+    flat = array.ravel()
+    if array.dtype.kind == "f" and not (
+        np.isfinite(flat).all() and (flat == np.rint(flat)).all() and not np.signbit(flat).any()
+    ):
+        return None
+    if np.abs(flat).max() >= 2**30:
+        return None
+    whole = flat.astype(np.int64)
+    np_ = printer.np
+    evenly = _range_text(whole)
+    if evenly:
+        text = f"{np_}.arange({evenly}, dtype={dtype})"
+    elif np_ == "np":
+        text = f"{printer.helper(_integers)}({_packed(whole)}).astype({dtype})"
+    else:
+        text = f"{np_}.array({printer.helper(_integers_on_host)}({_packed(whole)}), dtype={dtype})"
+    return text if array.ndim == 1 else f"{text}.reshape({array.shape})"
+
+
+def _range_text(whole: Array) -> str:
+    """The arguments of arange; empty if the integers are no range."""
+    step = int(whole[1] - whole[0])
+    if step == 0 or (np.diff(whole) != step).any():
+        return ""
+    first, stop = int(whole[0]), int(whole[-1]) + step
+    if step != 1:
+        return f"{first}, {stop}, {step}"
+    return f"{first}, {stop}" if first else str(stop)
+
+
+def _packed(whole: Array) -> str:
+    """The argument of `_integers`: the compressed differences as string literals."""
+    differences = np.diff(whole, prepend=0).astype("<i4")
+    text = base64.b85encode(zlib.compress(differences.tobytes(), 9)).decode("ascii")
+    if len(text) <= MAX_CHARACTERS_A_LINE:
+        return f'"{text}"'
+    starts = range(0, len(text), MAX_CHARACTERS_A_LINE)
+    lines = [f'    "{text[k : k + MAX_CHARACTERS_A_LINE]}"' for k in starts]
+    return "\n" + "\n".join(lines) + "\n"
+
 
 Array = np.ndarray
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.numeric.expressions.numbers import is_number
-from symad.numeric.expressions.origins import Shown, origins, shown_by
+from symad.numeric.expressions.views import Shown, origins, shown_by
 from symad.numeric.modules.module_text import frame, returned, summary
 from symad.numeric.modules.names import Names
-from symad.numeric.modules.size_checks import doubtful
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.targets.arguments import arguments, points
+from symad.numeric.targets.sizes import doubtful
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer

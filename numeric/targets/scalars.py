@@ -19,7 +19,7 @@ from symad.errors import LoweringError
 from symad.numbers.number_domains import as_float
 from symad.numeric.expressions.numbers import is_number, literal
 from symad.numeric.program.expressions import Compute, Expression
-from symad.numeric.targets.dimensions import dimension
+from symad.numeric.targets.sizes import dimension
 from symad.numeric.targets.target import C, Level, LibraryFunction, NumPy, Python, Target, Text, Texts
 from symad.numeric.targets.writer import Writer
 from symad.numeric.targets.writer import Written as Written

@@ -28,8 +28,8 @@ from symad.numeric.program.expressions import (
     Value,
 )
 from symad.numeric.targets.constants import nested_text
-from symad.numeric.targets.dimensions import dimension
 from symad.numeric.targets.pasting import pasted, pasted_into
+from symad.numeric.targets.sizes import dimension
 from symad.numeric.targets.target import (
     NUMPY,
     Level,

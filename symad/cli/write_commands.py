@@ -29,7 +29,7 @@ def _named(options: Namespace, sizes: dict[str, int] | None = None) -> Graph:
     """The model at some sizes, or the requested derivative of it."""
     name, graph = load_model(options.model, options.inputs)
     if sizes:
-        from symad.numeric.modules.size_checks import numbers_of
+        from symad.numeric.targets.sizes import numbers_of
 
         graph = graph.at(numbers_of(graph, sizes))
     if options.of == "value":

@@ -12,8 +12,8 @@ import sympy
 import symad
 from symad.numeric import lower
 from symad.numeric.modules.names import Names
-from symad.numeric.targets.integers import integers_text
-from symad.numeric.targets.point_and_batch import BodyWriter
+from symad.numeric.targets.constants import integers_text
+from symad.numeric.targets.scalar_module import BodyWriter
 from symad.sparsity import sparse_hessian, sparse_jacobian
 
 

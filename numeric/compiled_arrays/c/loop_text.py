@@ -42,7 +42,7 @@ from symad.numeric.program.statements import Allocate, Assign, Statement, assign
 from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.program_passes.memory.result_places import parts_of
-from symad.numeric.scheduling.blocks import number_of
+from symad.numeric.scheduling.plans import number_of
 from symad.ops.basic.contraction import Einsum, permutes
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Eye

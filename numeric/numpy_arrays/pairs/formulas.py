@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from symad.core.graph import Node, topological
-from symad.numeric.expressions.powers import multiplied
+from symad.numeric.expressions.folding import multiplied
 from symad.numeric.pairs.scalar_formulas import ScalarFormulas, check_known
 from symad.numeric.pairs.scores import LOOPS, Load, S, Score
 from symad.numeric.pairs.stable_sympy import FloorDivide

@@ -1,4 +1,4 @@
-"""Large scalar graphs as NumPy: one statement for each run of equal operations.
+"""Graphs of scalars as NumPy modules: straight-line Python, or a statement for each run of equal operations.
 
 Python needs 11-15 ns for an operation of straight-line code. NumPy needs about 0.6 µs for a statement and
 3 ns for each element, so that long runs are faster.
@@ -17,9 +17,20 @@ from symad.numeric.modules.module_text import frame, pack_text, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, VectorPlan, plan
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
-from symad.numeric.targets.constants import nested_text
-from symad.numeric.targets.integers import integers_text
+from symad.numeric.passes.ranges import in_range, norms
+from symad.numeric.pipelines import (
+    SCALAR_GRAPH,
+    SCALAR_PROGRAM,
+    PassReport,
+    run_graph_passes,
+    run_program_passes,
+)
+from symad.numeric.program.program import Program
+from symad.numeric.scheduling.roles import Roles
+from symad.numeric.scheduling.schedule import schedule
+from symad.numeric.targets.constants import integers_text, nested_text
 from symad.numeric.targets.module import libraries
+from symad.numeric.targets.scalar_module import print_scalar_module
 from symad.numeric.targets.target import NUMPY, LibraryFunction
 from symad.numeric.targets.writer import Writer
 from symad.ops.basic.arithmetic import ElementwiseOp
@@ -222,3 +233,21 @@ def _run_line(run: LevelRun, writer: _RunWriter) -> str:
         return f"{target} = {name}({', '.join(operands)})"
     keyword = "out=" if function.name in ("maximum", "minimum") else ""
     return f"{name}({', '.join(operands)}, {keyword}{target})"
+
+
+# ---- graphs of scalars as NumPy modules ----------------------------------------------------------
+
+
+def print_scalars(
+    graph: Graph, dtype: str, packed: bool, roles: Roles, report: list[PassReport] | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The entry point's name and the source of the module; each pass adds a line to ``report``."""
+    prepared = run_graph_passes(graph, (*SCALAR_GRAPH, *norms(dtype), *in_range(dtype)), report)
+    in_runs = print_runs_module(prepared, dtype, packed)
+    return in_runs or print_scalar_module(scalar_program(prepared, roles, report), dtype, packed)
+
+
+def scalar_program(prepared: Graph, roles: Roles, report: list[PassReport] | None = None) -> Program:
+    """The program of a graph after `SCALAR_GRAPH`."""
+    program = schedule(prepared, roles.of_results(prepared))
+    return run_program_passes(program, SCALAR_PROGRAM, report, check=False)

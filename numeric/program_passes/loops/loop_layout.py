@@ -20,7 +20,7 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments
 from symad.numeric.program.uses import Lifetimes, lifetimes
 from symad.numeric.program_passes.memory.allocation import shown
-from symad.numeric.scheduling.blocks import number_of
+from symad.numeric.scheduling.plans import number_of
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice

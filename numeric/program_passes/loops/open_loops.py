@@ -42,7 +42,7 @@ from symad.numeric.program_passes.loops.loop_layout import (
 )
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.result_places import put_results
-from symad.numeric.scheduling.blocks import block_of, number_of
+from symad.numeric.scheduling.plans import block_of, number_of
 
 Compiles: TypeAlias = Callable[[Value], bool]
 """Whether the loop that computes a value is one compiled function."""

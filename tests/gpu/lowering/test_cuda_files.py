@@ -14,9 +14,13 @@ import symad
 import symad.gpu
 from symad import functions
 from symad.cli import main
+from symad.core.graph import Graph, topological
 from symad.errors import LoweringError
+from symad.higher_order.scan import Scan
 from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
+from symad.op_examples import EXAMPLES
+from symad.ops.basic.sources import Input
 from tests.gpu.cupy_agreement import leaves
 from tests.gpu.launch_cases import CASES as MODELS
 from tests.gpu.lowering import cuda_files
@@ -83,6 +87,22 @@ def test_what_a_file_holds(tmp_path):
     room = int(re.search(r"_WORKSPACE (\d+)", header)[1])
     assert room >= 4 * 2 * 40  # the log-sum-exps, one float32 for each query
     assert '#include "' not in source
+
+
+def test_no_address_of_this_process_is_in_a_file():
+    """A structure holds 0 where the launcher puts an address: files of equal functions are equal."""
+    (step, *_) = EXAMPLES[Scan]()
+    inputs = tuple(node for node in topological([step]) if isinstance(node.op, Input))
+    with symad.gpu.options(capture=True):
+        kernel = lower(Graph(inputs, (step,)), "cupy", "float32")
+    text, _ = kernel.origin.standalone(kernel)
+    held = {}
+    for line in text.splitlines():
+        if found := re.search(r"unsigned char (a\d+)\[\] = \{([\d, ]+)\}", line):
+            held[found[1]] = [int(number) for number in found[2].split(",")]
+        if found := re.search(r"memcpy\((a\d+) \+ (\d+), &p, 8\)", line):
+            assert held[found[1]][int(found[2]) :][:8] == [0] * 8
+    assert held
 
 
 def test_intermediate_arrays_share_memory(tmp_path):

@@ -10,8 +10,7 @@ import sympy as sp
 
 import symad
 from symad.gpu.pairs.eager import pairwise, pairwise_vjp
-from symad.gpu.pairs.kernel_text import plan
-from symad.gpu.pairs.products import has_products, products_source
+from symad.gpu.pairs.kernel_text import has_products, plan, products_source
 from symad.numeric import lower
 from symad.numeric.pairs.pair_functions import trace_pair
 from tests.gpu import nvrtc

@@ -9,7 +9,7 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph
-from symad.numeric.compiler.c_layout import layout_of
+from symad.numeric.compiler.c_header import layout_of
 from symad.numeric.passes import prepare
 from symad.numeric.scalars.lower_c import print_c
 from symad.numeric.targets.c_functions import NotInC

@@ -29,7 +29,7 @@ EARLY = {
     "passes.loops.feature_major": {"MIN_BATCH": 2},
     "passes.algebra.syrk_products": {"MIN_TERMS": 2},
     "program_passes.loops.open_blocks": {"CHAIN_BLOCK_ELEMENTS": 16},
-    "scalars.small_arrays": {"MAX_ENTRIES": 0},
+    "scalars.lower_c": {"MAX_ENTRIES": 0},
 }
 """Limits of the rules for large arrays, lowered so that the rules apply to small ones."""
 

@@ -15,8 +15,7 @@ from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import output_scalars
 from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.c_interpreter import PARTS
-from symad.numeric.scalars.joined_steps import JOINED, joined
-from symad.numeric.scalars.lanes import point_plan
+from symad.numeric.scalars.lanes import JOINED, joined, point_plan
 from symad.numeric.scalars.lower_runs import AHEAD, NEAR, fetched_ahead
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")

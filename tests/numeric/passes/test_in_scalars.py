@@ -14,8 +14,8 @@ from symad.core.dims import solve_dims
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.entries.in_scalars import in_scalars
-from symad.numeric.modules.size_checks import symbolic_sizes
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar
+from symad.numeric.targets.sizes import symbolic_sizes
 from symad.op_examples import EXAMPLES
 from symad.ops.basic.sources import Input
 

@@ -15,7 +15,7 @@ from symad.numeric.program.loops import Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Together, assignments
 from symad.numeric.program_passes.memory.dead import drop_unread
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from symad.ops.elementwise.apply import Apply
 
 

@@ -15,7 +15,7 @@ from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import every_statement
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from tests.numeric.programs import plain_cases as cases
 
 T, n = 7, 3

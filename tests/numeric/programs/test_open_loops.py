@@ -31,7 +31,7 @@ from symad.numeric.program.statements import Allocate, Store, assignments, every
 from symad.numeric.program_passes.loops import open_blocks
 from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import shown
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from symad.ops.arrays.stacking import Concatenate
 from symad.ops.basic.shaping import Pad
 from tests.numeric.programs import plain_cases as cases

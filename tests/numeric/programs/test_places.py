@@ -26,7 +26,7 @@ from symad.numeric.program_passes.memory.allocation import keeping, shown
 from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.recycling import keep_memory
 from symad.numeric.program_passes.memory.releases import release
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice

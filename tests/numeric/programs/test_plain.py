@@ -20,7 +20,7 @@ from symad.numeric.program.expressions import Compute, Index, Position, Read, Va
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import Store
-from symad.numeric.targets.formulas import recurrence
+from symad.numeric.targets.statements import recurrence
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
 from symad.ops.elementwise.apply import Apply

@@ -50,7 +50,7 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Store, Together
 from symad.numeric.program.uses import lifetimes, uses_of
 from symad.numeric.program_passes.lines import levels
-from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
+from symad.numeric.scheduling import loops  # noqa: F401  (registers answers)
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.stages import in_order
@@ -360,10 +360,10 @@ ALLOWED = {
     "pasting.py": {"startswith"},  # names of modules
     "roles.py": {"isidentifier"},  # names of functions, from their authors
     "listing.py": {"index", "replace"},  # escapes lines for tables
-    "python_binding.py": {"split"},  # of results into arrays
+    "quick_calls.py": {"split"},  # of results into arrays
     "statements.py": {"index"},  # a method of the writer that names loops; lists of statements have it too
     "inlining.py": {"index"},
-    "contractions.py": {"index"},
+    "linear_algebra.py": {"index"},
 }
 
 
@@ -375,13 +375,12 @@ def new_files():
         "plain.py",
         "listing.py",
         "ranged_functions.py",
-        "numpy_arrays/scalars/lower_python.py",
+        "numpy_arrays/scalars/numpy_runs.py",
         "scalars/lower_c.py",
         "scalars/c_interpreter.py",
         "numpy_arrays/scalars/level_runs.py",
         "scalars/lanes.py",
-        "scalars/flat_results.py",
-        "scalars/python_binding.py",
+        "scalars/quick_calls.py",
         "passes/memory_layout/packed_entries.py",
     )
     return [*files, *(ROOT / "numeric" / name for name in others)]

@@ -18,7 +18,7 @@ from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.result_places import put_results
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.contraction import Einsum

@@ -17,7 +17,7 @@ from symad.numeric.kernel import compile_source
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.pipelines import ProgramPass, in_place, run_program_passes
 from symad.numeric.program.program import Program
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Broadcast
 

@@ -24,7 +24,7 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter
 from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
-from symad.numeric.scheduling.blocks import block_of
+from symad.numeric.scheduling.plans import block_of
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.shaping import Pad, Slice
