@@ -26,8 +26,8 @@ from flint import arb
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.process import without_collecting
+from symad.evaluation.intervals import INTERVALS, Interval, OpenTruth, interval
 from symad.numbers.values import value_of
-from symad.numeric.stability.ranges import Range, Ranges, Undecided
 from symad.numeric.stability.roundings import Precision, Rounding
 from symad.transforms.cotangents import gradient_nodes
 
@@ -42,8 +42,6 @@ WIDE = 16
 
 BITS = 80
 """The precision of the ranges."""
-
-RANGES = Ranges()
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Analysis:
         for node in self.order:
             rounding = deltas.get(node)
             if rounding is None:
-                found[node] = value_of(node, found, RANGES)
+                found[node] = value_of(node, found, INTERVALS)
             else:
                 size = sizes[node] = self._size(rounding, found)
                 if _total(size) == math.inf:
@@ -121,9 +119,9 @@ class Analysis:
         )
         absolute = math.fsum(parts) * (1 + 2.0**-40)
         absolute = math.inf if math.isnan(absolute) else absolute
-        smallest = _smallest(found[self.result])
+        smallest = interval(found[self.result]).smallest
         relative = 0.0 if absolute == 0 else absolute / smallest if smallest else math.inf
-        return Bounded(absolute, relative, parts, _sign(found[self.result]))
+        return Bounded(absolute, relative, parts, _sign(interval(found[self.result])))
 
     def _size(self, rounding: Rounding, found: dict[Node, Number]) -> Number:
         """The largest rounding of each element; infinite where the value is not known or overflows."""
@@ -135,19 +133,19 @@ class Analysis:
             n, unit = rounding.terms, self.precision.unit
             rate, least = n * unit / (1 - n * unit), n * self.precision.tiny
             total = found[rounding.size]
-            return _spread(lambda v, t: self._fits(v, rate * _largest(t) + least), value, total)
+            return _spread(lambda v, t: self._fits(v, rate * interval(t).largest + least), value, total)
         return _spread(lambda v: self._fits(v, rounding.ulps * self._ulp(v)), value)
 
     def _ulp(self, value: Number) -> float:
         """A unit in the last place of the largest value."""
-        largest = _largest(value)
+        largest = interval(value).largest
         if largest == 0 or not math.isfinite(largest):
             return 0.0
         return 2 * self.precision.unit * math.ldexp(1.0, math.frexp(largest)[1] - 1)
 
     def _fits(self, value: Number, size: float) -> float:
         """The rounding of a value that does not overflow, with that of numbers too small for all digits."""
-        return size + self.precision.tiny if _largest(value) <= self.precision.largest else math.inf
+        return size + self.precision.tiny if interval(value).largest <= self.precision.largest else math.inf
 
 
 def _spread(function: Callable[..., Number], *values: Number) -> Number:
@@ -159,7 +157,7 @@ def _spread(function: Callable[..., Number], *values: Number) -> Number:
 
 def _entered(inputs: Sequence[Node], box: Box) -> list[Number]:
     """The ranges of the inputs, as numbers or as arrays."""
-    ranges = iter([Range(arb(low).union(arb(high))) for low, high in box])
+    ranges = iter([Interval(arb(low), arb(high)) for low, high in box])
     made: list[Number] = []
     for node in inputs:
         shape = tuple(int(d) for d in node.shape)
@@ -170,31 +168,22 @@ def _entered(inputs: Sequence[Node], box: Box) -> list[Number]:
     return made
 
 
-def _largest(value: Number) -> float:
-    return value.largest if isinstance(value, Range) else abs(float(value))
-
-
-def _smallest(value: Number) -> float:
-    return value.smallest if isinstance(value, Range) else abs(float(value))
-
-
-def _sign(value: Number) -> int:
-    found = Range(arb(0)) + value
-    return (1 if found.value > 0 else -1) if found.smallest else 0
-
-
-def _around_zero(size: float) -> Range:
-    return Range(arb(0, size))
+def _around_zero(size: float) -> Interval:
+    return Interval(arb(-size), arb(size))
 
 
 def _product(slope: Number, size: float) -> float:
     """What a rounding contributes; one of size 0 contributes nothing, whatever the slope."""
-    return _largest(slope) * size if size else 0.0
+    return interval(slope).largest * size if size else 0.0
 
 
 def _turned(condition: Number, a: Number, b: Number) -> float:
     """|a − b| where the condition is not the same everywhere."""
-    return (Range(arb(0)) + a - b).largest if isinstance(condition, Undecided) else 0.0
+    return (interval(a) - b).largest if isinstance(condition, OpenTruth) else 0.0
+
+
+def _sign(value: Interval) -> int:
+    return (1 if value.low > 0 else -1) if value.smallest else 0
 
 
 def _total(values: Number) -> float:

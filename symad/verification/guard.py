@@ -26,6 +26,7 @@ from symad.core.graph import Node, topological
 from symad.core.process import without_collecting
 from symad.derivatives.root import Root
 from symad.facts.functions import fact
+from symad.numbers.ball_functions import to_mpmath
 from symad.numbers.function_values import implementation
 from symad.numbers.values import unchecked
 from symad.ops.elementwise.apply import Apply
@@ -44,7 +45,6 @@ from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.exact_steps import with_exact_steps
-from symad.verification.values.ball_functions import to_mpmath
 from symad.verification.values.balls import (
     DISJOINT,
     OVERLAP,

@@ -16,6 +16,7 @@ import sympy
 
 from symad.core.graph import Node, rebuild, topological
 from symad.core.process import without_collecting
+from symad.evaluation.value_ranges import promised
 from symad.ops.basic.sources import Input, input_node
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import sqrt
@@ -27,7 +28,6 @@ from symad.verification.terms.depending import depending
 from symad.verification.values.boxes import domain_margins
 from symad.verification.values.domains import may_lack_values, nowhere
 from symad.verification.values.find_values import MOST_ELEMENTS, is_too_large, places, valued
-from symad.verification.values.ranges import promised
 
 NOT_INSIDE = (
     "an empty claim: no open set of points was found on which where= holds and the function has values"

@@ -2,7 +2,7 @@
 
 NumPy computes ``B.T @ B`` by the BLAS routine syrk, one triangle only, if both operands are one array.
 Hessians of generalized linear models and Gauss-Newton matrices have this form. That s ≥ 0 follows from the
-graph (`ranges`), for example for the variance σ(1 − σ) of a logistic model.
+graph (`value_ranges`), for example for the variance σ(1 − σ) of a logistic model.
 
 The value changes by rounding only.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
-from symad.numeric.passes.algebra.value_ranges import ranges
+from symad.evaluation.value_ranges import value_ranges
 from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add, Mul, mul, neg, signed_product
 from symad.ops.basic.contraction import Einsum, contract, permute
@@ -135,14 +135,14 @@ def _rooted(
         if all(isinstance(d, int) for d in terms) and prod(terms) < MIN_TERMS:
             return None
         return mul(weight, contract([one.labels, other.labels], out, one.base, one.base))
-    low, high = ranges([weight])[weight]
-    if low < 0 and high > 0:
+    known = value_ranges([weight])[weight]
+    if known.low < 0 < known.high:
         return None
-    root = sqrt(weight if low >= 0 else neg(weight))
+    root = sqrt(weight if known.low >= 0 else neg(weight))
     axes = tuple(k for k, x in enumerate(one.labels) if x in along)
     base = mul(one.base, broadcast_axes(root, one.base.shape, axes))
     made = contract([one.labels, other.labels], out, base, base)
-    return made if low >= 0 else neg(made)
+    return made if known.low >= 0 else neg(made)
 
 
 def _spread(node: Node, labels: Labels, along: Sequence[Hashable], lengths: Shape) -> Node:

@@ -29,14 +29,14 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
+from symad.evaluation.scalar_definitions import definition_of, is_defined
 from symad.facts.functions import fact, sign_of
-from symad.numbers.number_domains import DOMAINS, Domain, Truth, UndefinedValue, box
+from symad.numbers.ball_functions import ball_by_mpmath, ball_of, named_ball
+from symad.numbers.number_domains import DOMAINS, Domain, Truth, box
 from symad.numbers.values import unchecked, value_of
 from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.cholesky import Cholesky
-from symad.verification.scalar_definitions import definition_of, is_defined
-from symad.verification.values.ball_functions import ball_by_mpmath, named_ball
 
 VALUE, NONE, UNKNOWN = "value", "none", "unknown"
 """At a point there is a value, perhaps an infinite one; none, which is shown; or what is not known."""
@@ -136,13 +136,7 @@ def strict(value: Any) -> Ball:
     """A number of any kind as a strict value; NaN has none."""
     if isinstance(value, Ball):
         return value
-    if isinstance(value, UndefinedValue):
-        return NOTHING
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Fraction):
-        return Ball(arb(value.numerator) / value.denominator)
-    found = arb(value)
+    found = ball_of(value)
     return NOTHING if found.is_nan() else Ball(found)
 
 
@@ -232,17 +226,9 @@ class Balls(Domain["Ball | int"]):
     rank = 7
 
     def number(self, value: Number) -> Ball:
-        """Floats are their exact binary values."""
-        if isinstance(value, sympy.NumberSymbol):
-            return Ball(named_ball(value))
-        if value in (sympy.oo, -sympy.oo):
-            return INFINITE[1 if value == sympy.oo else -1]
-        if isinstance(value, sympy.Basic) and not isinstance(value, (sympy.Rational, sympy.Float)):
-            return NOT_KNOWN if value.is_real else NOTHING
-        if isinstance(value, sympy.Basic):
-            exact = sympy.Rational(value)
-            value = Fraction(int(exact.p), int(exact.q))
-        return strict(value)
+        """Floats are their exact binary values; a number of SymPy that has no ball is not known."""
+        found = strict(value)
+        return NOT_KNOWN if found is NOTHING and getattr(value, "is_real", False) else found
 
     def apply(self, head: sympy.FunctionClass, *values: Ball | int) -> Ball:
         """By Arb; maxima are the argument itself, and steps have a value away from their jumps only."""

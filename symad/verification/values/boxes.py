@@ -8,13 +8,13 @@ from fractions import Fraction
 import sympy
 
 from symad.core.graph import Node, op_of, topological
+from symad.evaluation.intervals import Interval, above, below, both
+from symad.evaluation.value_ranges import promised
 from symad.ops.arrays.reduction import Product
 from symad.ops.basic.arithmetic import sub
 from symad.ops.basic.sources import Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Logic
-from symad.verification.values.intervals import Interval, above, below, both
-from symad.verification.values.ranges import promised
 
 Box = Mapping[Node, Interval]
 """The bounds of inputs, the same for all elements of an input."""

@@ -10,6 +10,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, Op, topological
+from symad.evaluation.intervals import Interval
 from symad.facts.functions import Facts, fact
 from symad.ops.basic.arithmetic import Mul, sub
 from symad.ops.basic.sources import constant, constant_value
@@ -19,7 +20,6 @@ from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.eigen import eigenvalues
 from symad.ops.linalg.solve_det import LogDeterminant, determinant
 from symad.verification.terms.linear_terms import number
-from symad.verification.values.intervals import Interval
 from symad.verification.values.ranges import ranges
 
 

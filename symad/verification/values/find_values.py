@@ -110,6 +110,7 @@ def _operations(outputs: Sequence[Node]) -> float:
 
 def _settled(order: Sequence[Node], point: Mapping[Node, Any]) -> tuple[Sequence[Any], Any]:
     digits = settled_values(order, point, precisions=PRECISIONS[:2])
+
     # A 0 by an identity never settles: its two remainders agree in being none above the rounding.
     def known(value: mpmath.mpf, raw: mpmath.mpf) -> mpmath.mpf:
         return raw if not isinstance(raw, bool) and abs(raw) <= digits.floor else value

@@ -93,9 +93,7 @@ WIDE = tuple((n, 2, 3, 4) for n in (65, 257, 1025)), tuple((2, n, 3, 4) for n in
 """Sizes beyond 64, 256 and 1024, of one axis in turn: kernels take so many numbers at once."""
 
 
-def sizes_beyond(
-    outputs: tuple[Node, ...], symbols: Sequence[sympy.Symbol], most: float
-) -> list[Chosen]:
+def sizes_beyond(outputs: tuple[Node, ...], symbols: Sequence[sympy.Symbol], most: float) -> list[Chosen]:
     """Large sizes of each of the first two axes, at which floats are computed by so many operations."""
     chosen = [c for numbers in WIDE[: len(symbols)] for c in _fitting(outputs, symbols, numbers)]
     return [c for c in chosen if operations(topological(Graph((), outputs).at(c).output_nodes)) <= most]

@@ -13,29 +13,18 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
+from symad.evaluation.intervals import OPEN, Interval, OpenTruth, above, both, interval, whole_line
+from symad.evaluation.value_ranges import promised
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.basic.sources import Input, symbol_of
+from symad.ops.basic.sources import Input
 from symad.ops.elementwise.selection import Condition
 from symad.verification.terms.signs import known_signs
-from symad.verification.values.intervals import OPEN, Interval, OpenTruth, above, both, interval, whole_line
 
 BITS = 128
 """The bits of the endpoints of intervals."""
 
 MAX_ELEMENTS = 200_000
 """Intervals are computed if all nodes together have at most this many elements."""
-
-
-def promised(inputs: Sequence[Node]) -> dict[Node, Interval]:
-    """The bounds of inputs that the assumptions on their symbols imply."""
-    found: dict[Node, Interval] = {}
-    for node in inputs:
-        symbol = symbol_of(node)
-        if getattr(symbol, "is_nonnegative", None):
-            found[node] = above(0, bool(symbol.is_positive))
-        elif getattr(symbol, "is_nonpositive", None):
-            found[node] = -above(0, bool(symbol.is_negative))
-    return found
 
 
 def ranges(outputs: Sequence[Node], box: Mapping[Node, Interval]) -> dict[Node, Any]:

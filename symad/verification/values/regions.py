@@ -45,9 +45,7 @@ def kinks(order: Sequence[Node]) -> list[Node]:
             or (isinstance(n.op, Apply) and fact(n.op.head).kink)]  # fmt: skip
 
 
-def region_around(
-    nodes: Sequence[Node], point: Point, integers: Collection[Node] = ()
-) -> Region | None:
+def region_around(nodes: Sequence[Node], point: Point, integers: Collection[Node] = ()) -> Region | None:
     """The region that a rational point and all points beside it lie in; None if there is none."""
     turns = kinks(nodes)
     if not turns:

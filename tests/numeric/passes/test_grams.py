@@ -8,14 +8,19 @@ import sympy
 
 import symad
 from symad import functions
+from symad.evaluation.value_ranges import value_ranges
 from symad.numeric import lower
-from symad.numeric.passes.algebra.value_ranges import ranges
 
 RNG = np.random.default_rng(7)
 
 
 def traced(f, *shapes):
     return symad.trace(f, inputs=list(shapes))
+
+
+def ranges(nodes):
+    """The bounds of nodes as floats."""
+    return {node: (float(v.low), float(v.high)) for node, v in value_ranges(nodes).items()}
 
 
 def is_gram(kernel):

@@ -10,10 +10,10 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
 import symad
+from symad.evaluation.scalar_definitions import definition_of
 from symad.facts.functions import ALWAYS, EVEN, FACTS, ODD, OF_ARGUMENT, OF_POSITIVE, fact, is_zero_at_zero
 from symad.numbers.function_values import mpmath_function
 from symad.numbers.values import unchecked
-from symad.verification.scalar_definitions import definition_of
 
 UNARY = [head for head in FACTS if 1 in getattr(head, "nargs", ()) and head not in (sp.Max, sp.Min)]
 ONE = [head for head in UNARY if head.__module__.startswith("sympy.")]

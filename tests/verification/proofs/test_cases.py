@@ -30,9 +30,9 @@ from sympy import (
 
 import symad
 from symad.core.graph import topological
+from symad.evaluation.intervals import Interval
 from symad.ops.basic.sources import Input
 from symad.tracing import as_graph
-from symad.verification.values.intervals import Interval
 from symad.verification.values.ranges import ranges
 
 x, y = symbols("x y", real=True)

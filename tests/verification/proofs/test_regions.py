@@ -25,10 +25,10 @@ from sympy import (
 )
 
 import symad
+from symad.evaluation.intervals import INTERVALS, ZERO, above, below, both
 from symad.verification.budget import Budget
 from symad.verification.rewriting.identity_testing import compare_nodes
 from symad.verification.terms.signs import known_signs
-from symad.verification.values.intervals import INTERVALS, ZERO, above, below, both
 
 x, y = symbols("x y", real=True)
 p, q = symbols("p q", positive=True)

@@ -13,6 +13,7 @@ import sympy
 
 from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Nodes
+from symad.evaluation.scalar_definitions import definition_of, is_defined
 from symad.ops.basic.arithmetic import Mul, div, mul, sub
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant
@@ -28,7 +29,6 @@ from symad.verification.rewriting.identities.elementary import (
 )
 from symad.verification.rewriting.identities.extremes import elementwise_extreme
 from symad.verification.rewriting.identities.infinities import is_constant
-from symad.verification.scalar_definitions import definition_of, is_defined
 from symad.verification.terms.discontinuities import Rounded, jumps
 from symad.verification.terms.linear_terms import number, through
 from symad.verification.values.constant_exponents import is_never_whole

@@ -18,6 +18,8 @@ import sympy
 
 from symad.core.graph import Node, Op, op_of, topological
 from symad.evaluation.evaluate import run
+from symad.evaluation.intervals import ZERO, Interval
+from symad.evaluation.value_ranges import promised
 from symad.facts.functions import fact
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Extreme, extreme
@@ -40,8 +42,7 @@ from symad.ops.elementwise.selection import Compare, Select, compare, logic, sel
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import moves_elements
 from symad.verification.terms.signs import known_signs
-from symad.verification.values.intervals import ZERO, Interval
-from symad.verification.values.ranges import always_exist, promised, ranges
+from symad.verification.values.ranges import always_exist, ranges
 
 MAX_MASKED_ELEMENTS = 1024
 """The maximum number of elements of a masked maximum that is rewritten."""

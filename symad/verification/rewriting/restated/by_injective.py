@@ -14,14 +14,15 @@ import sympy
 from flint import arb
 
 from symad.core.graph import Node, topological
+from symad.evaluation.intervals import Interval
+from symad.evaluation.value_ranges import promised
 from symad.ops.basic.arithmetic import mul, sub
 from symad.ops.basic.sources import Input, constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.verification.terms.linear_terms import number
 from symad.verification.terms.signs import known_signs
-from symad.verification.values.intervals import Interval
-from symad.verification.values.ranges import promised, ranges
+from symad.verification.values.ranges import ranges
 
 MAX_FUNCTIONS_APPLIED = 2
 """The maximum number of functions that are applied one after the other."""

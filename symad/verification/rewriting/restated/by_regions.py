@@ -16,6 +16,8 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, rebuild, topological
+from symad.evaluation.intervals import ZERO, Interval, above, below, both
+from symad.evaluation.value_ranges import promised
 from symad.ops.basic.arithmetic import neg, sub
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Input, constant, input_node, symbol_of
@@ -26,8 +28,7 @@ from symad.verification.rewriting.restated.by_whole_parts import by_whole_parts
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.discontinuities import SIGNS
 from symad.verification.terms.linear_terms import linear_terms, number
-from symad.verification.values.intervals import ZERO, Interval, above, below, both
-from symad.verification.values.ranges import promised, ranges
+from symad.verification.values.ranges import ranges
 
 MAX_INPUTS = 3
 """The maximum number of inputs: with more there are too many cases of signs."""

@@ -1,7 +1,9 @@
 """Interval arithmetic: the bounds of a value, and if it exists at every point.
 
 Endpoints are exact Arb numbers, rounded outwards. A function without a rule gets the whole line. Truth values
-are true, false or `OPEN`.
+are true, false or `OPEN`. One object stands for one value: the square of an object is not negative.
+
+Source: Johansson (2017), "Arb: efficient arbitrary-precision midpoint-radius interval arithmetic".
 """
 
 from __future__ import annotations
@@ -13,16 +15,19 @@ import flint
 import numpy as np
 import sympy
 from flint import arb
+from sympy.codegen.cfunctions import log1p
+from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.arrays import Number
+from symad.evaluation.scalar_definitions import definition_of, is_defined
 from symad.facts.functions import Facts, fact
+from symad.numbers.ball_functions import ball_of
 from symad.numbers.number_domains import DOMAINS, Domain, Truth
 from symad.numbers.values import unchecked
-from symad.sympy_functions.scalar_functions import ScalarFunction
-from symad.verification.scalar_definitions import definition_of
-from symad.verification.values.balls import NUMBERS, Ball
 
 INFINITE = arb("inf")
+ABOVE = 1 + 2.0**-50
+"""More than the rounding of an endpoint to a float."""
 
 
 class OpenTruth:
@@ -63,7 +68,9 @@ class Interval:
         return NotImplemented if isinstance(other, np.ndarray) else _sum(-self, interval(other))
 
     def __mul__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else _product(self, interval(other))
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return _whole_power(self, 2) if other is self else _product(self, interval(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -79,6 +86,18 @@ class Interval:
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low, self.sure, self.beyond[::-1])
 
+    @property
+    def largest(self) -> float:
+        """The largest absolute value, rounded up; infinite where there may be no value."""
+        return max(float(abs(end)) for end in (self.low, self.high)) * ABOVE if self.sure else float("inf")
+
+    @property
+    def smallest(self) -> float:
+        """The smallest absolute value, rounded down; 0 where there may be no value."""
+        if not self.sure or self.low <= 0 <= self.high:
+            return 0.0
+        return min(float(abs(end)) for end in (self.low, self.high)) / ABOVE
+
     def below(self, other: Interval) -> bool:
         """True if every value is less than every value of the other."""
         return bool(self.high < other.low) or (
@@ -86,7 +105,7 @@ class Interval:
         )
 
 
-ZERO = Interval(arb(0), arb(0))
+ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
 
 def whole_line(sure: bool = False) -> Interval:
@@ -114,6 +133,16 @@ def both(a: Interval, b: Interval) -> Interval:
     return Interval(low, high, a.sure and b.sure, passed)
 
 
+def hull(parts: Sequence[Interval]) -> Interval:
+    """A new interval of all numbers in some intervals, and between them."""
+    low, high = min(v.low for v in parts), max(v.high for v in parts)
+    passed = (
+        all(v.beyond[0] for v in parts if v.low == low),
+        all(v.beyond[1] for v in parts if v.high == high),
+    )
+    return Interval(low, high, all(v.sure for v in parts), passed)
+
+
 def _sum(a: Interval, b: Interval) -> Interval:
     beyond = a.beyond[0] or b.beyond[0], a.beyond[1] or b.beyond[1]
     return Interval((a.low + b.low).lower(), (a.high + b.high).upper(), a.sure and b.sure, beyond)
@@ -121,6 +150,12 @@ def _sum(a: Interval, b: Interval) -> Interval:
 
 def _product(a: Interval, b: Interval) -> Interval:
     """The product of two intervals; 0 times an infinite endpoint is 0, because ∞ is not a value."""
+    if a.high < 0:
+        return -_product(-a, b)
+    if b.high < 0:
+        return -_product(a, -b)
+    if a.low > 0 and b.low > 0 and a.high.is_finite() and b.high.is_finite():
+        return Interval((a.low * b.low).lower(), (a.high * b.high).upper(), a.sure and b.sure)
     zero = arb(0)
     ends = [u * v if u != 0 and v != 0 else zero for u in (a.low, a.high) for v in (b.low, b.high)]
     low, high = _hull(ends)
@@ -135,24 +170,25 @@ def _never_zero(a: Interval) -> bool:
 
 def _hull(values: Sequence[flint.arb]) -> tuple[flint.arb, flint.arb]:
     """The smallest and the largest of some balls; not a number if one of them is not, as 0 times ∞."""
-    if any(v.is_nan() for v in values):
+    if any([v.is_nan() for v in values]):
         return arb("nan"), arb("nan")
-    low, high = values[0].lower(), values[0].upper()
-    for value in values[1:]:
-        low = value.lower() if value.lower() < low else low
-        high = value.upper() if value.upper() > high else high
-    return low, high
+    return min([v.lower() for v in values]), max([v.upper() for v in values])
 
 
 def interval(value: Any) -> Interval:
+    """The interval of a number or a truth value; nothing is known of an infinite float."""
     if isinstance(value, Interval):
         return value
     if isinstance(value, OpenTruth):
         return Interval(arb(0), arb(1))
     if isinstance(value, float) and not np.isfinite(value):
         return whole_line()
-    ball = value.value if isinstance(value, Ball) else NUMBERS.number(value).value
-    return Interval(ball.lower(), ball.upper(), not ball.is_nan())
+    return of_ball(ball_of(value))
+
+
+def of_ball(ball: flint.arb, sure: bool = True) -> Interval:
+    """The numbers in a ball; those of a function are known to exist where its ball is finite."""
+    return Interval(ball.lower(), ball.upper(), sure and not ball.is_nan())
 
 
 class Intervals(Domain["Interval | float"]):
@@ -185,10 +221,13 @@ class Intervals(Domain["Interval | float"]):
             return _angle(*given)
         if head in WAVES and given[0].low.is_finite() and given[0].high.is_finite():
             return _wave(head, given[0])
-        if issubclass(head, ScalarFunction):
-            return _defined(head, given)
-        low, high = map(arb, fact(head).range)
-        return Interval(low, high, sure) if fact(head).total else whole_line()
+        if head is sympy.Heaviside:
+            step, *at = (self.apply(sympy.sign, given[0]) + 1) / 2, *given[1:]
+            return step if _never_zero(given[0]) or not at else self.select(OPEN, step, at[0])
+        if head is logaddexp:
+            largest, least = _extreme(True, given, sure), _extreme(False, given, sure)
+            return largest + self.apply(log1p, self.apply(sympy.exp, least - largest))
+        return _by_arb(head, given, sure) or _otherwise(head, given, sure)
 
     def power(self, base: Any, exponent: Any) -> Any:
         """A power with a constant exponent or a positive base; the whole line for others."""
@@ -197,15 +236,13 @@ class Intervals(Domain["Interval | float"]):
         if b.low > 0:
             low, high = _hull([u**v for u in (b.low, b.high) for v in (e.low, e.high)])
             return Interval(low, high, sure)
-        if e.low == e.high and not e.low.is_integer():  # roots of negative numbers have no value
-            return Interval(arb(0), INFINITE, sure and bool(b.low >= 0 and e.low > 0))
-        if not (e.low == e.high and e.low.is_integer() and e.low >= 0):
+        if e.low != e.high:
             return whole_line()
+        if not e.low.is_integer():  # roots of negative numbers have no value
+            high = (b.high**e.low).upper() if e.low > 0 and 0 <= b.high < INFINITE else INFINITE
+            return Interval(arb(0), high, sure and bool(b.low >= 0 and e.low > 0))
         count = int(e.low.unique_fmpz())
-        ends = [_raised(b.low, count), _raised(b.high, count)]
-        if count % 2 == 0 and b.low <= 0 and b.high >= 0:
-            ends.append(arb(0))
-        return Interval(*_hull(ends), sure)
+        return _whole_power(b, count) if count >= 0 else self.divide(ONE, _whole_power(b, -count))
 
     def divide(self, a: Any, b: Any) -> Any:
         """A quotient; the whole line if the divisor may have both signs."""
@@ -236,8 +273,7 @@ class Intervals(Domain["Interval | float"]):
         """The branch that is taken, or the hull of both."""
         if not isinstance(condition, OpenTruth):
             return interval(a if condition else b)
-        a, b = interval(a), interval(b)
-        return Interval(*_hull([a.low, b.low, a.high, b.high]), a.sure and b.sure)
+        return hull([interval(a), interval(b)])
 
     def logic(self, kind: str, *conditions: Truth) -> Truth:
         """And, or, xor, not; `OPEN` if the conditions do not decide them."""
@@ -251,6 +287,16 @@ class Intervals(Domain["Interval | float"]):
 
 INTERVALS = Intervals()
 DOMAINS.append(((Interval, OpenTruth), INTERVALS))
+
+
+def _whole_power(b: Interval, count: int) -> Interval:
+    """A power with an exponent of 0, 1, 2, ..."""
+    ends = [_raised(b.low, count), _raised(b.high, count)]
+    if count % 2 == 0 and b.low <= 0 and b.high >= 0:
+        ends.append(arb(0))
+    low, high = _hull(ends)
+    passed = _never_zero(b)
+    return Interval(low, high, b.sure, (passed and bool(low == 0), passed and bool(high == 0)))
 
 
 def _raised(end: flint.arb, count: int) -> flint.arb:
@@ -267,6 +313,30 @@ def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
     low, high = max(v.low for v in values), max(v.high for v in values)
     passed = any(v.beyond[0] for v in values if v.low == low)
     return Interval(low, high, sure, (passed, all(v.beyond[1] for v in values if v.high == high)))
+
+
+def _by_arb(head: sympy.FunctionClass, values: Sequence[Interval], sure: bool) -> Interval | None:
+    """A function by Arb, on balls around finite intervals; None where that says nothing."""
+    function, ends = fact(head).balls, [end for v in values for end in (v.low, v.high)]
+    if function is None or not all(end.is_finite() for end in ends):
+        return None
+    found = function(*[v.low.union(v.high) for v in values])
+    return both(of_ball(found, sure), _bounds(head, sure)) if found.is_finite() else None
+
+
+def _otherwise(head: sympy.FunctionClass, values: Sequence[Interval], sure: bool) -> Interval:
+    """A function by its definition, or by the bounds of all of its values."""
+    bounds = _bounds(head, sure and fact(head).total)
+    found = _defined(head, values) if is_defined(head) else None
+    if found is None or (fact(head).definition is not None and not found.sure):
+        return bounds  # a formula in other functions may lack values
+    made = both(found, bounds)
+    return Interval(made.low, made.high, found.sure or bounds.sure, made.beyond)
+
+
+def _bounds(head: sympy.FunctionClass, sure: bool) -> Interval:
+    low, high = map(arb, fact(head).range)
+    return Interval(low, high, sure)
 
 
 def _defined(head: sympy.FunctionClass, values: Sequence[Interval]) -> Interval:

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 import flint
 import mpmath
+import numpy as np
 import sympy
 from flint import arb
 
 from symad.core.arrays import Number
 from symad.numbers.function_values import mpmath_function
+from symad.numbers.number_domains import UndefinedValue
+
+
+def ball_of(value: Any) -> flint.arb:
+    """A ball of a number of any kind, NaN where there is none; floats are their exact binary values."""
+    if type(value) is int or type(value) is float:
+        return arb(value)
+    if isinstance(value, sympy.NumberSymbol):
+        return named_ball(value)
+    if isinstance(value, UndefinedValue):
+        return arb("nan")
+    if isinstance(value, sympy.Basic):
+        if value in (sympy.oo, -sympy.oo):
+            return arb("inf") if value == sympy.oo else arb("-inf")
+        if not isinstance(value, (sympy.Rational, sympy.Float)):
+            return arb("nan")
+        exact = sympy.Rational(value)
+        value = Fraction(int(exact.p), int(exact.q))
+    if isinstance(value, np.generic):
+        value = value.item()
+    return arb(value.numerator) / value.denominator if isinstance(value, Fraction) else arb(value)
 
 
 def named_ball(value: sympy.Expr) -> flint.arb:
