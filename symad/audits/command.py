@@ -14,8 +14,7 @@ from rich.table import Table
 import symad
 from symad.audits.claims import Row
 from symad.audits.running import MODULES, audit, check_name, summary, version_of
-from symad.cli.console import Output, Plain
-from symad.cli.exit_codes import OK, REFUTED, UNDECIDED
+from symad.cli.console import OK, REFUTED, UNDECIDED, Output, Plain
 from symad.cli.parser import EXIT_CODES, Commands, command
 from symad.cli.tour.page import STYLE
 from symad.load_models import ModelError

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from symad.cli.exit_codes import PIPE, USAGE
+from symad.cli.console import PIPE, USAGE
 from symad.cli.parser import make_parser
 from symad.errors import SymadError
 

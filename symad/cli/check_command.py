@@ -16,8 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import symad
-from symad.cli.console import Output
-from symad.cli.exit_codes import OF_STATUS, worst
+from symad.cli.console import OF_STATUS, Output, worst
 from symad.core.graph import Graph
 from symad.core.identifiers import visible
 from symad.core.signatures import Traceable

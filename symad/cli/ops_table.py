@@ -16,8 +16,7 @@ from plum import NotFoundLookupError
 from rich.box import SIMPLE
 from rich.table import Table
 
-from symad.cli.console import Output
-from symad.cli.exit_codes import OK, REFUTED
+from symad.cli.console import OK, REFUTED, Output
 from symad.core import questions
 from symad.core.graph import SHAPE, ZERO, Graph, Node, Op, Tangent, topological
 from symad.errors import LoweringError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import symad
-from symad.cli.exit_codes import OK
+from symad.cli.console import OK
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
 from symad.load_models import ModelError, load_model

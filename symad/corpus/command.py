@@ -7,8 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from symad.cli.console import Output, Plain
-from symad.cli.exit_codes import OK, REFUTED
+from symad.cli.console import OK, REFUTED, Output, Plain
 from symad.cli.parser import EXIT_CODES, Commands, command
 from symad.corpus import load
 from symad.errors import SymadError

@@ -7,6 +7,7 @@ the four Hessian modes. Every number is computed by the recurrence that its tabl
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,25 +18,73 @@ import numpy as np
 import sympy
 
 from symad.core.arguments import leaves_of, parameters_of, were_given
-from symad.core.dims import format_shape, is_concrete, solve_dims
-from symad.core.graph import METHODS, Graph, Node
+from symad.core.dims import format_shape, is_concrete, size, solve_dims
+from symad.core.graph import METHODS, Graph, Node, topological
 from symad.core.identifiers import listed, visible, without_tags
+from symad.core.questions import flops
 from symad.core.structures import Structure, leaves
 from symad.display.drawing import Drawing
-from symad.display.formula_sizes import formula_sizes
 from symad.display.tables import Table, text
 from symad.display.writer import TableWriter
 from symad.errors import EvaluationError
 from symad.evaluation.evaluate import as_values
 from symad.evaluation.rational_results import evaluate_exactly
+from symad.higher_order.scan import Scan
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import symbol_of
+
+# ---- how long the formulas of a graph become when it is evaluated on symbols ---------------------
+
+
+def formula_sizes(outputs: Sequence[Node], given: Mapping[Node, float]) -> dict[Node, float]:
+    """About how many symbols one element of each node has, from those of some nodes; 0 for numbers."""
+    sizes = dict(given)
+    for node in topological(outputs):
+        if node not in sizes:
+            sizes[node] = _size(node, [sizes[a] for a in node.args])
+    return sizes
+
+
+def _size(node: Node, parts: list[float]) -> float:
+    if not any(parts):
+        return 0
+    if isinstance(node.op, Scan):
+        return _last_state(node, node.op, parts)
+    return _summands(node) * sum(parts)
+
+
+def _summands(node: Node) -> float:
+    """How many elements of each argument one element is made of."""
+    if isinstance(node.op, ElementwiseOp):
+        return 1
+    if isinstance(node.op, Einsum):
+        lengths = {
+            k: d
+            for labels, a in zip(node.op.inputs, node.args, strict=True)
+            for k, d in zip(labels, a.shape, strict=True)
+        }
+        return math.prod(float(d) for k, d in lengths.items() if k not in node.op.output)
+    return max(1.0, float(flops(node.op, node)) / max(1.0, float(size(node.shape))))
+
+
+def _last_state(node: Node, op: Scan, parts: list[float]) -> float:
+    state, *others = parts
+    inputs, (output,) = op.body.input_nodes, op.body.output_nodes
+    for _ in range(int(node.shape[0])):
+        before = state
+        state = formula_sizes([output], dict(zip(inputs, (before, *others), strict=True)))[output]
+        if state == before:  # also at infinity
+            break
+    return state
+
 
 MAX_TABLE_NODES = 400
 """The maximum number of nodes of a graph with tables."""
 
-MAX_FORMULA_SYMBOLS = 500
-"""The maximum number of symbols in a formula of one element; nobody reads a longer one, and the Hessians
-of such a value take SymPy seconds to minutes."""
+MAX_FORMULA_SYMBOLS, MAX_HESSIAN_SYMBOLS = 500, 4
+"""The maximum number of symbols in a formula of one element, and in one whose Hessians are shown: nobody
+reads longer ones, and Hessians of long formulas take SymPy minutes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,23 +136,27 @@ class Explanation:
 
     @property
     def code(self) -> str:
-        """The gradient of a scalar function of arrays as plain NumPy code; empty for other functions."""
+        """The gradient of a scalar function of arrays as a NumPy module; empty for other functions."""
         if self.writer is None or self.writer.runs.output is None or not self.writer.names.arrays:
             return ""
         from symad.derivatives.jacobian import gradient
 
-        source: str = METHODS["lower"](gradient(self.writer.graph), style="plain").source
-        return source[source.rindex("\ndef ") :].strip()
+        return str(METHODS["lower"](gradient(self.writer.graph), style="plain").source).strip()
+
+    @property
+    def _function(self) -> str:
+        """The function of `code`, without what it calls."""
+        return self.code[self.code.rfind("\ndef ") + 1 :]
 
     def to_text(self) -> str:
         """Plain text, columns aligned."""
-        code = ["The gradient as plain code\n\n" + self.code] if self.code else []
+        code = ["The gradient as plain code\n\n" + self._function] if self.code else []
         title = textwrap.fill(self.title, 80)
         return visible("\n\n".join([title, *(table.to_text() for table in self.tables), *code]))
 
     def to_markdown(self) -> str:
         """Markdown pipe tables."""
-        code = [f"```python\n{self.code}\n```\n"] if self.code else []
+        code = [f"```python\n{self._function}\n```\n"] if self.code else []
         parts = [f"## {self.title}", "", *(t.to_markdown() for t in self.tables), *code]
         return without_tags("\n".join(parts))
 
@@ -117,7 +170,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         from symad.display.pages import explanation_html
 
-        return explanation_html(self.title, self.tables, self.code)
+        return explanation_html(self.title, self.tables, self._function)
 
     def _repr_latex_(self) -> str:
         return self.to_latex()
@@ -137,7 +190,8 @@ def explain(graph: Graph, /, *values: Any, **point: Any) -> Explanation:
         values: values of the first arguments, in order.
         point: values of arguments or of inputs inside of them by name, of any kind that a graph can be
             evaluated on, including SymPy expressions. An input without a value stays a symbol. A rational
-            function at Python integers is shown exactly, in fractions.
+            function at Python integers is shown exactly, in fractions. Where symbols make long formulas, the
+            tables of the Hessians are left out.
 
     Raises:
         EvaluationError: a name is not an input, the graph is too large, its formulas would be too long where
@@ -150,11 +204,11 @@ def explain(graph: Graph, /, *values: Any, **point: Any) -> Explanation:
         for s, node, value in zip(graph.inputs, graph.input_nodes, at, strict=True)
     ]
     bound = graph.at(solve_dims(shapes))
-    _check_formulas(bound, at)
+    symbolic = _symbolic_inputs(bound, at)
     writer = TableWriter(bound, dict(zip(bound.input_nodes, at, strict=True)))
     where = ", ".join(f"{name} {_given(value)}" for name, value in named.items())
     title = f"{graph.name}({listed(graph.inputs, 10)})" + (f" at {where}" if where else "")
-    return Explanation(title, tuple(writer.tables()), writer)
+    return Explanation(title, tuple(writer.tables(symbolic)), writer)
 
 
 def _by_name(graph: Graph, values: Sequence[Any], point: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,16 +261,21 @@ def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
     return as_values(list((given if exact is None else exact.point).values()), graph.inputs)
 
 
-def _check_formulas(graph: Graph, values: Sequence[Any]) -> None:
-    """Raise EvaluationError if the values would be formulas that are too long to be read."""
+def _symbolic_inputs(graph: Graph, values: Sequence[Any]) -> str:
+    """The inputs without numbers, if the formulas are so long that the tables of Hessians would cut them.
+
+    Raises:
+        EvaluationError: the values would be formulas that are too long to be read.
+    """
     given = {n: float(_has_symbols(v)) for n, v in zip(graph.input_nodes, values, strict=True)}
     longest = max(formula_sizes(graph.output_nodes, given).values(), default=0)
+    symbolic = listed([symbol_of(node) for node, symbols in given.items() if symbols], 6)
     if longest > MAX_FORMULA_SYMBOLS:
-        symbolic = ", ".join(str(symbol_of(node)) for node, symbols in given.items() if symbols)
         raise EvaluationError(
             f"a value of {graph.name} would be a formula of about {longest:.0e} symbols: give numbers for "
             f"{symbolic}, or explain a smaller instance of the model"
         )
+    return symbolic if longest > MAX_HESSIAN_SYMBOLS else ""
 
 
 def _has_symbols(value: Any) -> bool:

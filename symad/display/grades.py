@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
+import numpy as np
 
+from symad.core.dims import dim_symbols
 from symad.core.graph import Graph
 from symad.core.identifiers import visible
 from symad.core.signatures import Traceable, Wrt
-from symad.derivatives.hessian import hessian
-from symad.derivatives.jacobian import gradient, jacobian
+from symad.derivatives.jacobian import jacobian
+from symad.display.notation import read
 from symad.display.reading import plain
+from symad.display.recurrences import depend_on
 from symad.display.typesetting.derivation import rule_name
 from symad.display.typesetting.graphs import SHOWN
+from symad.display.writer import TableWriter
 from symad.errors import SymadError
 from symad.tracing import trace
 from symad.verification.certificate.certificate import Certificate, Entry
@@ -58,7 +63,9 @@ class Grade:
         return sum(e.status in RIGHT for e in self.entries) / max(len(self.entries), 1)
 
     def hint(self, level: int = 1) -> str:
-        """The first entry that is not right with the rules it needs; at level 2 its formula.
+        """What the first entry that is not right needs; at level 2 all steps but the last.
+
+        The steps are those of the function and of reverse mode; for a second derivative the gradient.
 
         Raises:
             ValueError: another level than 1 and 2.
@@ -71,14 +78,12 @@ class Grade:
         graph, name = trace(self.function), fault.name.rpartition("/∂")[2]
         wrt = [s for s in graph.inputs if str(s) == name] or list(graph.inputs)
         if level == 2:
-            derive = gradient if "/∂" in fault.name else hessian if "²" in fault.name else jacobian
-            return _formula(derive(graph, wrt), fault.name)
+            return _steps(graph, wrt, fault.name)
         pairs = zip(graph.inputs, graph.input_nodes, strict=True)
-        reached, rules = {n for s, n in pairs if s in wrt}, dict[str, None]()
-        for node in graph.nodes:
-            if reached.intersection(node.args):
-                reached.add(node)
-                rules[rule_name(node.op, node)] = None
+        reached = depend_on(graph.nodes, {n for s, n in pairs if s in wrt})
+        rules = dict.fromkeys(rule_name(n.op, n) for n in graph.nodes if n in reached and n.args)
+        if fault.name.startswith("value"):
+            return f"{fault.name} is computed step by step; hint(2) has all steps but the last"
         return f"{fault.name} needs: {', '.join(rules) or 'nothing, it is zero'}"
 
     def _lines(self) -> list[str]:
@@ -111,18 +116,37 @@ MAX_HINT = 160
 """Characters of a formula in a hint; a longer one is no help."""
 
 
-def _formula(derivative: Graph, name: str) -> str:
-    """A derivative as one line, or where to read it step by step."""
-    latex = derivative.to_latex() if len(derivative.nodes) <= SHOWN else "aligned"
-    shown = "" if "aligned" in latex else plain(latex)
-    if 0 < len(shown) <= MAX_HINT:
-        return shown
-    return f"{name} is long; symad.trace(f).explain(...) shows the adjoint of each step"
+def _steps(graph: Graph, wrt: Sequence[Any], name: str) -> str:
+    """The steps to an entry, without its own; or where to read them."""
+    long = f"{name} is long; symad.trace(f).explain(...) shows each step"
+    if len(graph.nodes) > SHOWN:
+        return long
+    if "²" in name:
+        latex = jacobian(graph, wrt).to_latex()
+        first = "" if "aligned" in latex else plain(latex)
+        return f"{name} is the derivative of {first}" if 0 < len(first) <= MAX_HINT else long
+    small = graph.at({dim: 2 for node in graph.input_nodes for dim in dim_symbols(node.shape)})
+    names = TableWriter(small, {n: np.ones(n.shape)[()] for n in small.input_nodes}).names
+    rows = [f"{names.math('s', n).text} = {read(names.state(n)).text}" for n in names.rows if n.args]
+    if name.startswith("value"):
+        return "\n".join([*rows[:-1], f"{rows[-1].partition(' = ')[0]} = ?"])
+    asked = {n for n, s in zip(small.input_nodes, graph.inputs, strict=True) if s in wrt}
+    reached = depend_on(names.runs.order, asked)
+    for n in reversed(names.rows):
+        if n in names.runs.real and "/∂" in name and n in reached:
+            rows.append(f"{names.math('r', n).text} = {'?' if n in asked else read(names.adjoint(n)).text}")
+    if "/∂" not in name:
+        last = set(small.output_nodes)
+        tangents = ((n, read(names.tangent(n)).text) for n in names.rows if n.args)
+        rows += [f"{names.math('t', n).text} = {'?' if n in last else formula}" for n, formula in tangents]
+    return "\n".join([f"{name}, step by step:", *rows])
 
 
 def _without_advice(fault: Entry) -> Entry:
-    """The entry without the options of `verify`, which a student does not have."""
-    return replace(fault, reason=fault.reason.partition("; computed_in=")[0])
+    """The entry without the options of `verify`, which students do not have, and without whole matrices."""
+    whole = fault.blame is not None and fault.blame.expected.startswith("Matrix(")
+    blame = None if whole else fault.blame
+    return replace(fault, reason=fault.reason.partition("; computed_in=")[0], blame=blame)
 
 
 def _in_six_digits(told: str) -> str:
@@ -160,8 +184,13 @@ def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
         ∂f/∂x is right
         >>> answer.hint(1)
         '∂f/∂y needs: power rule, product rule'
-        >>> answer.hint(2)
-        '∂f/∂y = 2 x y'
+        >>> print(answer.hint(2))
+        ∂f/∂y, step by step:
+        s_1 = y²
+        s_2 = x s_1
+        r_2 = 1
+        r_1 = r_2 x
+        r_y = ?
     """
     if any(candidate is None for candidate in answer.values()):
         return Grade(None)

@@ -23,7 +23,7 @@ from symad.display.tables import Math
 J_T = read(r"t_k = \sum_p \partial s_k/\partial s_p\, t_p")
 R_J = read(r"r_p = \sum_k r_k\, \partial s_k/\partial s_p")
 FOF = read(r"\partial_i\partial_j g_k = H_{kj}\,\partial_i g_{k-1} + J_k\,\partial_i\partial_j g_{k-1}")
-FOR = read(r"r_{k-1} = (r^1 J_k,\ r^1 H_{kj} + r^2 J_k),\ r_m = (1, 0)")
+FOR = read(r"r_{k-1} = (r_k J_k,\ r_k H_{kj} + r'_k J_k),\ r_m = (1, 0)")
 ROF = read(r"r_{k-1} = ((r_k)_1 J_k + (r_k)_2 H_{ki},\ (r_k)_2 J_k),\ r_m = (0, 1)")
 ROR = read(r"\dot r_k = J_k \dot r_{k-1},\ \dot s_{k-1} = r_k H_{ki} + \dot s_k J_k,\ \dot s_m = 0")
 """The recurrences, along a chain; J_k = ∂f_k and H_kj = ∂²f_k ∂g_{k-1}/∂x_j."""
@@ -150,7 +150,8 @@ class Modes:
         told = f"Forward mode in direction {direction} has computed s and its tangents t."
         known = Sweep(told, [[self.state], [Quantity("t", t)]], "known")
         adjoints = [[Quantity("p", r1, "bars_dual", groups)], [Quantity("q", r2, "bars_dual", groups, 1)]]
-        back = Sweep("Reverse mode through that: p is the adjoint of s, and q that of t.", adjoints, "up")
+        told = "Reverse mode through that: (r)_1 is the adjoint of s, and (r)_2 that of t."
+        back = Sweep(told, adjoints, "up")
         columns = (self._states(direction, t), (_pair("r_k", _d(direction, R), R), (r1, r2)))
         return Mode(f"reverse over forward, direction {direction}", ROF, (known, back), columns, 2)
 

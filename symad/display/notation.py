@@ -12,10 +12,9 @@ from typing import TypeAlias
 
 from symad.core.graph import Graph, Node
 from symad.display.labels import is_literal
-from symad.display.local_derivatives import OF_VALUE
 from symad.display.picture import states
 from symad.display.reading import plain
-from symad.display.recurrences import Recurrences, Values
+from symad.display.recurrences import OF_VALUE, Recurrences, Values
 from symad.display.tables import Math
 from symad.display.typesetting.derivation import rule_name, written
 from symad.display.typesetting.pieces import LatexAtom, Piece, accented, name_of, name_of_input, total, write
@@ -30,6 +29,7 @@ MAX_FORMULA = 400
 
 DOTTED = {"ṙ": "r", "ṡ": "s"}
 BARS = {"t": r"\dot", "r": r"\bar"}
+PAIR = {"p": 1, "q": 2}
 
 
 def read(latex: str) -> Math:
@@ -41,8 +41,9 @@ class Notation:
     """The names of values, and the formulas between them.
 
     States are s_0 = x for a single input, then s_1, s_2, ...; of several inputs each keeps its name. Numbers
-    are written inline. Tangents t_k and adjoints r_k have the index of the state. Where there are arrays,
-    values have the names of the user's variables, and tangents and adjoints are those with a dot or a bar.
+    are written inline. Tangents t_k and adjoints r_k have the index of the state, and so have the adjoints
+    (r_k)_1 and (r_k)_2 of reverse over forward. Where there are arrays, values have the names of the user's
+    variables, and their tangents and adjoints have a dot or a bar.
     """
 
     def __init__(self, runs: Recurrences, graph: Graph) -> None:
@@ -67,8 +68,10 @@ class Notation:
         own = self.named.get(node)
         if letter == "s":
             return own or f"s_{{{self.index[node]}}}"
-        if self.arrays and letter in BARS:
-            return accented(BARS[letter], self.latex("s", node))
+        if letter in PAIR:
+            return f"(r_{{{own or self.index[node]}}})_{{{PAIR[letter]}}}"
+        if own and self.arrays and letter in BARS:
+            return accented(BARS[letter], own)
         base = letter.removesuffix("'")
         base = accented(r"\dot", DOTTED[base]) if base in DOTTED else base
         return f"{base}{chr(39) * letter.endswith(chr(39))}_{{{own or self.index[node]}}}"

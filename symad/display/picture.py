@@ -82,7 +82,7 @@ MAX_NODES = 80
 MAX_LABEL, MAX_FORMULA = 28, 44
 """The maximum length of a label, and of the recurrence of a loop as a label."""
 
-CHARACTER, LINE_CHARACTER, SMALL_CHARACTER = 8.0, 6.8, 5.8
+CHARACTER, LINE_CHARACTER, SMALL_CHARACTER = 8.0, 7.3, 6.8
 """The mean width of a character in pixels, at the sizes of labels, of values and of shapes."""
 
 

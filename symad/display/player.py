@@ -5,24 +5,93 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+from symad.core.graph import Node
 from symad.core.identifiers import visible
-from symad.display.drawing import Drawing, drawn, write_scenes
-from symad.display.films import Film, film_of
-from symad.display.loops import step_lines
-from symad.display.modes import Sweep
+from symad.display.drawing import Drawing, drawn, to_svg, write_scenes
+from symad.display.modes import Mode, Quantities, Quantity, Sweep
+from symad.display.notation import Notation, read
 from symad.display.picture import Picture, picture
 from symad.display.reading import mathml
+from symad.display.recurrences import Recurrences
 from symad.display.scene import MARGIN, Scene, TextLine, scene
-from symad.display.svg import to_svg
-from symad.display.tables import Math
+from symad.display.tables import Math, boxed
 from symad.display.typesetting.graphs import SHOWN, graph_latex
-from symad.display.writer import TableWriter
+from symad.display.typesetting.pieces import write
+from symad.display.writer import TableWriter, step_lines
 from symad.errors import EvaluationError
 from symad.saving.atomic_files import write_text
+
+# ---- every mode as a film ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One step: the node at which it happens, and its formulas; ``up`` if it reads the users of the node."""
+
+    caption: str
+    node: Node | None
+    formulas: tuple[Math, ...]
+    up: bool = False
+
+
+@dataclass
+class Film:
+    """The frames of one mode, and for each node its lines with the first frame that shows them."""
+
+    title: str
+    note: Math
+    frames: list[Frame] = field(default_factory=list)
+    lines: dict[Node, list[tuple[int, Math]]] = field(default_factory=dict)
+
+
+def film_of(mode: Mode, names: Notation, runs: Recurrences) -> Film:
+    """The frames of a mode: one for what is known, one for each node of each sweep."""
+    film = Film(mode.title, mode.note)
+    nodes = [n for n in names.rows if n in runs.real or n not in runs.varying]
+    for sweep in mode.sweeps:
+        for node in reversed(nodes) if sweep.way == "up" else nodes:
+            shown = _show(film, node, sweep.lines, names, node in runs.real)
+            if shown and sweep.way != "known":
+                formulas = tuple(read(_formula(q, node, sweep.way == "up", names)) for q in shown)
+                film.frames.append(Frame(sweep.told, node, formulas, sweep.way == "up"))
+        if sweep.way == "known":
+            film.frames.append(Frame(sweep.told, None, ()))
+    return film
+
+
+def _show(film: Film, node: Node, lines: Quantities, names: Notation, real: bool) -> list[Quantity]:
+    """Add lines to a box; conditions and constants have values alone. Returns what was shown."""
+    every: list[Quantity] = []
+    for line in lines:
+        kept = [q for q in line if real or q.letter == "s"]
+        if kept:
+            math = boxed([names.math(q.letter, node) for q in kept], [q.values.get(node, 0) for q in kept])
+            film.lines.setdefault(node, []).append((len(film.frames), math))
+        every += kept
+    return every
+
+
+def _formula(q: Quantity, node: Node, up: bool, names: Notation) -> str:
+    """``t_2 = t_1 y = 0.5``; a large array has its norm after a comma."""
+    if not q.kind:
+        formula = names.state(node)
+    elif up and node is names.runs.output:  # its adjoint is the seed
+        formula = ""
+    elif up:
+        formula = write(names.over_uses(node, q.kind, q.groups, q.half))
+    else:
+        formula = write(names.outputs(q.kind, node, q.groups)[q.half]) if node.args else ""
+    name = names.math(q.letter, node)
+    valued = boxed([name], [q.values.get(node, 0)]).latex
+    if not formula or formula in (name.latex, valued.partition(" = ")[2]):
+        return valued
+    same = valued.startswith(f"{name.latex} = ")
+    return f"{name.latex} = {formula}" + (valued.removeprefix(name.latex) if same else rf",\ {valued}")
+
 
 FORMATS = (".html", ".pdf", ".svg", ".png", ".tex")
 

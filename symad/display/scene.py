@@ -144,10 +144,10 @@ def _box(box: Box, center: Point, tall: float, number: int, since: Sequence[int]
         TextLine(x, first, box.heading, latex=box.latex),
     ]
     if box.inside:
-        made.append(TextLine(x, first + 12, box.inside, 10, color=GRAY))
+        made.append(TextLine(x, first + 13, box.inside, 12, color=GRAY))
     for k, line in enumerate(box.lines):
         at = since[k] if k < len(since) else 0
-        made.append(TextLine(x, top + HEIGHT + LINE * k + 8, line.text, 12, latex=line.latex, since=at))
+        made.append(TextLine(x, top + HEIGHT + LINE * k + 8, line.text, 13, latex=line.latex, since=at))
     if box.result:
         latex = _with_subscript(box.result) if box.latex else ""
         made.append(
@@ -156,7 +156,7 @@ def _box(box: Box, center: Point, tall: float, number: int, since: Sequence[int]
     if box.tag:
         made.append(
             TextLine(
-                x - box.width / 2 - 4, y + 4, box.tag, 10, "end", color=GRAY, latex=_with_subscript(box.tag)
+                x - box.width / 2 - 4, y + 4, box.tag, 13, "end", color=GRAY, latex=_with_subscript(box.tag)
             )
         )
     return made

@@ -46,12 +46,13 @@ class Table:
     notes: tuple[str | Math, ...] = ()
 
     def to_text(self, width: int = 80) -> str:
-        """Aligned columns; what is wider than ``width`` stands in blocks that repeat the first column."""
+        """Aligned columns; wider tables stand in blocks, each with the title and the first column."""
         cells = [line for row in (self.headers, *self.rows) for line in _wrapped(row)]
         widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
         rights = self._numeric_columns()
-        lines = [self.title]
+        lines: list[str] = []
         for block in _blocks(widths, width):
+            lines += ["", f"{self.title}, continued"] if lines else [self.title]
             shown = [[_aligned(row, widths, rights)[k] for k in block] for row in cells]
             head, *body = [line for row in shown if (line := "  ".join(row).rstrip())]
             rule = "─" * max(map(_width, (head, *body)))
@@ -134,7 +135,7 @@ def text(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (float, np.floating, sympy.Float)):
-        return f"{float(value):.{DIGITS}g}"
+        return f"{float(value) + 0.0:.{DIGITS}g}"  # a zero has no sign
     if isinstance(value, mpmath.mpf):
         return str(mpmath.nstr(value, DIGITS))
     return _cut(str(value))
@@ -205,3 +206,38 @@ def _bare_array(array: np.ndarray) -> str:
     if array.dtype.kind != "f":
         return shape
     return rf"{shape},\; \|\cdot\| = {_bare(float(np.linalg.norm(array)))}"
+
+
+MAX_VALUE = 22
+"""Characters of a value in a box."""
+
+
+def boxed(names: Sequence[Math], values: Sequence[Any]) -> Math:
+    """``s_2 = 1`` in a box, ``s_2 = (1, 0.5)`` of a dual number; large arrays by norm, ``‖S‖ = 1.28``."""
+    norms = any(_is_large(v) and v.dtype.kind == "f" for v in values)
+    found = [_short(v, norms) for v in values]
+    if norms:
+        names = [Math(f"‖{n.text}‖", rf"\|{n.latex}\|") for n in names]
+    left, right = _paired(names if norms else names[:1]), _paired(found)
+    return Math(f"{left.text} = {right.text}", f"{left.latex} = {right.latex}")
+
+
+def _paired(parts: Sequence[Math]) -> Math:
+    if len(parts) == 1:
+        return parts[0]
+    first, second = parts
+    return Math(f"({first.text}, {second.text})", rf"({first.latex},\ {second.latex})")
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and (value.size > ENTRIES or len(entries(value)) > MAX_VALUE)
+
+
+def _short(value: Any, norm: bool) -> Math:
+    """A number, the norm of an array, its few entries, or its shape if it has formulas."""
+    if norm and isinstance(value, np.ndarray):
+        value = float(np.linalg.norm(value))
+    shown = _summary(value) if _is_large(value) else text(value)
+    if len(shown) > MAX_VALUE:
+        return Math(shown[: MAX_VALUE - 1] + "…", r"\dots")
+    return Math(shown, cell_latex(value).strip("$") if not isinstance(value, np.ndarray) else shown)

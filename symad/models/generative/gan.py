@@ -168,11 +168,11 @@ class GAN:
         self, p: Mapping[str, Array], x: Array, z: Array, s: Array, c: Array | None = None
     ) -> Array:
         """Minus the critic's gain, plus the penalty, which alone uses s (N,)."""
-        made = self.generate(p, z, c)
+        fake = self.generate(p, z, c)
         worth, cost = trace(self.game.real), trace(self.game.fake)
-        loss = cost(self.score(p, made, c)).mean() - worth(self.score(p, x, c)).mean()
+        loss = cost(self.score(p, fake, c)).mean() - worth(self.score(p, x, c)).mean()
         if self.penalty:
-            slope = self.slopes(p, s[:, None] * x + (1 - s)[:, None] * made, c)
+            slope = self.slopes(p, s[:, None] * x + (1 - s)[:, None] * fake, c)
             loss = loss + self.penalty * ((np.sqrt((slope * slope).sum(axis=1)) - 1) ** 2).mean()
         return loss
 

@@ -63,8 +63,8 @@ class FeedForwardBlock:
         """(..., d) -> (..., d)."""
 
         def linear(k: int, value: Array) -> Array:
-            made = value @ p[f"W_{k}"]
-            return made + p[f"b_{k}"] if self.bias else made
+            projected = value @ p[f"W_{k}"]
+            return projected + p[f"b_{k}"] if self.bias else projected
 
         hidden = activation(KINDS[self.kind])(linear(1, x))
         return linear(2, hidden * linear(3, x) if self.gated else hidden)

@@ -68,9 +68,9 @@ class ARX:
         """ŷ_t for t = max(lags)..T − 1, each from the numbers before it."""
         self.check(y, u)
         first, count = self.lags[-1], y.shape[0]
-        made = sum(p["w"][k] * y[first - lag : count - lag] for k, lag in enumerate(self.lags))
-        made = made + u[first:] @ p["v"] if self.inputs else made
-        return made + p["c"] if self.constant else made
+        predicted = sum(p["w"][k] * y[first - lag : count - lag] for k, lag in enumerate(self.lags))
+        predicted = predicted + u[first:] @ p["v"] if self.inputs else predicted
+        return predicted + p["c"] if self.constant else predicted
 
     def loss(self, p: Mapping[str, Array], y: Array, u: Array | None = None) -> Array:
         """The mean squared error of prediction."""
@@ -113,8 +113,8 @@ class ARX:
         driven = u @ p["v"] if self.inputs else 0.0 * arange(steps)
 
         def step(window: Array, drive: Array) -> Array:
-            made = drive + sum(p["w"][k] * window[-lag] for k, lag in enumerate(self.lags))
-            return made + p["c"] if self.constant else made
+            predicted = drive + sum(p["w"][k] * window[-lag] for k, lag in enumerate(self.lags))
+            return predicted + p["c"] if self.constant else predicted
 
         return free_running(step, y[y.shape[0] - self.lags[-1] :], driven)
 

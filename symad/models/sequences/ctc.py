@@ -34,8 +34,8 @@ def log_sum(x: Array, axis: int) -> Array:
     shift = np.where(largest > NEVER, largest, 0.0)
     possible = x > NEVER
     total = np.sum(np.where(possible, np.exp(np.where(possible, x, 0.0) - shift), 0.0), axis=axis)
-    made = np.log(np.where(total > 0, total, 1.0)) + np.sum(shift, axis=axis)
-    return np.where(total > 0, made, NEVER)
+    log_total = np.log(np.where(total > 0, total, 1.0)) + np.sum(shift, axis=axis)
+    return np.where(total > 0, log_total, NEVER)
 
 
 def ctc(
@@ -71,8 +71,8 @@ def ctc(
         now, t = moving
         before = np.where(place >= 1, np.roll(alpha, 1, axis=1), NEVER)
         skipped = np.where(jumps, np.roll(alpha, 2, axis=1), NEVER)
-        made = log_sum(stack([alpha, before, skipped]), 0) + now
-        return made if steps is None else np.where((t < steps)[:, None], made, alpha)
+        reached = log_sum(stack([alpha, before, skipped]), 0) + now
+        return reached if steps is None else np.where((t < steps)[:, None], reached, alpha)
 
     # before the first step: all paths begin at the first blank, or jump from it to the first label
     start = np.where(place == 0, 0.0, NEVER) + np.zeros_like(seen[0])

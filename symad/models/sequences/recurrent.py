@@ -270,5 +270,4 @@ class Recurrent:
 
 def affine(x: Array, weight: Array, bias: Array | None) -> Array:
     """x Wᵀ + b; without b if it is None."""
-    made = x @ weight.T
-    return made if bias is None else made + bias
+    return x @ weight.T if bias is None else x @ weight.T + bias

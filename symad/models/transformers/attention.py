@@ -249,13 +249,13 @@ class MultiHead:
 
     def project(self, p: Mapping[str, Array], name: str, X: Array) -> Array:
         """Queries, keys or values (name Q, K, V) of all heads: (..., n, d) -> (..., H, n, d_head)."""
-        made = np.einsum("...nd,hdk->...hnk", X, p[f"W_{name}"])
-        return made + p[f"b_{name}"][:, None, :] if self.bias else made
+        projected = np.einsum("...nd,hdk->...hnk", X, p[f"W_{name}"])
+        return projected + p[f"b_{name}"][:, None, :] if self.bias else projected
 
     def merge(self, p: Mapping[str, Array], heads: Array) -> Array:
         """Σ_h head_h W_O,h: (..., H, n, d_v) -> (..., n, d_out)."""
-        made = np.einsum("...hnv,hvo->...no", heads, p["W_O"])
-        return made + p["b_O"] if self.bias else made
+        merged = np.einsum("...hnv,hvo->...no", heads, p["W_O"])
+        return merged + p["b_O"] if self.bias else merged
 
     def apply(
         self,

@@ -55,8 +55,8 @@ def _interleaved(t: Array, rates: list[Number], sine_first: bool) -> Any:
         return [v for pair in pairs for v in (pair if sine_first else pair[::-1])]
     angles = t[:, None] * np.array(rates)
     both = np.sin(angles), np.cos(angles)
-    made = stack(both if sine_first else both[::-1], axis=-1)
-    return made.reshape(t.shape[0], 2 * len(rates))
+    waves = stack(both if sine_first else both[::-1], axis=-1)
+    return waves.reshape(t.shape[0], 2 * len(rates))
 
 
 def shift_matrix(delta: sympy.Expr | float, d: int, base: sympy.Expr | float = 10000) -> sympy.Matrix:

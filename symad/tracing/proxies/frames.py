@@ -98,7 +98,7 @@ class Frames:
         """Note what the variables of a frame hold.
 
         Of several names of a value, that of the outermost function is used, and that of a parameter only
-        if there is no other.
+        if there is no other. A parameter of symad's models names what the user gave, which he did not name.
         """
         found, held, kind = self._found, place.held, self._kind
         parameters: tuple[str, ...] | None = None
@@ -114,6 +114,8 @@ class Frames:
             if parameters is None:
                 parameters = frame.f_code.co_varnames[: frame.f_code.co_argcount]
             rank = name in parameters, place.depth
+            if rank[0] and str(frame.f_globals.get("__name__", "")).startswith("symad.models."):
+                continue
             if node not in found or rank < found[node][:2]:
                 found[node] = *rank, name
 

@@ -10,7 +10,7 @@ from symad.audits import Claim
 from symad.audits.elementwise import FORMULAS, FORMULAS_OF_TWO, p, x
 from symad.audits.running import establish, summary
 from symad.cli import main
-from symad.cli.exit_codes import OK, REFUTED, UNDECIDED, USAGE
+from symad.cli.console import OK, REFUTED, UNDECIDED, USAGE
 
 CLAIMS = """
 import os

@@ -16,7 +16,7 @@ import sympy
 
 import symad
 from symad.cli import main
-from symad.cli.exit_codes import OK, PIPE, REFUTED, UNDECIDED, USAGE
+from symad.cli.console import OK, PIPE, REFUTED, UNDECIDED, USAGE
 from symad.cli.parser import MODELS, make_parser
 from symad.cli.tour.command import _summary
 from symad.cli.tour.runner import Outcome, relative_difference, run_stage

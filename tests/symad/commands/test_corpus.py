@@ -9,7 +9,7 @@ import sympy
 import symad
 from symad import corpus
 from symad.cli import main
-from symad.cli.exit_codes import OK
+from symad.cli.console import OK
 from symad.errors import SavingError
 
 ENTRIES = corpus.load()

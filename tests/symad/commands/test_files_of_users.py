@@ -5,7 +5,7 @@ import json
 import pytest
 
 from symad.cli import main
-from symad.cli.exit_codes import OK, USAGE
+from symad.cli.console import OK, USAGE
 
 MODEL = """
 import sympy

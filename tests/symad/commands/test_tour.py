@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from symad.cli import main
-from symad.cli.exit_codes import OK, REFUTED, USAGE
+from symad.cli.console import OK, REFUTED, USAGE
 from symad.cli.tour import command
 from symad.cli.tour.stage import Finding, Skip, Stage, TourModel
 

@@ -10,9 +10,9 @@ import sympy
 import symad
 from symad import functions
 from symad.core.graph import Graph, topological
-from symad.display.formula_sizes import formula_sizes
+from symad.display.explain import formula_sizes
 from symad.display.labels import is_literal
-from symad.display.tables import Math, Table, cell_latex, text
+from symad.display.tables import Math, Table, boxed, cell_latex, text
 from symad.errors import EvaluationError
 from symad.numbers.dual import Dual
 from symad.op_examples import EXAMPLES
@@ -373,3 +373,35 @@ def test_wide_tables_are_blocks_of_80_columns():
     assert [name for head in heads for name in head[1:]] == names
     second = next(line.split() for line in shown.splitlines() if line.startswith("s_2 "))
     assert second[:3] == ["s_2", "0", "1"]
+
+
+def test_zeros_have_no_sign():
+    """−0.0 is a zero; in boxes, tables and lists of entries alike."""
+    told = str(symad.trace(sympy.sin(x * y) - x**2, [x, y]).explain(x=0.0, y=-0.0))
+    assert not re.search(r"(?<![\w)])-0(?![.\d])", told)
+    assert text(np.array([-0.0, 1.0])) == "[0, 1]" and text(-0.0) == "0"
+
+
+def test_each_block_of_a_wide_table_has_its_title():
+    wide = Table("Values", tuple("abcd"), (("x" * 30,) * 4,))
+    titles = [line for line in wide.to_text().splitlines() if line.startswith("Values")]
+    assert titles == ["Values", *["Values, continued"] * (len(titles) - 1)] and len(titles) == 3
+
+
+def test_boxes_name_norms_as_norms():
+    names, large = [Math("Q", "Q"), Math("s'_Q", "s'_{Q}")], np.full((3, 4), 2.0)
+    assert boxed(names[:1], [large]).text == f"‖Q‖ = {text(float(np.linalg.norm(large)))}"
+    assert boxed(names, [large, 0]).text.startswith("(‖Q‖, ‖s'_Q‖) = (")
+    assert boxed(names, [1.0, 0.5]).text == "Q = (1, 0.5)"
+
+
+def test_tables_without_numbers_are_bounded():
+    """Cells that would be cut are not shown: the Hessians of long formulas ask for numbers."""
+    inner = sympy.exp(x * y) * sympy.log(1 + z**2) / sympy.sqrt(1 + x**2 + y**2)
+    f = symad.trace(sympy.sin(inner) ** 3 * sympy.tanh(x * y * z))
+    without, some = f.explain(), f.explain(x=1.0)
+    for made in (without, some):
+        assert not any("Hessian, " in table.title for table in made.tables)
+        assert len(str(made).splitlines()) < 400
+    assert "need numbers for x, y, z." in str(without) and "need numbers for y, z." in str(some)
+    assert any("Hessian, " in table.title for table in f.explain(x=1.0, y=2.0, z=3.0).tables)

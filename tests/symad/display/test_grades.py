@@ -40,14 +40,33 @@ def test_values_that_differ_late_are_shown_in_full():
     assert values[:2] == ["1.0", "1.000000001"]
 
 
-def test_hints_name_the_rules_then_the_formula():
+def test_hints_name_the_rules_then_all_steps_but_the_last():
     made = grade(F, (x, y), gradient=[y**2, x * y])
     assert made.hint(1) == "∂f/∂y needs: power rule, product rule"
-    assert made.hint(2).endswith("= 2 x y")
+    assert made.hint(2).splitlines()[-3:] == ["r_2 = 1", "r_1 = r_2 x", "r_y = ?"]
     with pytest.raises(ValueError, match="levels 1 and 2, not 3"):
         made.hint(3)
     assert grade(F, (x, y), gradient=[y**2, 2 * x * y]).hint() == "right, for all values (proved)"
     assert grade(F, (x, y), gradient=None).hint() == "no answer yet"
+
+
+@pytest.mark.parametrize(
+    ("f", "wrt", "answer", "told"),
+    [
+        (sp.sin(x * y), (x, y), {"value": sp.cos(x * y)}, ["s_1 = x y", "s_2 = ?"]),
+        (sp.sin(x * y), (x, y), {"hessian": [[0, 0], [0, 0]]}, ["∂²f is the derivative of D f(x, y) = [y"]),
+        ([x * y, sp.sin(x)], (x, y), {"jacobian": [[y, x], [sp.sin(x), 0]]}, ["t_1 = ?", "t_2 = ?"]),
+        (symad.trace(lambda W, v: np.sum(np.tanh(W @ v)), [(2, 3), (3,)]), ["W"],
+         {"gradient": lambda W, v: W}, ["r_1 = ", "W̄ = ?"]),
+    ],
+)  # fmt: skip
+def test_a_hint_is_not_the_answer(f, wrt, answer, told):
+    """Hints on values speak of steps, those on second derivatives of first ones; no question is answered."""
+    made = grade(f, wrt, **answer)
+    hint = made.hint(2)
+    assert all(part in hint for part in told), hint
+    assert hint.count("?") == sum("?" in part for part in told)
+    assert "value" not in answer or "deriv" not in hint + made.hint(1)
 
 
 def test_notebooks_show_a_grade_in_color():
