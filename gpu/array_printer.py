@@ -17,20 +17,18 @@ from symad.gpu.passes.fusion import fuse
 from symad.gpu.printers import (  # noqa: F401  (register their answers)
     arrays,
     indices,
-    joining,
     products,
     random,
-    rows,
+    row_kernels,
     sparse,
 )
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line, shape_checks
 from symad.gpu.printers.indices import report_helpers
-from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.printing import CuPyWriter, own_lines
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
 from symad.gpu.printers.results import result_text
-from symad.gpu.printers.row_groups import row_lines
+from symad.gpu.printers.row_kernels import row_lines, sums_lines
 from symad.gpu.settings import current
 from symad.numeric.fusion.nest import Nest, total_of
 from symad.numeric.modules.module_text import frame, one_line, returned, summary

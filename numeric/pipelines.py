@@ -31,34 +31,31 @@ from symad.numeric.passes.blocking.row_blocks import in_row_blocks
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
-from symad.numeric.passes.loops.last_step import start_from_last_step
 from symad.numeric.passes.loops.sink_into_loop import sink_large
 from symad.numeric.passes.loops.split_state import in_parts as split_states
-from symad.numeric.passes.memory_layout.cancel_pads import drop_pads
-from symad.numeric.passes.memory_layout.joined_pads import join_pads
+from symad.numeric.passes.loops.zeros import drop_pads, start_from_last_step
 from symad.numeric.passes.memory_layout.memory_spans import lay_out_sparse
-from symad.numeric.passes.memory_layout.overlapping_pads import Overlay, overlay_pads
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
+from symad.numeric.passes.memory_layout.pads import Overlay, join_pads, overlay_pads
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
-from symad.numeric.program_passes.lines.aliases import drop_aliases
-from symad.numeric.program_passes.lines.by_twos import by_twos
-from symad.numeric.program_passes.lines.inlining import inline
-from symad.numeric.program_passes.lines.join_slices import join_slices
-from symad.numeric.program_passes.lines.levels import by_levels, in_parts
-from symad.numeric.program_passes.lines.repeats import repeat_where_read
-from symad.numeric.program_passes.lines.short_lines import shorten
-from symad.numeric.program_passes.lines.wide import split_lines, split_wide
+from symad.numeric.program_passes.lines.by_twos import by_twos, repeat_where_read
+from symad.numeric.program_passes.lines.inlining import drop_aliases, inline, join_slices
+from symad.numeric.program_passes.lines.scalar_lines import (
+    by_levels,
+    in_parts,
+    shorten,
+    split_lines,
+    split_wide,
+)
 from symad.numeric.program_passes.loops.loop_layout import lay_out_together
 from symad.numeric.program_passes.loops.open_blocks import open_blocks
 from symad.numeric.program_passes.loops.open_functions import CALLING, open_functions
 from symad.numeric.program_passes.loops.open_loops import Compiles, MakesBody, open_loops
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.dead import drop_unread
-from symad.numeric.program_passes.memory.places import write_over
-from symad.numeric.program_passes.memory.recycling import keep_memory
-from symad.numeric.program_passes.memory.releases import release
 from symad.numeric.program_passes.memory.result_places import put_results
+from symad.numeric.program_passes.memory.reuse import keep_memory, release, write_over
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.plans import block_of
 from symad.numeric.stages import GraphPass as GraphPass

@@ -485,8 +485,7 @@ OF_FUNCTIONS = re.compile(
 """Facts, slopes, tables of printers and of other libraries, forms of functions; the checker knows its own."""
 
 OTHER_TABLES = {
-    "numeric/program_passes/memory/allocation.py": 5, "numeric/program_passes/memory/operands.py": 3,
-    "numeric/stability/roundings.py": 25,
+    "numeric/program_passes/memory/allocation.py": 8, "numeric/stability/roundings.py": 25,
     "symad/display/typesetting/pieces.py": 3, "symad/evaluation/dual_functions.py": 13,
     "symad/evaluation/rational_results.py": 6, "symad/saving/saved_limits.py": 39,
     "symad/tracing/from_sympy/parameter_derivatives.py": 13,

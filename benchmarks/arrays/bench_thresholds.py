@@ -199,7 +199,7 @@ def equal_exponentials(count: int) -> Made:
 
 
 CASES = {
-    "kept": Case(("program_passes.memory.recycling.MIN_KEPT_BYTES",), [2**k for k in range(9, 20)], two),
+    "kept": Case(("program_passes.memory.reuse.MIN_KEPT_BYTES",), [2**k for k in range(9, 20)], two),
     "row blocks": Case(("passes.blocking.row_blocks.MIN_ELEMENTS",), [2**k for k in range(14, 24, 2)], pairs),
     "block of rows": Case(
         ("passes.blocking.row_blocks.BLOCK", "program_passes.loops.open_blocks.BLOCK"),
@@ -243,10 +243,12 @@ CASES = {
         ("passes.algebra.syrk_products.MAX_NARROW",), [2, 4, 8, 16, 32, 64, 128], columns, 0, NEVER
     ),
     "equal exponentials in C": Case(
-        ("program_passes.lines.levels.MIN_TOGETHER",), [2, 3, 4, 6, 8], equal_exponentials, 0, NEVER, "c"
+        ("program_passes.lines.scalar_lines.MIN_TOGETHER",),
+        [2, 3, 4, 6, 8], equal_exponentials, 0, NEVER, "c"
     ),
     "equal functions in C": Case(
-        ("program_passes.lines.levels.MIN_TOGETHER",), [2, 3, 4, 6, 8, 16], equal_functions, 0, NEVER, "c"
+        ("program_passes.lines.scalar_lines.MIN_TOGETHER",),
+        [2, 3, 4, 6, 8, 16], equal_functions, 0, NEVER, "c"
     ),
     "rows in C": Case(
         ("compiled_arrays.kernels.MIN_CHEAP_ROW",), [2**k for k in range(5, 16, 2)], halves, NEVER, 0, "c"

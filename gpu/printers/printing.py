@@ -12,9 +12,8 @@ from symad.core.questions import question
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp
 from symad.gpu.cupy_library import CUPY, HALVES
-from symad.gpu.passes.fusion import fuse
+from symad.gpu.passes.fusion import Sums, fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
-from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.printers.helpers import HELPERS, IMPORTS, PRODUCTS
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.numeric.fusion.c_expressions import has_c_form

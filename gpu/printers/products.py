@@ -91,7 +91,7 @@ def einsum_cupy(op: Einsum, node: Node, args: Texts, printer: CuPyWriter) -> Tex
 
 
 def _by_cublas(op: Einsum, args: Texts, printer: CuPyWriter) -> str:
-    """The call; each label must be in both operands or in the result (`symad.gpu.passes.contractions`)."""
+    """The call; each label must be in both operands or in the result (`symad.gpu.passes.fusion`)."""
     (left, right), (a, b) = op.inputs, args
     own = [label for label in op.output if (label in left) != (label in right)]
     if own and own[0] in right:  # the operand whose labels come first in the result is the first factor

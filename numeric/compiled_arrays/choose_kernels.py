@@ -9,13 +9,12 @@ from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan
 from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.chains import fuse_chains, fuse_sums
-from symad.numeric.fusion.products import as_products
+from symad.numeric.fusion.chains import as_products, fuse_chains, fuse_sums
 from symad.numeric.fusion.rows import fuse_rows
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.loop import LoopValue, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
-from symad.numeric.passes.memory_layout.box_sums import boxes
+from symad.numeric.passes.memory_layout.pads import boxes
 from symad.numeric.passes.rewriting import over, with_results
 
 

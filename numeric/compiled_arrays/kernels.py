@@ -20,7 +20,7 @@ from symad.numeric.numpy_arrays.statements import KernelLines, Made, computed, k
 from symad.numeric.program.expressions import Compute, Expression, Read, op_in
 from symad.numeric.program.loops import Loop
 from symad.numeric.program.statements import Assign
-from symad.numeric.program_passes.lines.repeats import is_repeated
+from symad.numeric.program_passes.lines.by_twos import is_repeated
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.scheduling.plans import number_of
 from symad.numeric.targets.statements import Lines, lines

@@ -13,8 +13,7 @@ from symad.numeric.compiled_arrays.c.blas_calls import GEMM
 from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, NAME, REAL, NativeBody
 from symad.numeric.compiled_arrays.c.c_body import functions as c_functions
 from symad.numeric.compiled_arrays.c.compilable import has_c_steps
-from symad.numeric.compiled_arrays.c.drivers import drivers
-from symad.numeric.compiled_arrays.c.gather_text import SIGNATURE, gather_source
+from symad.numeric.compiled_arrays.c.drivers import SIGNATURE, drivers, gather_source
 from symad.numeric.compiled_arrays.c.loop_text import LoopText
 from symad.numeric.compiled_arrays.c.nest_text import result_type
 from symad.numeric.compiled_arrays.choose_kernels import fuse

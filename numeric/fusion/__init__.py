@@ -2,5 +2,5 @@
 
 `nest` is the op of such a kernel. `chains` makes nests of elementwise nodes, `rows` of reductions over rows
 with the nodes around them, `softmax_nests` of a softmax. `nest_loops` splits a nest into loops,
-`c_expressions` writes their bodies, and `products` turns contractions without a sum into products.
+`c_expressions` writes their bodies.
 """

@@ -19,12 +19,11 @@ from symad.numeric.expressions.views import as_index, joined
 from symad.numeric.numpy_arrays.memory_reuse import allocation
 from symad.numeric.numpy_arrays.statements import block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter, Fast
-from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
-from symad.numeric.passes.algebra.block_matrices import Mosaic
+from symad.numeric.passes.algebra.block_matrices import AddDiagonal, Mosaic
 from symad.numeric.passes.memory_layout.memory_spans import Spread
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, op_in
 from symad.numeric.program.statements import Allocate
-from symad.numeric.program_passes.memory.recycling import is_large
+from symad.numeric.program_passes.memory.reuse import is_large
 from symad.numeric.targets import arrays, helpers, linear_algebra, scalars  # noqa: F401  (register their answers)
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import Written, write

@@ -22,7 +22,7 @@ from symad.core.dims import Shape
 from symad.core.process import hold_while_forking
 from symad.numeric.kernel import compile_source
 from symad.numeric.program.statements import Allocate
-from symad.numeric.program_passes.memory.recycling import most_elements
+from symad.numeric.program_passes.memory.reuse import most_elements
 from symad.numeric.targets.target import MatrixProduct
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ their bodies.
 from __future__ import annotations
 
 from symad.core.graph import Graph
-from symad.numeric.passes.algebra.expand import expand
+from symad.numeric.passes.algebra.definitions import expand
 from symad.numeric.passes.algebra.sums_of_products import contract_sums
-from symad.numeric.passes.loops.hoist import hoist
-from symad.numeric.passes.loops.keep_step_values import keep
+from symad.numeric.passes.loops.hoist import hoist, keep
 from symad.numeric.passes.loops.sum_before_slice import sum_before_slicing
 from symad.stable import stabilize
 from symad.transforms.scaled_norms import norms_in_range

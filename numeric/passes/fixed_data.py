@@ -21,18 +21,21 @@ from symad.core.dims import bind, dim_symbols
 from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import flops
 from symad.cost import add_up
-from symad.numeric.passes.algebra.contraction_order import (
-    TYPICAL,
-    Factor,
-    Name,
-    absorbed,
-    contracted,
-    elements,
-    summed,
-)
 from symad.numeric.passes.algebra.merging import Signed, merging, written_out
 from symad.numeric.passes.algebra.network_rules import RULES, operand
-from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, atom, product
+from symad.numeric.passes.algebra.networks import (
+    TYPICAL,
+    Factor,
+    Misfit,
+    Name,
+    NetworkTerm,
+    absorbed,
+    atom,
+    contracted,
+    elements,
+    product,
+    summed,
+)
 from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import add

@@ -1,27 +1,37 @@
-"""Ops that a target cannot print are replaced by their definitions before anything else is planned.
+"""Ops that a target cannot print, and functions whose parts a derivative computes, are written out.
 
-Printers could replace them while they print, but then stable rewrites, fusion and the liveness of arrays
-would not see the nodes of the definition.
+Printers could replace ops by their definitions while they print, but then stable rewrites, fusion and the
+liveness of arrays would not see the nodes of the definition. Functions of constants become numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
 
+import mpmath
+import sympy
+
+from symad.core.arrays import Number
 from symad.core.contents import holds, in_bodies
-from symad.core.graph import Graph, Node, rebuild
-from symad.core.questions import Nodes, definition
+from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.questions import Nodes, definition, evaluate
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp, PairSumTangent
 from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent
 from symad.higher_order.remat import Remat
-from symad.numeric.passes.rewriting import with_results
-from symad.ops.basic.arithmetic import Add, Mul
-from symad.ops.basic.sources import Constant, Dimension, Input
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.powers import Pow
+from symad.higher_order.scan import Scan
+from symad.numbers.number_domains import HighPrecision
+from symad.numeric.passes.rewriting import over, with_results
+from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg
+from symad.ops.basic.sources import Constant, Dimension, Input, constant, constant_value, is_exact
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select, select
 from symad.ops.elementwise.undefined import Undefined
+from symad.sympy_functions.scalar_functions import gelu, sigmoid, silu
 
 WITHOUT_FORM = (PairSumTangent, ChainTangent, Undefined)
 """Ops that no target prints."""
@@ -76,3 +86,103 @@ def written(graph: Graph, without_form: Callable[[Node], bool], inside: bool = F
     if not inside and not any(map(without_form, graph.nodes)):
         return graph
     return with_results(graph, outputs_of(graph.output_nodes))
+
+
+# ---- functions whose parts are known -------------------------------------------------------------
+
+
+ROOT = power(constant(2), constant(Fraction(1, 2)))
+"""The square root of 2."""
+
+HIGH_PRECISION = HighPrecision()
+
+
+def expand(graph: Graph) -> Graph:
+    """The graph with every rule applied, also in the bodies of scans; the graph itself if no rule applies."""
+    if not any(map(_may_change, graph.nodes)):
+        return graph
+    return with_results(graph, _expanded(graph.output_nodes))
+
+
+def _expanded(outputs: Nodes) -> Nodes:
+    known = cache(lambda: set(topological(outputs)))  # computed on use: few graphs need it
+    bodies: dict[Graph, Graph] = {}
+    numbers: dict[Node, Number] = {}
+
+    def better(node: Node, args: Nodes) -> Node:
+        op = node.op
+        if isinstance(op, Scan):
+            if op.body not in bodies:
+                bodies[op.body] = Graph(op.body.input_nodes, _expanded(op.body.output_nodes))
+            return Node.of(Scan(bodies[op.body], op.slices), args)
+        head = op.head if isinstance(op, Apply) and node.shape else None
+        if head is silu and apply(sigmoid, node.args[0]) in known():
+            return mul(args[0], apply(sigmoid, args[0]))
+        if head is gelu and _tail(node.args[0], ROOT) in known():
+            return mul(constant(Fraction(1, 2)), args[0], _tail(args[0], constant(math.sqrt(2))))
+        if isinstance(op, (Add, Mul, Pow, Apply)) and not node.shape:
+            number = _number(node, numbers)
+            if number is not None:
+                return constant(number)
+            if isinstance(op, Add):
+                node, args = _with_one_constant(node, args, numbers)
+        return over(node, args)
+
+    return tuple(rebuild(outputs, {}, better))
+
+
+def _may_change(node: Node) -> bool:
+    """Whether a rule may replace the node, or the node that it becomes when its arguments are replaced."""
+    op = node.op
+    if isinstance(op, (Add, Mul, Pow, Apply)):
+        if node.shape:
+            return isinstance(op, Apply) and op.head in (silu, gelu)
+        constants = sum([type(a.op) is Constant for a in node.args])
+        return constants == len(node.args) or (constants > 1 and isinstance(op, Add))
+    return isinstance(op, Scan)
+
+
+def _tail(x: Node, root: Node) -> Node:
+    """erfc(−x/√2), in the form in which the derivative of gelu contains it."""
+    return apply(sympy.erfc, neg(div(x, root)))
+
+
+def _with_one_constant(node: Node, args: Nodes, known: dict[Node, Number]) -> tuple[Node, Nodes]:
+    """A sum whose constant terms are one: x + log(2) − 1/2 has one rounding, not two. Exact ones stay."""
+    signs = op_of(node, Add).signs
+    fixed = [k for k, arg in enumerate(node.args) if _digits(arg, known) is not None]
+    if len(fixed) < 2 or all(is_exact(constant_value(args[k])) for k in fixed):
+        return node, args
+    part = Node.of(Add(tuple([signs[k] for k in fixed])), tuple([node.args[k] for k in fixed]))
+    number = _number(part, known)
+    if not number:
+        return node, args
+    first, rest = fixed[0], set(fixed[1:])
+    new = [constant(number) if k == first else arg for k, arg in enumerate(args) if k not in rest]
+    ones = [1 if k == first else sign for k, sign in enumerate(signs) if k not in rest]
+    return Node.of(Add(tuple(ones)), tuple(new)), tuple(new)
+
+
+DIGITS = 40
+"""The digits with which functions of constants are computed; log(12/5) − 9/10 is rounded once, at the end."""
+
+
+def _number(node: Node, known: dict[Node, Number]) -> float | None:
+    """The value of a function of constants, which is ``known`` to many digits afterwards."""
+    values = [_digits(a, known) for a in node.args]
+    if not values or any(v is None for v in values):
+        return None
+    try:
+        with mpmath.workdps(DIGITS):
+            value = known[node] = evaluate(node.op, tuple(values))
+            return float(value) if math.isfinite(value) else None
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return None
+
+
+def _digits(node: Node, known: dict[Node, Number]) -> Number:
+    """A constant to many digits; None for what is no constant number."""
+    if isinstance(node.op, Constant) and not isinstance(node.op.value, bool):
+        with mpmath.workdps(DIGITS):
+            return HIGH_PRECISION.number(node.op.value)
+    return known.get(node)

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 from symad.core.dims import Shape, same_dim
 from symad.core.graph import Node
-from symad.numeric.passes.algebra.add_diagonal import on_diagonal
-from symad.numeric.passes.algebra.contraction_order import (
+from symad.numeric.passes.algebra.block_matrices import on_diagonal
+from symad.numeric.passes.algebra.networks import (
     Factor,
+    Joining,
+    Misfit,
     Name,
     Names,
+    NetworkTerm,
     absorbed,
     contracted,
     elements,
     spread,
 )
-from symad.numeric.passes.algebra.networks import Joining, Misfit, NetworkTerm
 from symad.ops.basic.arithmetic import mul, signed_sum
 from symad.ops.basic.shaping import broadcast_axes, reshape
 from symad.ops.basic.sources import Eye, constant, eye

@@ -7,9 +7,8 @@ from itertools import product as combinations
 from typing import Protocol
 
 from symad.core.graph import Node, op_of
-from symad.numeric.passes.algebra.contraction_order import Name
 from symad.numeric.passes.algebra.merging import Signed
-from symad.numeric.passes.algebra.networks import NetworkTerm, atom, regrouped
+from symad.numeric.passes.algebra.networks import Name, NetworkTerm, atom, regrouped
 from symad.ops.basic.arithmetic import Add, Mul, div
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape

@@ -23,10 +23,9 @@ from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition, flops
 from symad.cost import add_up
 from symad.numeric.passes.algebra.block_matrices import in_mosaics
-from symad.numeric.passes.algebra.contraction_order import TYPICAL
 from symad.numeric.passes.algebra.merging import Signed, total, written_out
 from symad.numeric.passes.algebra.network_rules import RULES
-from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, identity, product
+from symad.numeric.passes.algebra.networks import TYPICAL, Misfit, NetworkTerm, identity, product
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.softmax import SoftmaxTangent

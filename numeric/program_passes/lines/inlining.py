@@ -6,14 +6,16 @@ Views are inlined however often they are read. Named values keep their line.
 from __future__ import annotations
 
 from symad.numeric.expressions.numbers import is_number
-from symad.numeric.expressions.views import is_view, joined, viewed
+from symad.numeric.expressions.views import is_view, joined, unit_axes, viewed
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
     Index,
+    NewAxis,
     Read,
     Value,
+    op_in,
     rewrite,
     values_read,
     walk,
@@ -207,3 +209,62 @@ def accepts(user: Compute, inner: Expression) -> bool:
         isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast, Concatenate, Stack, Pack))
         and operations(inner) <= 3
     )
+
+
+# ---- aliases -------------------------------------------------------------------------------------
+
+
+def drop_aliases(program: Program) -> Program:
+    """The program without statements v = w. Readers of v read w."""
+    same: dict[Value, Expression] = {}
+    for statement in every_statement(program.statements):
+        if isinstance(statement, Assign) and isinstance(statement.expression, Read):
+            value = statement.expression.value
+            same[statement.value] = same.get(value, statement.expression)
+    if not same:
+        return program
+
+    def read(expression: Expression) -> Expression:
+        return same.get(expression.value, expression) if isinstance(expression, Read) else expression
+
+    def without(block: Block) -> Block:
+        return tuple(s for s in block if not (isinstance(s, Assign) and s.value in same))
+
+    made = program.with_expressions(lambda expression: rewrite(expression, read))
+    return made.with_statements(change_blocks(made.statements, without))
+
+
+# ---- slices of one position ----------------------------------------------------------------------
+
+
+def join_slices(program: Program) -> Program:
+    """The program whose slices are inside the reshapes that read them, if nothing else reads them."""
+    pairs = ((made.value, made.expression) for made in program.assigned)
+    slices = {value: made for value, made in pairs if isinstance(op_in(made), Slice)}
+    if not slices:
+        return program
+    read = {v for r in program.results for v in values_read(r)}
+    for statement in every_statement(program.statements):
+        for expression in statement.expressions:
+            if not _drops_axes(expression, slices):
+                read.update(values_read(expression))
+        if isinstance(statement, Assign) and statement.over is not None:
+            read |= {statement.value, statement.over}
+    inside = {Read(value): made for value, made in slices.items() if value not in read}
+
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Compute) and expression.args and expression.args[0] in inside:
+            return Compute(expression.op, (inside[expression.args[0]],), expression.shape)
+        return expression
+
+    kept = [s for s in program.statements if not (isinstance(s, Assign) and Read(s.value) in inside)]
+    return program.with_statements(tuple(s.with_expressions(change) for s in kept))
+
+
+def _drops_axes(expression: Expression, slices: dict[Value, Expression]) -> bool:
+    """Whether an expression is a slice without some axes of length 1."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, Reshape):
+        return False
+    (arg,) = expression.args
+    kept = unit_axes(arg.shape, expression.shape) if isinstance(arg, Read) and arg.value in slices else None
+    return kept is not None and not any(isinstance(place, NewAxis) for place in kept)

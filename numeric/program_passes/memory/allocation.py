@@ -1,20 +1,24 @@
-"""Questions about the memory of nodes and expressions: which are views, and which allocate."""
+"""Questions about memory: which values are views, which allocate, and which operands may be overwritten."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
 import sympy
 
 from symad.core.dims import Shape
-from symad.core.graph import Node
+from symad.core.graph import Node, Op
+from symad.core.questions import question
 from symad.higher_order.scan import Scan
+from symad.numeric.expressions.numbers import literal
 from symad.numeric.fusion.nest import Nest
+from symad.numeric.passes.algebra.block_matrices import AddDiagonal
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
-from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.passes.memory_layout.pads import Overlay
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
 from symad.numeric.program.program import Program
 from symad.numeric.targets.target import NUMPY
@@ -24,6 +28,7 @@ from symad.ops.arrays.softmax import (
     LogSoftmaxTangent,
     Softmax,
     SoftmaxTangent,
+    TangentOp,
 )
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, Mul
@@ -130,3 +135,93 @@ def ufunc_name(head: sympy.FunctionClass) -> str | None:
     if found is None or found.module not in ("numpy", "scipy.special"):
         return None
     return found.name if found.module == "numpy" else str(found)
+
+
+# ---- operands that may be overwritten ------------------------------------------------------------
+
+
+@question
+def operands(op: Op, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """The positions of the arguments that the result may overwrite, the best one first."""
+
+
+@operands.dispatch
+def operands_none(op: Op, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """By default, the result is a new array."""
+    return ()
+
+
+def by_sign(signs: tuple[int, ...]) -> tuple[int, ...]:
+    """All positions: first added terms or factors, then subtracted terms or divisors."""
+    return tuple(sorted(range(len(signs)), key=lambda k: -signs[k]))
+
+
+@operands.dispatch
+def operands_of_sum(op: Add, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """Any term."""
+    return by_sign(op.signs)
+
+
+@operands.dispatch
+def operands_of_product(op: Mul, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """Any factor or divisor."""
+    return by_sign(op.powers)
+
+
+@operands.dispatch
+def operands_of_power(op: Pow, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """The base of a square or square root."""
+    return (0,) if literal(expression.args[1]) in (2, sympy.Rational(1, 2)) else ()
+
+
+@operands.dispatch
+def operands_of_function(op: Apply, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """Arguments of ufuncs of NumPy and SciPy, and of helpers with an argument ``out``."""
+    if op.head in (sympy.Max, sympy.Min):
+        return tuple(range(len(expression.args)))
+    if len(expression.args) != 1 or (op.head is sympy.erfc and dtype == "float32"):
+        return ()
+    return (0,) if op.head in (relu, sigmoid, sympy.sech) or ufunc_name(op.head) is not None else ()
+
+
+@operands.dispatch
+def operands_of_mask(op: Select, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """The scores under a mask, where −∞ replaces the masked scores."""
+    return (1,) if literal(expression.args[2]) == -math.inf else ()
+
+
+@operands.dispatch
+def operands_of_nest(op: Nest, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """Any operand of a chain of floats: it writes an element after reading all that this element needs."""
+    return tuple(range(len(expression.args))) if is_fresh(expression) and not op.axes else ()
+
+
+@operands.dispatch
+def operands_of_span(op: Cleared, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """The array whose gaps are cleared."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_overlay(op: Overlay, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """The first part, if it has the shape of the whole."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_diagonal(op: AddDiagonal, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """The array whose diagonal is changed."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_softmax(op: Softmax, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """The argument of the softmax."""
+    return (0,)
+
+
+@operands.dispatch
+def operands_of_softmax_tangent(op: TangentOp, expression: Compute, dtype: str) -> tuple[int, ...]:
+    """t of p and t: p is read until the end."""
+    p, t = expression.args
+    return (1,) if p != t else ()

@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from symad.core.dims import plus
-from symad.numeric.passes.memory_layout.box_sums import Box, boxes_of, fills, single_axes
-from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.passes.memory_layout.pads import Box, Overlay, boxes_of, fills, single_axes
 from symad.numeric.program.expressions import (
     Compute,
     Expression,

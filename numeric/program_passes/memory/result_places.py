@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 from symad.core.dims import Dim, Shape, plus
 from symad.numeric.fusion.nest import is_chain
-from symad.numeric.passes.memory_layout.box_sums import single_axes
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
+from symad.numeric.passes.memory_layout.pads import single_axes
 from symad.numeric.program.expressions import (
     Compute,
     Expression,

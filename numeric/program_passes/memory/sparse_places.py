@@ -15,7 +15,7 @@ import numpy as np
 from symad.core.graph import Node
 from symad.core.questions import Array
 from symad.numeric.fusion.nest import is_chain
-from symad.numeric.passes.memory_layout.box_sums import boxes_of
+from symad.numeric.passes.memory_layout.pads import boxes_of
 from symad.numeric.program.expressions import (
     ZERO,
     Compute,
@@ -28,8 +28,7 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter, Statement, Together, assignments
-from symad.numeric.program_passes.memory.allocation import is_fresh, shown
-from symad.numeric.program_passes.memory.operands import operands
+from symad.numeric.program_passes.memory.allocation import is_fresh, operands, shown
 from symad.numeric.program_passes.memory.result_places import IN_PLACE
 from symad.numeric.program_passes.memory.sparse_plan import EntrySum, Planner, SideBySide
 from symad.ops.arrays.gathering import Gather

@@ -11,7 +11,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.core.graph import Graph
-from symad.gpu.passes.contractions import two_at_a_time
+from symad.gpu.passes.fusion import two_at_a_time
 from symad.gpu.printers.products import product_source
 from symad.numeric import lower
 from symad.numeric.fusion.chains import fuse_sums

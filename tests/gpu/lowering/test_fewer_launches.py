@@ -12,10 +12,10 @@ import symad
 from symad import functions
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition, evaluate
-from symad.gpu.passes.joined_sums import Sums, joined_sums
+from symad.gpu.passes.fusion import Sums, joined_sums
 from symad.gpu.passes.known_rows import known_rows
 from symad.gpu.passes.shared_products import Copied, shared_products
-from symad.gpu.printers.joined_sums import sums_source
+from symad.gpu.printers.row_kernels import sums_source
 from symad.higher_order.scan import Local
 from symad.models.layers.parameters import trace_model
 from symad.numbers.values import unchecked

@@ -22,7 +22,7 @@ SEEDS = range(COUNT or 14)
 COMPILED = range(COUNT or 2) if compiler() else ()
 
 EARLY = {
-    "program_passes.memory.recycling": {"MIN_KEPT_BYTES": 64},
+    "program_passes.memory.reuse": {"MIN_KEPT_BYTES": 64},
     "numpy_arrays.lower": {"MIN_FREED_ELEMENTS": 8},
     "passes.blocking.row_blocks": {"MIN_ELEMENTS": 32, "BLOCK": 16, "MAX_SMALL_BETWEEN": 2},
     "passes.loops.sink_into_loop": {"MIN_STEP": 4, "MIN_TOTAL": 32},

@@ -10,7 +10,7 @@ import sympy as sp
 import symad
 from symad.functions import scan
 from symad.numeric import lower
-from symad.numeric.passes.algebra.single_range import in_single_range
+from symad.numeric.passes.ranges import in_single_range
 from symad.ops.basic.sources import constant_value
 from tests.gpu.cupy_agreement import library, on_device
 

@@ -13,9 +13,8 @@ from symad.core.graph import Graph
 from symad.derivatives.hessian import MODES
 from symad.numeric import lower
 from symad.numeric.passes import prepare
-from symad.numeric.passes.algebra.contraction_order import Name
 from symad.numeric.passes.algebra.merging import total, written_out
-from symad.numeric.passes.algebra.networks import Misfit, NetworkTerm, product, regrouped
+from symad.numeric.passes.algebra.networks import Misfit, Name, NetworkTerm, product, regrouped
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.ops.basic.sources import array_constant
 

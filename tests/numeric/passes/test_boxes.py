@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 from symad.core.graph import TupleOf
-from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.passes.memory_layout.pads import Overlay
 from symad.numeric.pipelines import in_place, releases
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Index, Position, Read, Span, Value
@@ -13,7 +13,7 @@ from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign
 from symad.numeric.program_passes.memory.boxes import put_together
-from symad.numeric.program_passes.memory.places import write_over
+from symad.numeric.program_passes.memory.reuse import write_over
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import Pad, Reshape, Slice
 from symad.ops.elementwise.apply import Apply

@@ -13,10 +13,9 @@ from symad.core.graph import Graph, Node, Op
 from symad.core.questions import definition, evaluate
 from symad.numeric.kernel import compile_source
 from symad.numeric.numpy_arrays.elementwise_statements import CLEAR
-from symad.numeric.passes.algebra.add_diagonal import AddDiagonal
-from symad.numeric.passes.algebra.block_matrices import Mosaic
+from symad.numeric.passes.algebra.block_matrices import AddDiagonal, Mosaic
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
-from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.passes.memory_layout.pads import Overlay
 from symad.ops.basic.sources import input_node
 
 

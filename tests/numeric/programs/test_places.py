@@ -19,13 +19,10 @@ from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Free, Together
 from symad.numeric.program.uses import lifetimes
-from symad.numeric.program_passes.lines.by_twos import by_twos
-from symad.numeric.program_passes.lines.repeats import repeat_where_read
-from symad.numeric.program_passes.memory import recycling
+from symad.numeric.program_passes.lines.by_twos import by_twos, repeat_where_read
+from symad.numeric.program_passes.memory import reuse
 from symad.numeric.program_passes.memory.allocation import keeping, shown
-from symad.numeric.program_passes.memory.places import write_over
-from symad.numeric.program_passes.memory.recycling import keep_memory
-from symad.numeric.program_passes.memory.releases import release
+from symad.numeric.program_passes.memory.reuse import keep_memory, release, write_over
 from symad.numeric.scheduling.plans import block_of
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
@@ -202,7 +199,7 @@ def test_large_results_are_in_memory_that_is_kept():
         made = keep_memory(program, itemsize, bounds).statements
         return [[part.kept for part in getattr(s, "assignments", (s,))] for s in made]
 
-    most = recycling.MIN_KEPT_BYTES
+    most = reuse.MIN_KEPT_BYTES
     alone = [[True], [False], [False], [False], [True, False], [True], [False], [False]]
     assert kept(most // 300 + 1, {}) == alone
     assert kept(most // 300, {}) == [[False] * len(each) for each in alone]

@@ -49,7 +49,7 @@ from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Store, Together
 from symad.numeric.program.uses import lifetimes, uses_of
-from symad.numeric.program_passes.lines import levels
+from symad.numeric.program_passes.lines import scalar_lines
 from symad.numeric.scheduling import loops  # noqa: F401  (registers answers)
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import schedule
@@ -131,8 +131,8 @@ SCALAR = {name: graph for name, graph in GRAPHS.items() if is_scalar(graph)}
 
 @over("name", SCALAR)
 def test_each_pass_on_scalars_keeps_the_function(name, monkeypatch):
-    monkeypatch.setattr(levels, "MAX_STATEMENTS_A_PART", 5)
-    monkeypatch.setattr(levels, "MIN_TOGETHER", 1)
+    monkeypatch.setattr(scalar_lines, "MAX_STATEMENTS_A_PART", 5)
+    monkeypatch.setattr(scalar_lines, "MIN_TOGETHER", 1)
     graph = SCALAR[name]
     values = cases.point(graph)
     expected = graph(*values)
@@ -151,8 +151,8 @@ def test_equal_functions_on_a_level_stand_together():
     """exp of x, y, x + y and x − y: two on the first level, two on the second."""
     x, y = sp.symbols("x y")
     graph = symad.trace({"a": sp.exp(x), "b": sp.exp(y), "c": sp.exp(x + y), "d": sp.exp(x - y)})
-    program = levels.in_parts(schedule(graph, NO_ROLES))
-    (part,) = levels.by_levels(program, {sp.exp}).statements
+    program = scalar_lines.in_parts(schedule(graph, NO_ROLES))
+    (part,) = scalar_lines.by_levels(program, {sp.exp}).statements
     assert [type(s) for s in part.block] == [Assign] * 6
     levels_of_heads = [type(s.expression.op).__name__ for s in part.block]
     assert levels_of_heads == ["Add", "Add", "Apply", "Apply", "Apply", "Apply"]
@@ -160,11 +160,11 @@ def test_equal_functions_on_a_level_stand_together():
 
 def test_four_equal_functions_are_one_statement():
     xs = sp.symbols("x1:6")
-    program = levels.in_parts(schedule(symad.trace(sp.Add(*[sp.sin(2 * s) for s in xs])), NO_ROLES))
-    (part,) = levels.by_levels(program, {sp.sin}).statements
+    program = scalar_lines.in_parts(schedule(symad.trace(sp.Add(*[sp.sin(2 * s) for s in xs])), NO_ROLES))
+    (part,) = scalar_lines.by_levels(program, {sp.sin}).statements
     (pack,) = [s for s in part.block if isinstance(s, Together)]
     assert len(pack.assignments) == 5 and len(part.block) == 7
-    (plain,) = levels.by_levels(program, {sp.cos}).statements
+    (plain,) = scalar_lines.by_levels(program, {sp.cos}).statements
     assert not any(isinstance(s, Together) for s in plain.block)
 
 

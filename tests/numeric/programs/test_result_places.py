@@ -16,8 +16,8 @@ from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.memory.boxes import put_together
-from symad.numeric.program_passes.memory.places import write_over
 from symad.numeric.program_passes.memory.result_places import put_results
+from symad.numeric.program_passes.memory.reuse import write_over
 from symad.numeric.scheduling.plans import block_of
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add

@@ -22,7 +22,7 @@ from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Scatter
-from symad.numeric.program_passes.memory.places import write_over
+from symad.numeric.program_passes.memory.reuse import write_over
 from symad.numeric.program_passes.memory.sparse_places import put_sparse
 from symad.numeric.scheduling.plans import block_of
 from symad.ops.arrays.gathering import Gather, gather

@@ -1,0 +1,257 @@
+"""Sums of arrays padded with zeros: disjoint boxes, adjacent parts, and parts that overlap.
+
+- Disjoint boxes are one array, filled box by box (`symad.numeric.program_passes.memory.boxes`).
+- Parts that fill one axis side by side are a concatenation, pad(a) + pad(b) + pad(c) = [a b c]; the
+  transposes of slices are such sums.
+- Parts that overlap are one array to which each is added at its place, an `Overlay`. The gradient of
+  Σ (x_{i+1} − x_i)² is such a sum. The first part may be computed directly in its place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from symad.core.contents import in_bodies
+from symad.core.dims import Dim, Shape, plus, same_dim
+from symad.core.graph import Graph, Node, Op, op_of, shape
+from symad.core.questions import Array, Nodes, Values, definition, evaluate
+from symad.numeric.passes.rewriting import over, rewrite, rewritten, with_results
+from symad.numeric.program.expressions import Compute
+from symad.ops.arrays.stacking import concatenate, stack
+from symad.ops.basic.arithmetic import Add, signed_sum
+from symad.ops.basic.shaping import Pad, Reshape, broadcast_to, pad, reshape
+from symad.ops.basic.sources import constant
+
+# ---- disjoint boxes ------------------------------------------------------------------------------
+
+
+Box = tuple[tuple[int, int], ...]
+"""The first and the last position (exclusive) along each axis."""
+
+Padded: TypeAlias = "Node | Compute"
+"""An op with its arguments and its shape."""
+
+
+def boxes(node: Node) -> dict[Node, Box] | None:
+    """The boxes of a sum of padded arrays, by its arguments; None for other nodes."""
+    found = boxes_of(node.op, node.args) if len({*node.args}) == len(node.args) else None
+    return None if found is None else dict(zip(node.args, found, strict=True))
+
+
+def boxes_of(op: Op, args: Sequence[Padded]) -> list[Box] | None:
+    """The boxes of a sum of padded arrays, one for each argument; None if they overlap, or for other ops."""
+    if not isinstance(op, Add) or len(args) < 2 or set(op.signs) != {1}:
+        return None
+    found: list[Box] = []
+    for arg in args:
+        box = _box(arg)
+        if box is None or not all(_apart(box, other) for other in found):
+            return None
+        found.append(box)
+    return found
+
+
+def _apart(one: Box, other: Box) -> bool:
+    return any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(one, other, strict=True))
+
+
+def _box(array: Padded) -> Box | None:
+    op = array.op
+    if not isinstance(op, Pad) or any(step != 1 for step in op.step):
+        return None
+    sides = []
+    for start, count, total in zip(op.start, array.args[0].shape, op.shape, strict=True):
+        if not (isinstance(start, int) and isinstance(count, int) and isinstance(total, int)):
+            return None
+        sides.append((start, start + count))
+    return tuple(sides)
+
+
+def fills(found: Sequence[Box], shape: Sequence[Dim]) -> bool:
+    """Whether disjoint boxes fill an array."""
+    return sum(prod(b - a for a, b in box) for box in found) == prod(shape)
+
+
+def source(pad: Node) -> tuple[Node, frozenset[int]]:
+    """The array that is padded, before axes of length 1 were inserted, and those axes."""
+    (arg,) = pad.args
+    if isinstance(arg.op, Reshape):
+        inner = arg.args[0]
+        axes = single_axes(inner.shape, arg.shape)
+        if axes:
+            return inner, axes
+    return arg, frozenset()
+
+
+def single_axes(short: Sequence[Dim], long: Sequence[Dim]) -> frozenset[int]:
+    """The axes of length 1 that turn one shape into the other; empty if there are none, or if none fit."""
+    axes: set[int] = set()
+    k = 0
+    for axis, dim in enumerate(long):
+        left = len(short) - k
+        if (
+            left
+            and short[k] == dim
+            and len(long) - axis >= left
+            and not (dim == 1 and len(long) - axis > left)
+        ):
+            k += 1
+        elif dim == 1:
+            axes.add(axis)
+        else:
+            return frozenset()
+    return frozenset(axes) if k == len(short) else frozenset()
+
+
+# ---- adjacent parts ------------------------------------------------------------------------------
+
+
+def join_pads(graph: Graph) -> Graph:
+    """The graph with such sums as concatenations and without pads that add nothing, also in loops."""
+    return with_results(graph, _joined(graph.output_nodes))
+
+
+def _joined(outputs: Nodes) -> Nodes:
+    return rewritten(rewritten(outputs, _join), _row_among_zeros)
+
+
+def _join(node: Node, args: Nodes) -> Node:
+    op = in_bodies(node.op, _joined)
+    made = over(node, args) if op is node.op else Node.of(op, args)
+    if isinstance(op, Pad) and not _moved_axes(made):
+        return args[0]
+    padded = len(args) > 1 and all(isinstance(a.op, Pad) for a in args)
+    return side_by_side(args, made) if padded and isinstance(op, Add) and set(op.signs) == {1} else made
+
+
+MAX_ROWS_AMONG_ZEROS = 4
+"""At most this many rows, all but one of them zero, are written as a stack, which is easier to read.
+
+Origin: it bounds the length of a line.
+"""
+
+
+def _row_among_zeros(node: Node, args: Nodes) -> Node:
+    """One row padded by a few rows of zeros as a stack of rows; other nodes as they are."""
+    made = over(node, args)
+    axes = _moved_axes(made) if isinstance(made.op, Pad) else set()
+    if len(axes) != 1 or len(made.shape) < 2:
+        return made
+    (axis,) = axes
+    length, start = made.shape[axis], op_of(made, Pad).start[axis]
+    if args[0].shape[axis] != 1 or not isinstance(length, int) or length > MAX_ROWS_AMONG_ZEROS:
+        return made
+    rest = (*made.shape[:axis], *made.shape[axis + 1 :])
+    zeros = broadcast_to(constant(0), rest)
+    return stack([reshape(args[0], rest) if k == start else zeros for k in range(length)], axis)
+
+
+def side_by_side(pads: Sequence[Node], otherwise: Node) -> Node:
+    """The padded arrays as one array if they fill one axis, else ``otherwise``."""
+    axes = {axis for p in pads for axis in _moved_axes(p)}
+    if len(axes) != 1:
+        return otherwise
+    (axis,) = axes
+    waiting, filled = list(pads), []
+    place = plus(0, 0)
+    while waiting:
+        found = next((p for p in waiting if same_dim(op_of(p, Pad).start[axis], place)), None)
+        if found is None:
+            return otherwise
+        waiting.remove(found)
+        filled.append(found.args[0])
+        place = plus(place, found.args[0].shape[axis])
+    if not same_dim(place, otherwise.shape[axis]):
+        return otherwise
+    if all(part.shape[axis] == 1 for part in filled):
+        rest = (*otherwise.shape[:axis], *otherwise.shape[axis + 1 :])
+        return stack([reshape(part, rest) for part in filled], axis)
+    return concatenate(filled, axis)
+
+
+def _moved_axes(pad: Node) -> set[int]:
+    """The axes along which a pad adds zeros; all axes if it inserts zeros between elements."""
+    op, (arg,) = pad.op, pad.args
+    assert isinstance(op, Pad)
+    if any(step != 1 for step in op.step):
+        return set(range(len(pad.shape))) | {-1}
+    return {k for k, (a, b) in enumerate(zip(arg.shape, pad.shape, strict=True)) if not same_dim(a, b)}
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay(Op):
+    """An array (size,): the sum of signs_k times argument k at positions start_k, start_k + 1, ...
+
+    The first sign is +.
+    """
+
+    start: Shape
+    signs: tuple[int, ...]
+    size: Dim
+
+
+@shape(Overlay)
+def overlay_shape(op: Overlay, args: Nodes) -> Shape:
+    """(size,)."""
+    return (op.size,)
+
+
+@definition.dispatch
+def overlay_definition(op: Overlay, y: Node) -> Node:
+    """The sum of the padded parts."""
+    padded = (pad(a, (start,), y.shape) for a, start in zip(y.args, op.start, strict=True))
+    return signed_sum(zip(op.signs, padded, strict=True))
+
+
+@evaluate.dispatch
+def overlay_evaluate(op: Overlay, values: Values) -> Array:
+    """The sum, with each part added at its place."""
+    result = np.zeros(op.size, np.result_type(*values))
+    for start, sign, part in zip(op.start, op.signs, values, strict=True):
+        result[start : start + len(part)] += sign * part
+    return result
+
+
+def overlay_pads(graph: Graph) -> Graph:
+    """The graph with sums of padded one-dimensional arrays as overlays."""
+    users = Counter(a for node in graph.nodes for a in set(node.args))
+    users.update(graph.output_nodes)
+
+    def better(node: Node, args: Nodes) -> Node | None:
+        pads = [a for a in node.args if _is_padded(a) and users[a] == 1]
+        if not pads or not isinstance(node.op, Add) or boxes(node) is not None:
+            return None
+        return _overlay(node.op, list(zip(node.args, args, strict=True)), set(pads))
+
+    return rewrite(graph, better, Pad)
+
+
+def _is_padded(node: Node) -> bool:
+    return isinstance(node.op, Pad) and len(node.shape) == 1 and node.op.step == (1,)
+
+
+def _overlay(op: Add, pairs: Iterable[tuple[Node, Node]], pads: set[Node]) -> Node | None:
+    """The sum of terms, given before and after rewriting; None if no term can come first."""
+    parts: list[tuple[int, Dim, Node]] = []
+    others = []
+    for sign, (old, new) in zip(op.signs, pairs, strict=True):
+        if old in pads:
+            parts.append((sign, op_of(new, Pad).start[0], new.args[0]))
+            size = new.shape[0]
+        else:
+            others.append((sign, new))
+    if any(new.shape != (size,) for _, new in others):
+        return None
+    parts.sort(key=lambda part: -part[0])
+    if others:
+        parts.insert(0, (1, 0, signed_sum(others)))
+    if parts[0][0] != 1 or len(parts) < 2:
+        return None
+    signs, starts, args = zip(*parts, strict=True)
+    return Node.of(Overlay(starts, signs, size), args)
