@@ -236,7 +236,7 @@ def _rationals(node: Node, rng: Random) -> Any:
 
 
 def _described(point: Mapping[Node, Number]) -> str:
-    from symad.verification.values.points import describe
+    from symad.verification.certificate.witness import describe
 
     return ", ".join(f"{k} = {v}" for k, v in describe(point).items()).replace("'", "")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from symad.verification.certificate.certificate import Entry
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 MODULES = {
     "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_conditional", "statsmodels_code"),

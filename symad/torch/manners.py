@@ -29,7 +29,7 @@ from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.values.point_set import PointSet
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 POINTS = 2
 """The number of points: a pass with bad manners mostly has them at each."""

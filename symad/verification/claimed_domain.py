@@ -29,7 +29,7 @@ from symad.verification.certificate.expression_text import text_of
 from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
 from symad.verification.values.domains import margins
-from symad.verification.values.hostile_points import FloatPoint
+from symad.verification.values.point_set import FloatPoint
 
 
 def needed_condition(where: Where) -> Where:

@@ -22,7 +22,7 @@ from symad.ops.arrays.stacking import concatenate, element, pack_scalars, stack
 from symad.ops.basic.contraction import permute
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import Input, described, dimension, symbol_of
-from symad.verification.values.points import promise_of
+from symad.verification.certificate.witness import promise_of
 
 if TYPE_CHECKING:
     import sympy as sp

@@ -24,7 +24,7 @@ from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.goals import Pair
 from symad.verification.proof.with_proofs import Replayed, with_proofs
 from symad.verification.tactics import TACTICS, Goals, looked_at, solve
-from symad.verification.values.points import is_zero
+from symad.verification.values.point_set import is_zero
 from symad.verification.without_values import MAX_ELEMENTS, largest
 from symad.version import __version__
 

@@ -34,7 +34,7 @@ from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.accept import Seen
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
-from symad.verification.certificate.witness import Witness, digits_of, in_order
+from symad.verification.certificate.witness import Witness, describe, digits_of, in_order
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.goals import Pair
@@ -55,22 +55,23 @@ from symad.verification.values.balls import (
     compared,
     precision,
 )  # fmt: skip
-from symad.verification.values.fifty_digits import settled_values
-from symad.verification.values.hostile_points import exactly, is_manageable
+from symad.verification.values.fifty_digits import is_manageable, settled_values
 from symad.verification.values.point_set import (
     UNUSABLE,
     Columns,
     Point,
     PointSet,
     around,
+    as_floats,
     as_plain,
     evaluated,
+    exactly,
     is_generic,
+    is_promised,
     is_short,
     one_by_one,
     rounded,
 )  # fmt: skip
-from symad.verification.values.points import as_floats, describe, is_promised, points, relative_gaps
 from symad.verification.values.turning_points import watched_quantities
 from symad.verification.without_values import Claimed
 
@@ -163,8 +164,7 @@ class _Watch:
 
     def tried(self, large: bool) -> Iterator[Point]:
         """The points that are evaluated strictly: simple ones, and others where these do not decide."""
-        simple = points(self.points.arguments, self.points.integers, SIMPLE)
-        found = [p for p in simple if self.points.holds(p)]
+        found = [p for p in self.points.plain(SIMPLE) if self.points.holds(p)]
         slow = any(map(takes_seconds, self.nodes))
         if not large and (slow or (self.is_large and not any(map(self._is_suspicious, found)))):
             return
@@ -253,7 +253,7 @@ class _Watch:
 
     def visit(self, point: Point) -> None:
         """Compare strict values at one point."""
-        exact = exactly({n: _as_floats(v) for n, v in point.items()})
+        exact = exactly({n: _of_floats(v) for n, v in point.items()})
         if not self._is_usable(exact):
             return
         values, generic = self._values(exact), is_generic(exact, self.points.integers)
@@ -408,6 +408,13 @@ class _Watch:
         seen.differs |= here
 
 
+def relative_gaps(u: Array | float, v: Array | float, watched: Array) -> Array:
+    """Relative differences of watched elements where both values are finite, else 0."""
+    with np.errstate(all="ignore"):
+        gap = np.abs(np.asarray(u, dtype=float) - v) / (np.abs(u) + np.abs(v))
+    return np.where(np.isfinite(gap) & watched, gap, 0.0)
+
+
 def _takes_points_alone(n: Node) -> bool:
     """Whether a node is solved for, differentiated numerically, or a SymPy function of a user's."""
     if isinstance(n.op, Root) or is_numerical(n):
@@ -417,7 +424,7 @@ def _takes_points_alone(n: Node) -> bool:
     return not known and not head.__module__.startswith("sympy.")
 
 
-def _as_floats(value: Any) -> Any:
+def _of_floats(value: Any) -> Any:
     return value.astype(float) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
 
 

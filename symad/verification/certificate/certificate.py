@@ -18,7 +18,7 @@ from symad.verification.certificate.model import CertifiedModel
 from symad.verification.certificate.witness import Witness, place_of
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""

@@ -24,7 +24,7 @@ from symad.ops.basic.shaping import ShapingOp, broadcast_axes
 from symad.ops.basic.sources import Constant, Input, constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.verification.values.points import as_floats
+from symad.verification.values.point_set import as_floats
 
 MAX_EVALUATED_NODES = 100_000
 """The maximum number of nodes that one search evaluates, in all edited formulas together."""

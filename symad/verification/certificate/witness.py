@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import mpmath
+import numpy as np
 
 from symad.core.arrays import Number
+from symad.core.graph import Node
+from symad.ops.basic.sources import symbol_of
 
-if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+Nested: TypeAlias = "str | list[Nested]"
+"""A number as text, an array as nested lists of them."""
 
 DIGITS = 30
 """Both values are given to this many digits."""
@@ -69,3 +72,27 @@ def digits_of(value: Number) -> str:
     """A number to 30 digits."""
     with mpmath.workdps(60):
         return str(mpmath.nstr(mpmath.mpf(value), DIGITS, strip_zeros=True))
+
+
+def describe(point: Mapping[Node, Number]) -> dict[str, Nested]:
+    """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
+    names = [str(symbol_of(node)) for node in point]
+    return {
+        name if names.count(name) == 1 else f"{name} ({promise_of(node)})": _plain(value)
+        for name, (node, value) in zip(names, point.items(), strict=True)
+    }
+
+
+def promise_of(node: Node) -> str:
+    """What tells two symbols of one name apart."""
+    symbol = symbol_of(node)
+    words = ("zero", "positive", "negative", "nonnegative", "nonpositive")
+    sign = next((w for w in words if getattr(symbol, f"is_{w}", None)), "")
+    whole = "integer" if getattr(symbol, "is_integer", False) else ""
+    return " ".join(word for word in (sign, whole) if word) or "real"
+
+
+def _plain(value: Number) -> Nested:
+    if isinstance(value, np.ndarray):
+        return [_plain(v) for v in value] if value.ndim else _plain(value[()])
+    return str(value)

@@ -41,12 +41,12 @@ from symad.verification.measuring.precisions import DOUBLE, SINGLE
 from symad.verification.measuring.rounding_errors import effects, is_rounded
 from symad.verification.measuring.sampling import KIND, SPECIAL, ZEROS, is_moderate
 from symad.verification.measuring.task import Task
-from symad.verification.values.fifty_digits import Precise, settled_values
-from symad.verification.values.hostile_points import FloatPoint, exactly, is_manageable
+from symad.verification.values.fifty_digits import Precise, is_manageable, settled_values
+from symad.verification.values.point_set import FloatPoint, exactly
 from symad.verification.values.regions import Region, region_around
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 UNKNOWN = 1e-50
 """What roundings in the 100 digits of an exact value may do, relative to those of a program."""

@@ -18,7 +18,7 @@ from symad.verification.measuring.precisions import SEEN, Precision
 from symad.verification.measuring.sampling import KIND, SPECIAL, ZEROS
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 SUBNORMAL = 5e-324
 """The smallest float."""

@@ -21,7 +21,7 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.precisions import SEEN, Precision
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 LEAST, CERTAIN = 24, 8.0
 """The least number of points of a median, and how many deviations it must be away from 0."""

@@ -25,8 +25,7 @@ from symad.verification.measuring.sampling import SAMPLED as MANY
 from symad.verification.measuring.sampling import gap, is_moderate, rows, suspicious, windows
 from symad.verification.measuring.task import FEW, Task
 from symad.verification.time_guard import Guard
-from symad.verification.values.hostile_points import FloatPoint, hostile_points
-from symad.verification.values.turning_points import turning_points
+from symad.verification.values.point_set import FloatPoint
 
 FAR, FEWEST = 8, 2
 """Points far away; and those at sizes that are tried in addition: what is wrong there mostly is at each."""
@@ -73,7 +72,7 @@ def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
 def _first_points(task: Task) -> list[tuple[str, FloatPoint]]:
     """Points of ordinary size, far away, and beside what turns."""
     distant = islice((p for p in task.drawn.points(MANY) if not is_moderate(p)), FAR)
-    turning = turning_points(task.outputs, task.integers)
+    turning = replace(task.drawn, seed=0).turning()
     return [
         *(("ordinary", p) for p in task.ordinary),
         *(("far", p) for p in task.of_type(distant)), *(("turning", p) for p in task.of_type(turning)),
@@ -132,12 +131,7 @@ def _told(task: Task, found: Sequence[OutputFinding]) -> tuple[list[Entry], list
 
 
 def _hostile(task: Task) -> list[tuple[str, FloatPoint]]:
-    nodes = task.reference.input_nodes
-    return [
-        (kind, p)
-        for kind, point in hostile_points(nodes, task.integers)
-        for p in task.of_type([point], False)
-    ]
+    return [(kind, p) for kind, point in task.drawn.hostile() for p in task.of_type([point], False)]
 
 
 def _sampled(task: Task, found: Sequence[OutputFinding], before: Iterable[FloatPoint], far: bool) -> str:
@@ -146,7 +140,7 @@ def _sampled(task: Task, found: Sequence[OutputFinding], before: Iterable[FloatP
     ``before`` are the points that were measured. Returns the windows without a point.
     """
     outputs = task.reference.output_nodes
-    drawn = ((k, p) for k, q in rows(task.drawn, task.directions, far) for p in task.of_type([q]))
+    drawn = ((k, p) for k, q in rows(task.drawn, far) for p in task.of_type([q]))
     points, tried = suspicious(outputs, task.called, drawn, task.inside, task.limits)
     known = [(w.best, w.alive, w.largest, dict(w.regions)) for w in found]
     for w in found:

@@ -18,7 +18,7 @@ from symad.ops.basic.sources import symbol_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.precisions import Precision
 from symad.verification.values.point_set import UNUSABLE, FloatPoint, PointSet, as_plain
-from symad.verification.values.points import is_whole
+from symad.verification.values.strata import PROGRAMS
 from symad.verification.values.turning_points import watched_quantities
 
 SAMPLED, LEAST, SECONDS = 160, 32, 2.0
@@ -30,36 +30,38 @@ LOOKED_AT, SUSPICIOUS = 12, 1e-8
 ROUNDINGS = 32
 """The same in roundings, of a type of fewer digits."""
 
+SIZED = ("scaled", "one far")
+"""Strata that a program meets in use: other units, and one input that is far off."""
+
 KIND, ZEROS, SPECIAL = "sampled", "zeros among others", "directions"
 """What these points are called; the last ones have special directions."""
 
 MAX_ALONE = 4
 """The maximum number of directions of which each is tried as the only one that is not 0."""
 
-FAR = 1.2e4
-"""The size of one input, or of all directions, where others are of ordinary size."""
 
-DECADES = (-6, 9)
-"""The powers of ten by which every fourth point is scaled."""
+def rows(points: PointSet, far: bool) -> Iterator[tuple[str, FloatPoint]]:
+    """Zero, points of special directions, beside what turns, and of all strata of programs.
 
-
-def rows(points: PointSet, directions: Sequence[Node], far: bool) -> Iterator[tuple[str, FloatPoint]]:
-    """Points of special directions, then of all strata, or of ordinary size, some of one of `FORMS`."""
+    Unless more are asked for, points that are not of ordinary size are of the strata of `SIZED` alone.
+    """
+    directions = points.together
+    yield from ((ZEROS, p) for p in points.points(1, ["zeros"]))
     usual = filter(is_moderate, points.points(SAMPLED))
     for point, change in zip(usual, _special(directions), strict=False):
         yield SPECIAL, {n: as_plain(change[n](np.asarray(v)) + 0.0) if n in change else v  # no −0
                         for n, v in point.items()}  # fmt: skip
-    drawn = points.points(SAMPLED if far else 4 * SAMPLED)
-    drawn = drawn if far else islice(filter(is_moderate, drawn), SAMPLED)
-    rng = np.random.default_rng(points.seed % 2**63)
-    whole = [n for n in points.arguments if n in points.integers or is_whole(n)]
-    for k, point in enumerate(chain(islice(points.turning(), LOOKED_AT), drawn)):
-        form = FORMS[k % len(FORMS)]
-        real = [n for n in points.arguments if n not in whole and n in point]  # some turn without others
-        made = form(point, real, directions, k // len(FORMS), rng)
-        made = made if all(_is_promised(n, made[n]) for n in real) else point
-        zeros = any(np.any(np.asarray(made[n]) == 0) for n in real)
-        yield "far" if not is_moderate(made) else ZEROS if zeros else KIND, made
+    drawn = points.points(SAMPLED if far else 4 * SAMPLED, PROGRAMS)
+    if not far:
+        usual = islice(filter(is_moderate, drawn), SAMPLED)
+        drawn = chain.from_iterable(zip(points.points(SAMPLED, SIZED), usual, strict=False))
+    for point in chain(islice(points.turning(), LOOKED_AT), drawn):
+        yield "far" if not is_moderate(point) else ZEROS if _has_zeros(point) else KIND, point
+
+
+def _has_zeros(point: FloatPoint) -> bool:
+    """Whether an input that is no index has a 0."""
+    return any(v.dtype.kind == "f" and bool((v == 0).any()) for v in map(np.asarray, point.values()))
 
 
 DIRECTIONS: tuple[Callable[[Array], Array], ...] = (
@@ -83,79 +85,6 @@ def _special(directions: Sequence[Node]) -> list[Mapping[Node, Callable[[Array],
     return list(changes)
 
 
-def _is_promised(node: Node, value: Any) -> bool:
-    """Whether the numbers have the sign that the symbol of an input has."""
-    symbol, array = symbol_of(node), np.asarray(value)
-    signs = {"zero": array == 0, "nonnegative": array >= 0, "nonpositive": array <= 0}
-    known = ((holds, getattr(symbol, f"is_{name}", None)) for name, holds in signs.items())
-    return all(promise is None or np.all(holds == promise) for holds, promise in known)
-
-
-Form = Callable[[FloatPoint, Sequence[Node], Sequence[Node], int, np.random.Generator], FloatPoint]
-"""Another point from a point, its inputs that are no integers, the directions, and a number."""
-
-
-def _as_drawn(
-    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
-) -> FloatPoint:
-    return point
-
-
-def _scaled(
-    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
-) -> FloatPoint:
-    """All of it by a power of ten."""
-    size = 10.0 ** rng.uniform(*DECADES)
-    return {n: v * size if n in real else v for n, v in point.items()}
-
-
-def _one_far(
-    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
-) -> FloatPoint:
-    """One input, or all directions, far beside ordinary others: a pass may clip them."""
-    able = [*([n] for n in real if n not in directions), list(directions)]
-    chosen = able[k % len(able)] if directions else []
-    return {n: v * FAR if n in chosen else v for n, v in point.items()}
-
-
-def _with_zero(
-    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
-) -> FloatPoint:
-    """One number is 0: a program may divide by it."""
-    able = [n for n in real if np.size(point[n])]
-    if not able:
-        return point
-    node = able[k % len(able)]
-    changed = np.array(point[node], dtype=float)
-    changed.flat[int(rng.integers(changed.size))] = 0.0
-    return {**point, node: as_plain(changed)}
-
-
-def _whole_numbers(
-    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
-) -> FloatPoint:
-    """Whole numbers, or 0, 1 and 2 of their signs: a program may ask whether numbers are equal."""
-    made = dict(point)
-    for node in real:
-        value = np.asarray(point[node], dtype=float)
-        small = np.sign(value) * rng.integers(0, 3, size=value.shape)
-        made[node] = as_plain(small if k % 2 else np.round(value))
-    return made
-
-
-def _equal(
-    point: FloatPoint, real: Sequence[Node], directions: Sequence[Node], k: int, rng: np.random.Generator
-) -> FloatPoint:
-    """All inputs begin with the same number."""
-    first = next((np.ravel(point[n])[0] for n in real if np.size(point[n])), 1.0)
-    return {n: as_plain(0.0 * np.asarray(v) + first) if n in real else v for n, v in point.items()}
-
-
-FORMS: tuple[Form, ...] = (
-    _as_drawn, _scaled, _whole_numbers, _one_far, _as_drawn, _scaled, _equal, _with_zero,
-)  # fmt: skip
-
-
 def is_moderate(point: FloatPoint) -> bool:
     """Whether all numbers are of ordinary size, or 0: a function without a value there is at fault."""
     sizes = [np.abs(np.asarray(v, dtype=float)) for v in point.values()]
@@ -172,7 +101,7 @@ def suspicious(
     inside: Callable[[FloatPoint], bool],
     limits: Precision,
 ) -> tuple[list[Named], list[FloatPoint]]:
-    """The points at which floats differ, one of each region first, and all that were tried."""
+    """The points at which floats differ, one of each region and for each input that is 0 first; and all tried."""
     watched = [q for q in watched_quantities(topological(outputs)) if np.prod(q.shape, dtype=int) <= 64]
     found: list[tuple[float, bytes, Named]] = []
     start, seen = time.process_time(), list[FloatPoint]()
@@ -190,7 +119,9 @@ def suspicious(
         gap = _gap(call, point, right[: len(outputs)])
         if gap > max(SUSPICIOUS, ROUNDINGS * limits.eps):
             signs = [np.sign(np.nan_to_num(np.asarray(v, dtype=float))) for v in right[len(outputs) :]]
-            key = kind.encode() + b"".join(s.astype(np.int8).tobytes() for s in signs)
+            zeros = [np.asarray(v) == 0 for v in point.values()]
+            alike = bytes(int(z.any()) + int(z.all()) for z in zeros)
+            key = kind.encode() + alike + b"".join(s.astype(np.int8).tobytes() for s in signs)
             found.append((gap, key, (kind, point)))
     found.sort(key=lambda f: -f[0])
     first: dict[bytes, int] = {}

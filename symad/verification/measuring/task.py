@@ -13,7 +13,7 @@ import numpy as np
 from symad.core.graph import Graph, Node, topological
 from symad.ops.basic.sources import symbol_of
 from symad.verification.budget import Meter
-from symad.verification.fields.integer_inputs import integer_inputs, reads_inside
+from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import BadReturn, Caller, as_real_array, kind_of
 from symad.verification.measuring.floating_errors import plain
@@ -21,11 +21,10 @@ from symad.verification.measuring.precisions import DOUBLE, Precision
 from symad.verification.measuring.sampling import SAMPLED as MANY
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.exact_steps import with_exact_steps
-from symad.verification.values.hostile_points import FloatPoint, ordinary_points
-from symad.verification.values.point_set import PointSet
+from symad.verification.values.point_set import FloatPoint, PointSet
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 ORDINARY, FEW = 24, 4
 """The number of ordinary points, and the least one at which something must be claimed."""
@@ -83,7 +82,9 @@ class Task:
     @cached_property
     def drawn(self) -> PointSet:
         """The points of the seed."""
-        return PointSet(self.outputs, self.seed, self.reference.input_nodes, self.domain)
+        return PointSet(
+            self.outputs, self.seed, self.reference.input_nodes, self.domain, tuple(self.directions)
+        )
 
     @cached_property
     def usable(self) -> Inside:
@@ -95,7 +96,7 @@ class Task:
     def ordinary(self) -> list[FloatPoint]:
         """Points of ordinary size, more of them where single ones show little."""
         count = ORDINARY * (1 + self.limits.is_low)
-        found = self.of_type(p for _, p in ordinary_points(self.reference.input_nodes, self.integers, count))
+        found = self.of_type(self.drawn.plain(count))
         if self.domain is not None and sum(map(self.usable, found)) < count // 2:
             found += self.of_type(islice(self.drawn.points(MANY), count))
         return found
@@ -108,22 +109,16 @@ class Task:
             return usable
         return lambda point: usable(point) and valued(point)
 
-    @cached_property
+    @property
     def integers(self) -> Mapping[Node, tuple[int, int]]:
         """Inputs that must be integers."""
-        return integer_inputs(self.reference.output_nodes)
+        return self.drawn.integers
 
     def of_type(self, points: Iterable[FloatPoint], bounded: bool = True) -> list[FloatPoint]:
         """The points with all inputs, in numbers of the type, if these are so large that products remain."""
         low, high = self.limits.span if bounded else (0.0, np.inf)
-        made = (self.limits.rounded_point({**self._first, **p}) for p in points)
+        made = map(self.limits.rounded_point, points)
         return [p for p in made if all(_is_between(v, low, high) for v in p.values())]
-
-    @cached_property
-    def _first(self) -> FloatPoint:
-        """Values of inputs that the outputs do not depend on."""
-        (found,) = ordinary_points(self.reference.input_nodes, self.integers, 1)
-        return found[1]
 
     def size_of(self, point: FloatPoint) -> float:
         """The largest input, or 1, times the largest direction, or 1."""

@@ -35,7 +35,7 @@ from symad.verification.values.fifty_digits import evaluate_all
 from symad.verification.values.point_set import PointSet
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 DIGITS = 50
 CLOSE = mpmath.mpf(10) ** -12

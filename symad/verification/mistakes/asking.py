@@ -14,9 +14,8 @@ from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.mistakes.entries import owners, without_input
 from symad.verification.mistakes.naming import Asked, with_entries, with_names
-from symad.verification.values.hostile_points import FloatPoint
 from symad.verification.values.instance_sizes import sizes_of
-from symad.verification.values.point_set import PointSet
+from symad.verification.values.point_set import FloatPoint, PointSet
 
 BY_INPUT, MATRICES = ("gradient", "vjp"), ("jacobian", "hessian")
 NAMED = (*BY_INPUT, "jvp", *MATRICES)

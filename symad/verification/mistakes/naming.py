@@ -20,7 +20,6 @@ from symad.ops.basic.sources import symbol_of
 from symad.verification.certificate.blame import Blame, is_vague
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.certificate.domain_repair import REPAIRED
-from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import (
     extra_terms,
@@ -47,10 +46,10 @@ from symad.verification.mistakes.whole import (
     scaled,
 )
 from symad.verification.mistakes.words import Words, expanded
-from symad.verification.values.hostile_points import FloatPoint, ordinary_points
+from symad.verification.values.point_set import FloatPoint, PointSet
 
 if TYPE_CHECKING:
-    from symad.verification.values.points import Nested
+    from symad.verification.certificate.witness import Nested
 
 POINTS, TRIED = 5, 24
 """The number of points at which derivatives are compared, and how many are tried."""
@@ -270,9 +269,9 @@ def _compared(
     """Points at which both have values, the values flat, and the roundoff of the candidate's numbers."""
     reference = asked.reference
     shapes = [lengths(o) for o in reference.output_nodes]
-    integers = integer_inputs([*reference.output_nodes, *asked.function.output_nodes])
-    tried = [point for _, point in ordinary_points(reference.input_nodes, integers, TRIED)]
-    known = [p for w in witnesses if (p := _read(w, reference.input_nodes, integers)) is not None]
+    drawn = PointSet((*reference.output_nodes, *asked.function.output_nodes), inputs=reference.input_nodes)
+    tried, inputs = drawn.plain(TRIED), reference.input_nodes
+    known = [p for w in witnesses if (p := _read(w, inputs, drawn.integers)) is not None]
     points, found, right = list[FloatPoint](), list[Array](), list[Array]()
     eps = float(np.finfo(float).eps)
     for point in [*known, *tried]:

@@ -28,11 +28,9 @@ from symad.ops.elementwise.selection import Compare, Logic
 from symad.transforms.cotangents import fresh_seed, transpose_linear
 from symad.transforms.tangents import dense, push
 from symad.verification.checker.proofs import DAMAGE
-from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.terms.depending import depending
-from symad.verification.values.find_values import large_points
 from symad.verification.values.instance_sizes import sizes_of
-from symad.verification.values.points import as_floats, points
+from symad.verification.values.point_set import PointSet
 
 Pairs: TypeAlias = list[tuple[Node, Node]]
 Sweeps: TypeAlias = tuple[tuple[str, dict[Node, Node]], ...]
@@ -44,9 +42,8 @@ CLOSE, FAR = 1e-9, 1e-4
 POINTS, TRIED = 3, 12
 """At how many points nodes are compared, and how many are tried until all values are finite."""
 
-MOST_EXACT, MOST = 200, 5_000_000
-"""Elements of inputs beyond which points are floats from the start, and of all nodes beyond which nothing is
-compared."""
+MOST = 5_000_000
+"""Elements of all nodes beyond which nothing is compared."""
 
 SMALL = 0.25
 """The factor of the points tried first: at large scores a softmax has hardly a derivative."""
@@ -124,14 +121,11 @@ class SweepValues:
         self.sizes = {s: numbers[0] for s, numbers in sizes_of(graph, graph)}
         self.points = list[dict[Node, Any]]()
         outputs = graph.at(self.sizes).output_nodes
-        inputs = [n for n in topological(outputs) if isinstance(n.op, Input)]
         self.infinite = _may_be_infinite(nodes)
-        whole, count = integer_inputs(outputs), sum(prod(n.shape) for n in topological(outputs))
-        large = sum(prod(n.shape) for n in inputs) > MOST_EXACT
-        tried = large_points(inputs, whole) if large else points(inputs, whole, TRIED)
-        for k, point in enumerate(tried if count <= MOST else ()):
+        drawn, count = PointSet(outputs), sum(prod(n.shape) for n in topological(outputs))
+        for k, point in enumerate(drawn.plain(TRIED) if count <= MOST else ()):
             scale = SMALL if k < TRIED // 2 else 1
-            self.points.append({n: as_floats(v) * (1 if n in whole else scale) for n, v in point.items()})
+            self.points.append({n: v * (1 if n in drawn.integers else scale) for n, v in point.items()})
             if not self._at_last_point(outputs):
                 self.points.pop()
             if len(self.points) == POINTS:

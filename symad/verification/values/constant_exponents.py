@@ -7,10 +7,9 @@ numeric: two disjoint balls, or one without an integer, beside each of several p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
-from typing import Any
 
 import numpy as np
 import sympy
@@ -20,14 +19,13 @@ from symad.core.graph import Node, topological
 from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.sources import Input, constant_value, symbol_of
+from symad.ops.basic.sources import Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import operations
-from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import WeakSign
-from symad.verification.values.points import points
+from symad.verification.values.point_set import PointSet, around, exactly
 
 POINTS = 6
 BITS = 200
@@ -35,13 +33,12 @@ BITS = 200
 
 def is_never_whole(node: Node) -> bool:
     """Whether no element of a node without jumps is an integer on an open set, as far as points tell."""
-    inputs = [n for n in topological([node]) if isinstance(n.op, Input)]
     if isinstance(node.op, Input):
         return not getattr(node.op.symbol, "is_integer", False)
     seen = False
     if operations(topological([node])) > MAX_OPERATIONS:
         return False
-    for point in points(inputs, {}, POINTS if inputs else 1, seed=7):
+    for point in map(exactly, PointSet((node,)).plain(POINTS)):
         found = _varies_beside(node, point)
         if found is False:
             return False
@@ -53,24 +50,14 @@ def _varies_beside(node: Node, point: dict[Node, Number]) -> bool | None:
     """Whether each element differs at two points close by, or is no integer; None where undefined."""
     from symad.verification.values.balls import ball_values
 
-    here, there = (ball_values([node], p, BITS)[0].ravel() for p in (point, _near(point)))
+    beside = next(around(point, 1, step=NEAR))
+    here, there = (ball_values([node], p, BITS)[0].ravel() for p in (point, beside))
     for a, b in zip(here, there, strict=True):
         if not (a.value.is_finite() and b.value.is_finite()):
             return None
         if a.value.overlaps(b.value) and a.value.contains_integer():
             return False
     return True
-
-
-def _near(point: Mapping[Node, Number]) -> dict[Node, Number]:
-    shifts = iter(range(1, 1 << 30))
-
-    def moved(value: Any) -> Fraction:
-        if isinstance(value, np.ndarray):
-            return np.frompyfunc(moved, 1, 1)(value)
-        return value * (1 + Fraction(next(shifts), 10_007))
-
-    return {n: moved(v) for n, v in point.items()}
 
 
 MAX_OPERATIONS = 20_000
@@ -80,8 +67,8 @@ FEW_STEPS = 2_000
 WITNESSES, PIECES = 8, 32
 """Points that are tried; with branch points, and no more scalar operations than `FEW_STEPS`, `PIECES`."""
 
-BESIDE = 1 << 40
-"""1 over the distance of a point beside another one."""
+NEAR, BESIDE = 2.0**-12, 2.0**-40
+"""The relative distances of points beside another one: at which a function varies, and is 0, too."""
 
 PLAIN = {sympy.sign, WeakSign, sympy.Abs, sympy.exp}
 """Functions all of whose relations are known."""
@@ -115,14 +102,14 @@ def is_nonzero_somewhere(node: Node) -> bool:
     steps = operations(order)
     if steps > MAX_OPERATIONS:
         return False
-    inputs = [n for n in order if isinstance(n.op, Input)]
     pieced = any(map(_branches, order))
     count = PIECES if pieced and steps <= FEW_STEPS else WITNESSES
     seen = np.zeros(prod(node.shape), dtype=bool)
-    integers = integer_inputs(order)
-    for point in points(inputs, integers, count if inputs else 1, seed=11):
+    points = PointSet((node,))
+    for point in map(exactly, points.plain(count)):
         nonzero, zero = _signs_at(node, point)
-        if pieced and zero.any() and (zero & _signs_at(node, _beside(point, integers))[1]).any():
+        beside = next(around(point, 1, points.integers, BESIDE))
+        if pieced and zero.any() and (zero & _signs_at(node, beside)[1]).any():
             return False
         seen |= nonzero
         if seen.all() and not pieced:
@@ -143,11 +130,3 @@ def _signs_at(node: Node, point: Mapping[Node, Number]) -> tuple[Array, Array]:
     finite = np.array([v.value.is_finite() for v in values], dtype=bool)
     zero = np.array([v.value.contains(0) for v in values], dtype=bool)
     return finite & ~zero, finite & zero
-
-
-def _beside(point: Mapping[Node, Number], integers: Collection[Node]) -> dict[Node, Number]:
-    """A point next to one, with other differences in each coordinate; integers stay."""
-    whole = {n for n in point if n in integers or getattr(symbol_of(n), "is_integer", False)}
-    shifts = (Fraction(k, BESIDE) for k in range(1, 1 << 30))
-    moved = np.frompyfunc(lambda v: v * (1 + next(shifts)) + next(shifts), 1, 1)
-    return {n: v if n in whole else moved(v) for n, v in point.items()}

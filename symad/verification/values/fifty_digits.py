@@ -11,15 +11,21 @@ from typing import Any
 import mpmath
 import numpy as np
 import sympy
+from sympy.functions.special.bessel import BesselBase
 
 from symad.core.arrays import ArrayLike, Number
 from symad.core.graph import Node, op_of, topological
+from symad.errors import SymadError
+from symad.facts.functions import fact
 from symad.numbers.number_domains import UndefinedValue
 from symad.numbers.values import unchecked
-from symad.ops.basic.sources import ArrayConstant
+from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.verification.budget import NODE, Meter, is_slow, operations
 from symad.verification.fields.prime_fields import Array
+from symad.verification.terms.linear_terms import number
+from symad.verification.values.point_set import as_floats
 
 PRECISIONS = (50, 100, 200, 400)
 """Decimal digits: each is confirmed by the next."""
@@ -152,3 +158,80 @@ def _agree(gap: mpmath.mpf, a: bool | mpmath.mpf, b: bool | mpmath.mpf) -> bool:
     if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
         return True
     return bool(abs(a - b) <= gap * max(abs(a), abs(b)))
+
+
+# ---- points that many digits can do with -----------------------------------------------------------
+
+MAX_EXACT_EXPONENT = 1e9
+"""The largest exponent of a power that is computed exactly; beyond it, it would fill the memory."""
+
+MAX_SLOW_ARGUMENT = 1e3
+"""The largest argument at which slow functions are evaluated to many digits."""
+
+
+def _is_small_power(node: Node) -> bool:
+    exponent = number(node.args[1])
+    return exponent is not None and abs(exponent) <= 100
+
+
+def _is_infinite(node: Node) -> bool:
+    """Whether a node is a constant that holds an infinity, such as a mask."""
+    if isinstance(node.op, ArrayConstant):
+        return bool(node.op.array.dtype.kind == "f" and np.any(np.isinf(node.op.array)))
+    value = node.op.value if isinstance(node.op, Constant) else 0
+    return (isinstance(value, float) and np.isinf(value)) or value in (sympy.oo, -sympy.oo)
+
+
+def _is_slow_far_out(node: Node) -> bool:
+    """True if many digits of a function may take long where an argument is large.
+
+    mpmath sums long series for Bessel functions of a large order, and for ψ⁽ⁿ⁾(x) with x ≪ 0.
+    """
+    head = op_of(node, Apply).head
+    if is_slow(head) or head is sympy.polygamma:
+        return True
+    return isinstance(head, type) and issubclass(head, BesselBase) and number(node.args[0]) is None
+
+
+def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Number], balls: bool = False) -> bool:
+    """Whether no argument of an exponential, or of a slow function, is too large for many digits.
+
+    In balls, whose exponents have no limit, no argument of a slow function alone.
+    """
+    order = topological(outputs)
+    suspects = [n for n in order if (_is_slow if balls else _may_run_away)(n)]
+    if not suspects:
+        return True
+    masked = any(map(_is_infinite, order))
+    wanted = list(dict.fromkeys(a for n in suspects for a in n.args))
+    try:
+        floats = {n: as_floats(v) for n, v in point.items()}
+        values = dict(zip(wanted, unchecked(wanted, floats), strict=True))
+    except (SymadError, ArithmeticError, ValueError, TypeError):
+        return False
+    return not any(_runs_away(n, [np.asarray(values[a], dtype=np.float64) for a in n.args], masked)
+                   for n in suspects)  # fmt: skip
+
+
+def _may_run_away(node: Node) -> bool:
+    """Whether a node may take long, or fill the memory, at large arguments."""
+    if isinstance(node.op, Pow):
+        return not _is_small_power(node)
+    return isinstance(node.op, Apply) and (fact(node.op.head).grows or _is_slow_far_out(node))
+
+
+def _is_slow(node: Node) -> bool:
+    return isinstance(node.op, Apply) and _is_slow_far_out(node)
+
+
+def _runs_away(node: Node, arguments: list[Array], masked: bool) -> bool:
+    """Whether arguments are too large for a node; infinite ones of masks are not."""
+    largest = MAX_EXACT_EXPONENT
+    if isinstance(node.op, Pow):
+        with np.errstate(all="ignore"):
+            logs = np.log(np.abs(arguments[0])) * arguments[1]
+        arguments = [logs[~np.isneginf(logs)]]
+    elif isinstance(node.op, Apply) and _is_slow_far_out(node):
+        largest = MAX_SLOW_ARGUMENT
+    known = [a[~np.isinf(a)] if masked else a for a in arguments]
+    return any(np.any(~(np.abs(a) <= largest)) for a in known)

@@ -7,10 +7,8 @@ everywhere, two precisions must agree, and nothing may be divided by the rest of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from itertools import islice
-from random import Random
 from typing import Any
 
 import mpmath
@@ -27,13 +25,11 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.verification.budget import operations
-from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.values.balls import UNKNOWN, UNUSABLE, ball_values
 from symad.verification.values.domains import divisors, margins, may_lack_values
-from symad.verification.values.fifty_digits import PRECISIONS, settled_values
-from symad.verification.values.hostile_points import exactly, is_manageable
-from symad.verification.values.points import as_floats, is_whole, points
+from symad.verification.values.fifty_digits import PRECISIONS, is_manageable, settled_values
+from symad.verification.values.point_set import PointSet, around, as_floats, exactly, is_whole
 
 ORDINARY = 27
 """Points of ordinary sizes that are tried."""
@@ -53,9 +49,6 @@ ROUNDED = 2.0**-20
 
 FEW = 9
 """Points that are tried where inputs are large."""
-
-NEAR = 10**9 + 7
-"""The inverse of the relative distance to points of few digits."""
 
 BITS = 128
 """Precision of balls."""
@@ -175,61 +168,24 @@ def places(outputs: Sequence[Node]) -> Iterator[dict[Node, Any]]:
     Raises:
         TooLarge: the graph is not evaluated.
     """
-    nodes = topological(outputs)
-    inputs = [n for n in nodes if isinstance(n.op, Input)]
-    integers = integer_inputs(nodes)
     if is_too_large(outputs):
         raise TooLarge(f"graphs of more than {MOST_ELEMENTS} elements are not evaluated")
-    if sum(size(n.shape) for n in inputs) > MOST_INPUTS:
-        yield from large_points(inputs, integers)
+    drawn = PointSet(tuple(outputs))
+    if sum(size(n.shape) for n in drawn.arguments) > MOST_INPUTS:
+        yield from drawn.plain(FEW)
         return
     tried = []
-    for point in points(inputs, integers, ORDINARY):
-        tried.append(_moved_a_little(point, integers))
+    for point in drawn.plain(ORDINARY):
+        tried.append(next(around(exactly(point), 1, drawn.integers)))
         yield tried[-1]
-    wanted = [m.inside for m in margins(nodes)]
-    if wanted and inputs:
-        for point in _searched(wanted, tried, integers):
-            yield from (_moved_a_little(point, integers, seed) for seed in range(BESIDE))
+    wanted = [m.inside for m in margins(topological(outputs))]
+    if wanted and drawn.arguments:
+        for point in _searched(wanted, tried, drawn.integers):
+            yield from around(point, BESIDE, drawn.integers)
 
 
 BESIDE = 6
 """Points next to one that was searched for: where it is the only one, there is no open set."""
-
-
-def _moved_a_little(
-    point: Mapping[Node, Any], integers: Mapping[Node, Any], seed: int = 0
-) -> dict[Node, Any]:
-    """A point beside, on no line such as x = 1: what has a value there alone has none on an open set."""
-    rng = Random(seed)
-
-    def moved(value: Fraction) -> Fraction:
-        part = Fraction(rng.randrange(1, NEAR), NEAR * NEAR)
-        return value + (part if seed % 2 == 0 else -part) * (value or 1)
-
-    each = np.frompyfunc(moved, 1, 1)
-    return {n: v if n in integers or is_whole(n) else each(v) for n, v in point.items()}
-
-
-def large_points(
-    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]]
-) -> Iterator[dict[Node, Any]]:
-    """Points in floats between −2 and 2, every third one of positive numbers."""
-    rng = np.random.default_rng(0)
-    for k in range(FEW):
-        yield {node: _drawn(node, integers.get(node), k % 3 == 2, rng) for node in inputs}
-
-
-def _drawn(node: Node, span: tuple[int, int] | None, positive: bool, rng: np.random.Generator) -> Any:
-    shape, symbol = tuple(int(d) for d in node.shape), symbol_of(node)
-    if span is not None:
-        return rng.integers(span[0], max(span[1], span[0] + 1), size=shape)
-    drawn = rng.uniform(-2, 2, size=shape)
-    if is_whole(node):
-        drawn = np.round(4 * drawn)
-    if getattr(symbol, "is_nonpositive", None):
-        return -abs(drawn)
-    return abs(drawn) if positive or getattr(symbol, "is_nonnegative", None) else drawn
 
 
 def _searched(

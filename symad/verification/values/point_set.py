@@ -1,25 +1,28 @@
-"""Points at which a claim is looked at: drawn from a seed, and in every region that its formulas have.
+"""Points at which a claim is looked at: drawn from a seed, stratum by stratum, and beside all that turns.
 
-Rows are stratified by sign, decade and order: of ordinary size, far away and close to 0, near the numbers of
-the formulas, all coordinates close together, whole numbers, definite matrices. Others lie on both sides of
-the places at which a formula turns: where the arguments of a comparison, a maximum, a root or a logarithm
-are equal to their boundary (`turning_points`). All numbers are floats of a short mantissa, so that they are
-exact in binary: a tie on an open set, as |x| = x, is exact, and one in a single point is hardly met.
+`PointSet` is the only source of points: formulas, programs, users' rules and searches take what they need by
+the names of strata (`strata`), or the points on both sides of the places at which a formula turns: where the
+arguments of a comparison, a maximum, a root or a logarithm are equal to their boundary (`turning_points`).
+All numbers are floats of a short mantissa, so that they are exact in binary: a tie on an open set, as
+|x| = x, is exact, and one in a single point is hardly met, but in the strata that are made of ties.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import cycle, islice
 from math import prod
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
+from symad.numbers.number_domains import as_float
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import Input, symbol_of
 from symad.transforms.batches import batch_outputs
@@ -27,7 +30,7 @@ from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.boxes import Bounds, bounds_of, box_within
-from symad.verification.values.points import is_whole, is_zero
+from symad.verification.values.strata import FORMULAS, HOSTILE, PLAIN, STRATA, Layout, Stratum, rows_of, short
 from symad.verification.values.turning_points import turning_points
 
 FloatPoint = dict[Node, Any]
@@ -36,15 +39,6 @@ Point = Mapping[Node, Any]
 
 Columns = Mapping[Node, Array]
 """For each input its values at all points, along a leading axis."""
-
-KINDS = ("ordinary", "moderate", "ordinary", "near", "far", "close", "ordinary", "whole", "definite", "near")
-"""What the rows are like, in turn."""
-
-LARGEST = (2, 8, 24, 80, 480)
-"""Ordinary sizes: the largest of a stratum."""
-
-BITS = 50
-"""Bits of the numbers: products of a few are exact in the precision of balls."""
 
 MAX_FLOAT = 2**1000
 
@@ -55,18 +49,22 @@ class PointSet:
 
     outputs: tuple[Node, ...]
     """All that is claimed, and the function that it is about; sizes are numbers."""
-    seed: int
+    seed: int = 0
     inputs: tuple[Node, ...] = ()
     """The inputs, where the outputs need not have all of them."""
     domain: Node | None = None
     """Positive where something is claimed."""
+    together: tuple[Node, ...] = ()
+    """Inputs that are far, or not, together: the directions of a product."""
+
+    @cached_property
+    def _nodes(self) -> list[Node]:
+        return topological((*self.outputs, *([self.domain] if self.domain is not None else [])))
 
     @cached_property
     def arguments(self) -> tuple[Node, ...]:
         """All inputs that are drawn."""
-        below = (*self.outputs, *([self.domain] if self.domain is not None else []))
-        found = (n for n in topological(below) if isinstance(n.op, Input))
-        return tuple(dict.fromkeys((*self.inputs, *found)))
+        return tuple(dict.fromkeys((*self.inputs, *(n for n in self._nodes if isinstance(n.op, Input)))))
 
     @cached_property
     def integers(self) -> Mapping[Node, tuple[int, int]]:
@@ -74,34 +72,68 @@ class PointSet:
         return integer_inputs(self.outputs)
 
     @cached_property
-    def numbers(self) -> Array:
-        """The sizes of the numbers in the formulas: branches begin and end there."""
-        below = (*self.outputs, *([self.domain] if self.domain is not None else []))
-        found = {float(abs(c)) for c in map(number, topological(below)) if c and abs(c) < MAX_FLOAT}
-        return np.array(sorted(found) or [1.0])
-
-    @cached_property
     def bounds(self) -> Bounds:
         """A box around the domain."""
         return {} if self.domain is None else bounds_of(box_within(self.domain))
 
-    def drawn(self, count: int) -> Columns:
-        """So many rows; those outside of the domain are left out, and so may be fewer."""
+    @cached_property
+    def _real(self) -> dict[Node, Array]:
+        """The inputs that are no indices, with their positions in a row."""
+        real, start = dict[Node, Array](), 0
+        for n in self.arguments:
+            if n not in self.integers:
+                real[n] = np.arange(start, start + _count(n))
+                start += _count(n)
+        return real
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What strata may ask."""
+        found = {float(abs(c)) for c in map(number, self._nodes) if c and abs(c) < MAX_FLOAT}
+        free = [n for n in self._real if not is_whole(n)]
+        joined = [self._real[n] for n in free if n in self.together]
+        blocks = [self._real[n] for n in free if n not in self.together]
+        blocks += [np.concatenate(joined)] if joined else []
+        return Layout(np.array(sorted(found) or [1.0]), [b for b in blocks if b.size] or [np.arange(0)])
+
+    # ---- rows and points ------------------------------------------------------------------------
+
+    def drawn(self, count: int, kinds: Sequence[str] = FORMULAS) -> Columns:
+        """So many rows, of some strata in turn; those outside of the domain are left out."""
         rng = np.random.default_rng(self.seed % 2**63)
-        kinds = np.array([KINDS[k % len(KINDS)] for k in range(count)])
-        signs = rng.integers(0, 4, size=count)  # all positive, all negative, or each by itself
-        made = {n: self._column(n, kinds, signs, rng) for n in self.arguments}
-        inside = np.arange(count) % 2 == 0
+        chosen = [STRATA[kind] for kind in islice(cycle(kinds), count)]
+        made = self._rows(chosen, rng)
+        turns = np.arange(count) // len(kinds) + np.arange(count)
+        inside = (turns % 2 == 0) & np.array([s.signs != "own" for s in chosen], dtype=bool)
         for node, (low, high) in self.bounds.items():
-            if node in made and node not in self.integers:
+            if node in self._real:
                 made[node][inside] = _between(made[node][inside], low, high, rng)
         return self.within(made)
 
-    def points(self, count: int) -> Iterator[FloatPoint]:
+    def points(self, count: int, kinds: Sequence[str] = FORMULAS) -> Iterator[FloatPoint]:
         """The rows, one after the other."""
-        columns = self.drawn(count)
-        for k in range(len(next(iter(columns.values()), ()))):
-            yield {n: as_plain(c[k]) for n, c in columns.items()}
+        yield from points_of(self.drawn(count, kinds))
+
+    def plain(self, count: int) -> Iterator[FloatPoint]:
+        """Points of ordinary sizes and few digits, in the domain or not: the same ones for every seed."""
+        if not self.arguments:
+            yield {}
+            return
+        chosen = [STRATA[kind] for kind in islice(cycle(PLAIN), count)]
+        yield from points_of(self._rows(chosen, np.random.default_rng(0)))
+
+    def hostile(self) -> Iterator[tuple[str, FloatPoint]]:
+        """Where digits may be lost, and why, at two points of either sign; the same ones for every seed."""
+        twice = [pair for pair in HOSTILE for _ in range(2)]
+        made = points_of(self._rows([stratum for _, stratum in twice], np.random.default_rng(0)))
+        yield from ((word, point) for (word, _), point in zip(twice, made, strict=False))
+
+    def turning(self) -> Iterator[FloatPoint]:
+        """Points on both sides of the places at which something turns."""
+        rng = np.random.default_rng(self.seed % 2**63)
+        running = [n for n in self._real if not is_whole(n) and _count(n) and n in self._nodes]
+        for base in points_of(self._rows([STRATA["simple"]], rng)):
+            yield from filter(self.holds, turning_points(self._nodes, base, running, rng))
 
     def within(self, columns: Columns) -> Columns:
         """The rows that lie in the domain."""
@@ -111,7 +143,7 @@ class PointSet:
         try:
             (holds,) = evaluated((self.domain,), columns)
         except UNUSABLE:
-            kept = [k for k in range(count) if self.holds({n: c[k] for n, c in columns.items()})]
+            kept = [k for k, point in enumerate(points_of(columns)) if self.holds(point)]
             return {n: c[kept] for n, c in columns.items()}
         flags = np.asarray(holds, dtype=float).reshape(count) > 0
         return {n: c[flags] for n, c in columns.items()}
@@ -126,44 +158,75 @@ class PointSet:
             return False
         return bool(np.all(np.asarray(value, dtype=float) > 0))
 
-    def turning(self) -> Iterator[FloatPoint]:
-        """Points on both sides of the places at which something turns."""
-        below = (*self.outputs, *([self.domain] if self.domain is not None else []))
-        for point in turning_points(below, self.integers, self.seed % 2**31):
-            if self.holds(point):
-                yield point
+    # ---- the numbers of a row -------------------------------------------------------------------
 
-    # ---- one input ------------------------------------------------------------------------------
+    def _rows(self, strata: Sequence[Stratum], rng: np.random.Generator) -> dict[Node, Array]:
+        """A row for each stratum, as the symbols promise."""
+        count, total = len(strata), sum(map(len, self._real.values()))
+        values, signs = np.empty((count, total)), rng.integers(0, 4, size=count)
+        for stratum in dict.fromkeys(strata):
+            rows = np.array([s is stratum for s in strata])
+            values[rows] = rows_of(stratum, self.layout, signs[rows], total, rng)
+        most = np.array([s.most for s in strata], dtype=float)[:, None]
+        made = dict[Node, Array]()
+        for n in self.arguments:
+            shape = (count, *(int(d) for d in n.shape))
+            if n in self._real:
+                made[n] = _promised(n, values[:, self._real[n]], most).reshape(shape)
+                square = len(shape) >= 3 and shape[-1] == shape[-2] and not is_whole(n)
+                for how in ("symmetric", "definite") if square else ():
+                    rows = np.array([s.square == how for s in strata])
+                    made[n][rows] = short(_definite(made[n][rows], how))
+            else:
+                low, high = self.integers[n]
+                made[n] = rng.integers(low, max(high, low + 1), size=shape)
+        return made
 
-    def _column(self, node: Node, kinds: Array, signs: Array, rng: np.random.Generator) -> Array:
-        count, shape = len(kinds), tuple(int(d) for d in node.shape)
-        span, symbol = self.integers.get(node), symbol_of(node)
-        if span is not None:
-            return rng.integers(span[0], max(span[1], span[0] + 1), size=(count, *shape))
-        whole = is_whole(node)
-        values: Array = np.empty((count, prod(shape)))
-        for kind in dict.fromkeys(kinds.tolist()):
-            rows = kinds == kind
-            values[rows] = SIZES[kind](self.numbers, (int(rows.sum()), prod(shape)), rng)
-        values = np.round(np.minimum(values, 1 << 12)) if whole else _short(values)
-        if whole and getattr(symbol, "is_zero", None) is False:
-            values = np.maximum(values, 1.0)
-        values = self._signed(symbol, values, signs, rng).reshape(count, *shape)
-        if len(shape) >= 2 and shape[-1] == shape[-2] and not whole:
-            rows = kinds == "definite"
-            values[rows] = _short(_definite(values[rows]))
-        return values
 
-    def _signed(self, symbol: Any, values: Array, signs: Array, rng: np.random.Generator) -> Array:
-        if getattr(symbol, "is_zero", False):
-            return np.zeros_like(values)
-        if getattr(symbol, "is_nonpositive", None):
-            return -values
-        if getattr(symbol, "is_nonnegative", None):
-            return values
-        each = np.where(rng.random(values.shape) < 0.5, 1.0, -1.0)
-        return values * np.select([signs[:, None] == 0, signs[:, None] == 1], [1.0, -1.0], each)
+def _promised(node: Node, values: Array, most: Array) -> Array:
+    """Numbers as the symbol of an input promises them."""
+    symbol = symbol_of(node)
+    if getattr(symbol, "is_zero", False):
+        return np.zeros_like(values)
+    if is_whole(node):
+        values = np.sign(values) * np.round(np.minimum(np.abs(values), most))
+    if getattr(symbol, "is_nonpositive", None):
+        values = -np.abs(values)
+    elif getattr(symbol, "is_nonnegative", None):
+        values = np.abs(values)
+    if not _may_be_zero(node):
+        values = np.where(values == 0, -1.0 if getattr(symbol, "is_nonpositive", None) else 1.0, values)
+    return values + 0.0  # no −0
 
+
+def _may_be_zero(node: Node) -> bool:
+    """Whether a symbol may be 0; a MatrixSymbol says no of all matrices but the one of zeros."""
+    symbol = symbol_of(node)
+    apart = any(getattr(symbol, f"is_{word}", None) for word in ("positive", "negative"))
+    return not apart and (bool(node.shape) or getattr(symbol, "is_zero", None) is not False)
+
+
+def _definite(a: Array, how: str) -> Array:
+    """A Aᵀ + I, with A clipped to [−4, 4]."""
+    a = np.clip(a, -4, 4)
+    made = a @ np.swapaxes(a, -1, -2) + np.eye(a.shape[-1])
+    if how == "definite":
+        made[1::2] -= np.triu(made[1::2], 1) / 2  # what factors do not read
+    return made
+
+
+def _between(values: Array, low: float, high: float, rng: np.random.Generator) -> Array:
+    """Values inside of bounds, some of them close to one."""
+    part = rng.random(values.shape)
+    part = np.where(rng.random(values.shape) < 0.25, part * 2.0**-8, part)
+    if np.isfinite(low) and np.isfinite(high):
+        return short(low + (high - low) * part)
+    if np.isfinite(low):
+        return short(low + np.abs(values))
+    return short(high - np.abs(values)) if np.isfinite(high) else values
+
+
+# ---- values and points --------------------------------------------------------------------------
 
 UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError, LookupError, np.linalg.LinAlgError)
 """What evaluation raises where it has no answer."""
@@ -182,15 +245,21 @@ def evaluated(outputs: tuple[Node, ...], columns: Columns) -> list[Array]:
 def one_by_one(outputs: tuple[Node, ...], columns: Columns, rows: int) -> list[Array]:
     """The same values, row by row: NaN in the rows that an op refuses."""
     found = [np.full((rows, *(int(d) for d in o.shape)), np.nan) for o in outputs]
-    for k in range(rows):
+    for k, point in enumerate(islice(points_of(columns), rows)):
         try:
             with np.errstate(all="ignore"):
-                values = unchecked(outputs, {n: as_plain(column[k]) for n, column in columns.items()})
+                values = unchecked(outputs, point)
         except UNUSABLE:
             continue
         for whole, value in zip(found, values, strict=True):
             whole[k] = value
     return found
+
+
+def points_of(columns: Columns) -> Iterator[FloatPoint]:
+    """The rows of columns, one after the other."""
+    for k in range(len(next(iter(columns.values()), ()))):
+        yield {n: as_plain(c[k]) for n, c in columns.items()}
 
 
 def as_plain(value: Any) -> Any:
@@ -202,67 +271,54 @@ def as_plain(value: Any) -> Any:
     return value.item() if isinstance(value, (np.ndarray, np.generic)) and not np.ndim(value) else value
 
 
-def _short(values: Array) -> Array:
-    """Floats of few bits."""
-    mantissas, exponents = np.frexp(values)
-    return np.ldexp(np.round(mantissas * 2**BITS) / 2**BITS, exponents)
+def as_floats(value: Any) -> Any:
+    """Rational values as floats; integers stay."""
+    if isinstance(value, np.ndarray):
+        return np.frompyfunc(as_float, 1, 1)(value).astype(np.float64) if value.dtype == object else value
+    return as_float(value)
 
 
-def _definite(a: Array) -> Array:
-    """A Aᵀ + I, with A clipped to [−4, 4]; in every second matrix the upper triangle is halved."""
-    a = np.clip(a, -4, 4)
-    made = a @ np.swapaxes(a, -1, -2) + np.eye(a.shape[-1])
-    made[1::2] -= np.triu(made[1::2], 1) / 2  # what factors do not read
-    return made
+def exactly(point: Point) -> dict[Node, Any]:
+    """The exact rational values of floats."""
+    return {node: _exact(value) for node, value in point.items()}
 
 
-def _between(values: Array, low: float, high: float, rng: np.random.Generator) -> Array:
-    """Values inside of bounds, some of them close to one."""
-    part = rng.random(values.shape)
-    part = np.where(rng.random(values.shape) < 0.25, part * 2.0**-8, part)
-    if np.isfinite(low) and np.isfinite(high):
-        return _short(low + (high - low) * part)
-    if np.isfinite(low):
-        return _short(low + np.abs(values))
-    return _short(high - np.abs(values)) if np.isfinite(high) else values
+def _exact(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.frompyfunc(Fraction, 1, 1)(value)
+    return Fraction(value) if isinstance(value, float) else value
 
 
-Drawn = Callable[[Array, tuple[int, int], np.random.Generator], Array]
+# ---- what the symbols of a point promise ----------------------------------------------------------
 
 
-def _ordinary(numbers: Array, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-    return rng.random(shape) * rng.choice(LARGEST, size=(shape[0], 1))
+def _count(node: Node) -> int:
+    return prod(int(d) for d in node.shape)
 
 
-def _decades(low: float, high: float) -> Drawn:
-    def draw(numbers: Array, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-        return np.exp2(rng.uniform(low, high, size=shape))
-
-    return draw
+def is_zero(node: Node) -> bool:
+    """Whether an input is a scalar that is promised to be 0."""
+    return not node.shape and bool(getattr(symbol_of(node), "is_zero", False))
 
 
-def _near(numbers: Array, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-    """Beside the numbers of the formulas, relatively by 2⁻¹² to 1."""
-    apart = np.exp2(rng.uniform(-12, 1, size=shape)) * np.where(rng.random(shape) < 0.5, 1, -0.5)
-    return rng.choice(numbers, size=shape) * (1 + apart)
+def is_whole(node: Node) -> bool:
+    """Whether the symbol of an input is an integer."""
+    return bool(getattr(symbol_of(node), "is_integer", False))
 
 
-def _close(numbers: Array, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-    """All coordinates of a row close together."""
-    base = rng.random((shape[0], 1)) * rng.choice(LARGEST, size=(shape[0], 1))
-    return np.abs(base * (1 + np.exp2(rng.uniform(-10, -2, size=shape)) * rng.uniform(-1, 1, size=shape)))
+SPARSE = ("even", "odd", "prime", "composite")
+"""Assumptions about integers that most integers do not satisfy."""
 
 
-def _whole(numbers: Array, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-    """Beside whole numbers."""
-    return np.abs(rng.integers(0, 9, size=shape) + np.exp2(-10.0) * rng.uniform(-1, 1, size=shape))
-
-
-SIZES: dict[str, Drawn] = {
-    "ordinary": _ordinary, "moderate": _decades(-7, 9), "far": _decades(-40, 40), "near": _near,
-    "close": _close, "whole": _whole, "definite": _ordinary,
-}  # fmt: skip
-"""How the sizes of each kind are drawn."""
+def is_promised(point: Point) -> bool:
+    """False if the assumptions of a symbol exclude its value at a point, such as 1 for an even symbol."""
+    for node, value in point.items():
+        wanted = [k for k in SPARSE if getattr(symbol_of(node), f"is_{k}", None)]
+        if wanted and not node.shape:
+            number = sympy.Integer(int(value))
+            if not all(getattr(number, f"is_{k}") for k in wanted):
+                return False
+    return True
 
 
 # ---- points next to a point ------------------------------------------------------------------
@@ -304,7 +360,7 @@ STEP = 2.0**-31
 
 
 def around(
-    point: Point, count: int, integers: Iterable[Node], step: float = STEP
+    point: Point, count: int, integers: Iterable[Node] = (), step: float = STEP
 ) -> Iterator[dict[Node, Any]]:
     """Points next to a point, in pairs to both sides, each coordinate moved by itself; integers stay."""
     rng = np.random.default_rng(7)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
+from typing import Any
 
 import numpy as np
 import sympy
 
-from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.facts.functions import fact
@@ -29,7 +28,6 @@ from symad.transforms.batches import batch_outputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.domains import margins
-from symad.verification.values.points import is_whole, points
 
 MAX_NODES, MAX_ELEMENTS = 600, 4000
 """The maximum numbers of nodes, and of elements of watched arguments, of graphs that are looked at."""
@@ -68,19 +66,23 @@ class SearchLine:
 
 
 def turning_points(
-    outputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int = 0
-) -> Iterator[dict[Node, Number]]:
-    """Points in floats, each in a region of its own; all sizes must be numbers. The lines follow the seed."""
-    nodes = topological(outputs)
-    inputs = [n for n in nodes if isinstance(n.op, Input)]
+    nodes: Sequence[Node], base: Mapping[Node, Any], running: Sequence[Node], rng: np.random.Generator
+) -> Iterator[dict[Node, Any]]:
+    """Points in floats, each in a region of its own; all sizes must be numbers.
+
+    Args:
+        nodes: what is looked at, arguments first.
+        base: the point through which the lines go.
+        running: inputs that run along them.
+        rng: chooses the elements of arrays that do.
+    """
     watched = watched_quantities(nodes)
     large = len(nodes) > MAX_NODES or sum(_count(n) for n in watched) > MAX_ELEMENTS
-    if large or not watched or not inputs:
+    if large or not watched:
         return
     numbers = {abs(float(c)) for c in map(number, nodes) if c and abs(c) < 2**1000}
     seen: set[bytes] = set()
-    given = 0
-    for line in _lines(inputs, integers, seed):
+    for line in _lines(base, running, rng):
         found = _places(watched, line, _grid(line.node, numbers))
         if found is None:
             continue
@@ -91,8 +93,7 @@ def turning_points(
                 seen.add(key)
                 value = line.at(np.array([t]))[0]
                 yield {**line.base, line.node: value if line.node.shape else float(value)}
-                given += 1
-                if given >= MAX_POINTS:
+                if len(seen) >= MAX_POINTS:
                     return
 
 
@@ -119,22 +120,12 @@ def watched_quantities(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _lines(
-    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], seed: int
+    base: Mapping[Node, Any], running: Sequence[Node], rng: np.random.Generator
 ) -> Iterator[SearchLine]:
-    """Lines through ordinary points: of each scalar, of each array as a whole, and of some elements."""
-    rng = np.random.default_rng(seed)
-    running = [n for n in inputs if n not in integers and not is_whole(n) and _count(n)]
-    (start,) = points(inputs, integers, 1, seed=31 + seed)
-    base = {n: _as_floats(v) for n, v in start.items()}
+    """Lines through a point: of each scalar, of each array as a whole, and of some elements."""
     lines = [SearchLine(n, base, None if n.shape else ()) for n in running]
     lines += [SearchLine(n, base, tuple(int(rng.integers(d)) for d in n.shape)) for n in running if n.shape]
     yield from lines[:MAX_LINES]
-
-
-def _as_floats(value: Fraction | Array) -> Array | float:
-    if isinstance(value, np.ndarray):
-        return value.astype(np.float64) if value.dtype == object else value
-    return float(value)
 
 
 def _grid(node: Node, numbers: set[float]) -> Array:

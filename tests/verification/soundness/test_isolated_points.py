@@ -7,7 +7,7 @@ import sympy as sp
 
 import symad
 from symad.ops.elementwise.apply import apply
-from symad.verification.values.hostile_points import is_manageable
+from symad.verification.values.fifty_digits import is_manageable
 
 x, y = sp.symbols("x y", real=True)
 v = sp.Symbol("v", negative=True)

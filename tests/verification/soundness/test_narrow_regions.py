@@ -8,8 +8,8 @@ import sympy as sp
 
 import symad
 from symad.core.graph import topological
+from symad.verification.values.point_set import PointSet
 from symad.verification.values.regions import region_around
-from symad.verification.values.turning_points import turning_points
 
 x = sp.Symbol("x", real=True)
 
@@ -53,7 +53,7 @@ def test_formulas_that_differ_there_are_refuted(name):
 
 def test_turning_points_lie_on_both_sides_of_each_boundary():
     f = symad.trace(lambda v: np.where((v > 7.25) & (v < 7.5), v, -v), [()])
-    found = sorted(next(iter(p.values())) for p in turning_points(f.output_nodes, {}))
+    found = sorted(next(iter(p.values())) for p in PointSet(f.output_nodes).turning())
     assert any(7.25 < v < 7.5 for v in found)
     assert any(7 < v < 7.25 for v in found)
     assert any(7.5 < v < 8 for v in found)
