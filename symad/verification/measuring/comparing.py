@@ -54,7 +54,7 @@ UNKNOWN = 1e-50
 
 def truth_at(task: Task, point: FloatPoint, extreme: bool) -> Truth | None:
     """What is exact at a point; None where no exact value exists, or a kink is close."""
-    task.meter.spend(NODE + 8 * operations(task.nodes))
+    task.meter.spend(NODE * len(task.nodes) + 8 * operations(task.nodes))
     exact = exactly(point)
     if not is_manageable(task.outputs, point):
         return None
@@ -103,7 +103,7 @@ def compare_at(
     task: Task, kind: str, point: FloatPoint, truth: Truth, found: Sequence[OutputFinding]
 ) -> None:
     """Call the candidate at one point and compare."""
-    here = _Here(kind, point, task.where(point))
+    here = _Here(kind, point, task.where(point), task.size_of(point))
     try:
         numbers = task.called(point)
     except OutOfBudget:
@@ -128,6 +128,7 @@ class _Here:
     kind: str
     point: FloatPoint
     where: Mapping[str, Nested]
+    size: float
     near: dict[int, tuple[Any, Any]] = field(default_factory=dict)  # right and called, by steps away
 
 
@@ -137,7 +138,7 @@ def _compare_arrays(
     """Update what is found about output ``k`` with one point."""
     limits = task.limits
     w.seen = seen = limits.visible
-    known, beside = finite(right), task.size_of(here.point)
+    known = finite(right)
     largest = float(max((abs(v) for v in right[known]), default=mpmath.mpf(0))) if right.shape else 0.0
     if here.kind == "ordinary":
         w.rescale(truth.region, right)
@@ -147,7 +148,7 @@ def _compare_arrays(
     below = limits.factor * limits.eps * w.scale.get(truth.region, 0.0)
     moved = truth.moved[k]
     unknown = float(truth.right.floor) if truth.extreme else moved * UNKNOWN
-    errors = Errors.of(got, right, moved + largest, unknown, limits, beside)
+    errors = Errors.of(got, right, moved + largest, unknown, limits, here.size)
     off, lost = known & (errors.excess > 1), (errors.excess > 1) & (errors.absolute <= below)
     counts = known & (errors.resolution <= seen) & ~lost
     w.relative = max(w.relative, float(np.max(errors.relative, initial=0.0, where=counts)))

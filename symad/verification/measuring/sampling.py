@@ -47,8 +47,7 @@ def rows(points: PointSet, far: bool) -> Iterator[tuple[str, FloatPoint]]:
     """
     directions = points.together
     yield from ((ZEROS, p) for p in points.points(1, ["zeros"]))
-    usual = filter(is_moderate, points.points(SAMPLED))
-    for point, change in zip(usual, _special(directions), strict=False):
+    for point, change in zip(filter(is_moderate, points.points(SAMPLED)), _special(directions), strict=False):
         yield SPECIAL, {n: as_plain(change[n](np.asarray(v)) + 0.0) if n in change else v  # no −0
                         for n, v in point.items()}  # fmt: skip
     drawn = points.points(SAMPLED if far else 4 * SAMPLED, PROGRAMS)
@@ -101,7 +100,7 @@ def suspicious(
     inside: Callable[[FloatPoint], bool],
     limits: Precision,
 ) -> tuple[list[Named], list[FloatPoint]]:
-    """The points at which floats differ, one of each region and for each input that is 0 first; and all tried."""
+    """Points at which floats differ, one of each region and of each input that is 0 first; and all tried."""
     watched = [q for q in watched_quantities(topological(outputs)) if np.prod(q.shape, dtype=int) <= 64]
     found: list[tuple[float, bytes, Named]] = []
     start, seen = time.process_time(), list[FloatPoint]()

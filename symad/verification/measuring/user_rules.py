@@ -32,7 +32,7 @@ from symad.tracing.from_sympy.partials import partial
 from symad.verification.certificate.certificate import GIVEN, Entry
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.values.fifty_digits import evaluate_all
-from symad.verification.values.point_set import PointSet
+from symad.verification.values.point_set import PointSet, exactly
 
 if TYPE_CHECKING:
     from symad.verification.certificate.witness import Nested
@@ -44,8 +44,9 @@ CLOSE = mpmath.mpf(10) ** -12
 SAME = mpmath.mpf(10) ** -40
 """A smaller difference than this is none; between both, a rule may have rounded constants, or be wrong."""
 
-SAMPLED, LEAST, SECONDS = 200, 40, 0.2
-"""The points at which a rule is tried; and the least number of them, of a function that takes so long."""
+SIMPLE, SAMPLED, LEAST, SECONDS = 5, 200, 40, 0.2
+"""The points at which a rule is tried, simple ones and others; and the least number of them, of a function
+that takes so long."""
 
 BESIDE = Fraction(1, 7 * 10**7)
 """How far beside a place where a rule turns it is tried: on the boundary itself it says nothing."""
@@ -207,24 +208,17 @@ def _examined(head: type[sympy.Basic], count: int, position: int, seed: int) -> 
     return Rule(name, 0 if inexact else agreed), slope
 
 
-SIMPLE = (Fraction(7, 10), Fraction(13, 10), Fraction(-4, 10), Fraction(27, 10), Fraction(1, 5))
-"""The first points: each argument is moved by a little more than the one before."""
-
-
 def _points(outputs: Sequence[Node], inputs: Sequence[Node], seed: int) -> Iterator[dict[Node, Fraction]]:
     """Where a rule is tried: at simple points, beside the places where it turns, and at those of a seed."""
-    for x in SIMPLE:
-        yield {n: x + Fraction(k, 7) for k, n in enumerate(inputs)}
     points = PointSet(tuple(outputs), seed, tuple(inputs))
     try:
-        turning = [{n: p.get(n, 0.7) for n in inputs} for p in points.turning()]
-        drawn = points.drawn(SAMPLED)
+        turning = list(points.turning())
     except Exception:  # whatever a user's function raises
-        turning, drawn = [], PointSet((), seed, tuple(inputs)).drawn(SAMPLED)
-    for p in turning:
-        yield {n: Fraction(float(p[n])) + BESIDE for n in inputs}
-    for k in range(SAMPLED):
-        yield {n: Fraction(float(drawn[n][k])) for n in inputs}
+        points, turning = PointSet((), seed, tuple(inputs)), []
+    yield from map(exactly, points.plain(SIMPLE))
+    for p in map(exactly, turning):
+        yield {n: v + BESIDE for n, v in p.items()}
+    yield from map(exactly, points.points(SAMPLED))
 
 
 def _both(value: Node, slope: Node, moved: Node, point: dict[Node, Fraction]) -> tuple[Number, Number] | None:

@@ -21,6 +21,9 @@ LARGEST = (2, 8, 24, 80, 480)
 BITS = 50
 """Bits of the numbers: products of a few are exact in the precision of balls."""
 
+FEW = 16
+"""The largest number of inputs whose numbers have few digits."""
+
 
 class Layout(NamedTuple):
     """What a stratum may ask of a claim."""
@@ -206,6 +209,7 @@ def short(values: Array) -> Array:
 
 def _few_digits(values: Array) -> Array:
     """Odd multiples of a power of two: of so few bits that hardly two of a row are equal."""
-    bits = min(3 + 2 * values.shape[1].bit_length(), BITS)
+    count = values.shape[1]
+    bits = 3 + 2 * count.bit_length() if count <= FEW else BITS
     mantissas, exponents = np.frexp(values)
     return np.ldexp((np.floor(mantissas * 2 ** (bits - 1)) * 2 + 1) / 2**bits, exponents)

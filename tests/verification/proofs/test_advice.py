@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 
 def test_a_budget_that_ends_names_its_option():
     f = symad.trace(lambda z: np.exp(z) / np.exp(z - z.max()).sum(), [(4,)])
-    found = symad.check(f, budget=Budget(steps=3_000))
+    found = symad.check(f, budget=Budget(steps=2_000))
     assert found.status == "undecided"
     assert any("Budget(steps=...)" in note for note in found.notes)
     assert not any("Budget(" in note for note in symad.check(x**2).notes)
