@@ -59,6 +59,13 @@ class SeriesVariable:
     forms: Forms
     known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
 
+    def may_hold(self, base: Node) -> bool:
+        """Whether a factor may depend on t, quickly."""
+        if type(base.op) is Apply:
+            inside = base.args[0]
+            return base.op.head in SERIES and (bool(inside.args) or self.may_hold(inside))
+        return type(base.op) in (Add, Pow) or any([base is b for b, _ in self.monomial])
+
     def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
         """The factors that do not depend on t, and the series of the others."""
         rest, made = dict[Node, int](), [scaled(term[0])]
@@ -269,6 +276,9 @@ def _with_pieces(
 
 def _groups(terms: list[tuple[Signed, Term]], t: SeriesVariable) -> dict[Monomial, list[tuple[Signed, Term]]]:
     """The terms with equal factors beside functions of t, if their sum may start at a higher order."""
+    fixed = [tuple([f for f in m if not t.may_hold(f[0])]) for _, (_, m) in terms]
+    if len(set(fixed)) == len(terms):
+        return {}
     groups: dict[Monomial, list[tuple[tuple[Signed, Term], list[Laurent]]]] = {}
     with first(FEW):
         for pair in terms:
