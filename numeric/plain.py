@@ -27,7 +27,8 @@ def plain_program(graph: Graph, report: list[PassReport] | None = None, dtype: s
     """The program that the plain text prints."""
     notes = report if report is not None else []
     with roles_of(graph).followed() as roles:
-        prepared = run_graph_passes(graph, (*PLAIN_GRAPH, *norms(dtype), *in_range(dtype)), notes)
+        passes = (*PLAIN_GRAPH, *norms(dtype, checked=False), *in_range(dtype))
+        prepared = run_graph_passes(graph, passes, notes)
     program = replace(schedule(prepared, roles.of_results(prepared)), needed=needed_sizes(graph))
     return run_program_passes(program, PLAIN_PROGRAM, notes)
 

@@ -28,6 +28,7 @@ WITHOUT_EXAMPLES = {
     "Captured": "a value of an enclosing function while that is traced",
     "Local": "an input of the body of a scan",
     "Kept": "the states a chain keeps for its backward sweep; the examples of Chain hold it",
+    "Fallback": "a norm that is scaled where it overflows; tests/numeric/agreement/test_norms.py compares it",
     "EigenSystem": "the decomposition that EigenValues and EigenVectors read; their examples hold it",
     "CompressedRows": "its value is a scipy matrix, which tests/sparsity compares entry by entry",
 }

@@ -10,7 +10,7 @@ from symad.higher_order.scan import Scan
 from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import as_products, fuse_chains, fuse_sums
-from symad.numeric.fusion.rows import fuse_rows
+from symad.numeric.fusion.rows import fuse_rows, open_fallbacks
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.loop import LoopValue, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
@@ -32,7 +32,7 @@ class _Fusion:
         self.inside = 0
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
-        rows = fuse_rows(as_products(outputs), dots=True)
+        rows = fuse_rows(as_products(open_fallbacks(outputs)), dots=True)
         return fuse_sums(fuse_chains(rows, self.opened, self.alone), last_axes=True)
 
     def alone(self, node: Node) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from symad.core.dims import same_shape
-from symad.core.graph import Node, op_of
+from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import KernelBody
@@ -23,6 +23,7 @@ from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,20 @@ class RowLoop:
 class NestText(ABC):
     """The text of one nest; a target defines how arrays are read and how a loop over a row is written."""
 
+    skips = False
+    """Whether sums are left out that no branch reads which is taken."""
+
     def __init__(self, nest: Nest, c: KernelBody) -> None:
         """Find the order of the nodes and the level of each."""
         self.nest, self.body, self.full, self.c = nest, nest.body, nest.full, c
         self.order = self.body.nodes
         self.sums = [n for n in self.order if is_reduction(n, nest)]
+        choices = [n for n in self.order if isinstance(n.op, Select) and self.per_row(n)]
+        self.under = _conditions_of(self.body, self.sums, choices) if self.skips else {}
         self.level: dict[Node, int] = {}
         for node in self.order:
-            deepest = max((self.level[a] for a in node.args), default=0)
+            condition = (self.under[node],) if node in self.under else ()
+            deepest = max((self.level[a] for a in (*node.args, *condition)), default=0)
             self.level[node] = deepest + (node in self.sums)
         self.last = max(self.level.values())
         self.costly = {n for n in self.order if _is_costly(n)} if self.last else set()
@@ -165,11 +172,20 @@ class NestText(ABC):
         """Write the loop after which the next level's sums are known, and the results of this level."""
         sums = [n for n in self.sums if self.level[n] == level + 1]
         made = [(k, n) for k, n in self.whole if self.level[n] == level]
-        if not sums and not made:
-            return
+        for condition in dict.fromkeys(self.under[n] for n in sums if n in self.under):
+            own = [n for n in sums if self.under.get(n) is condition]
+            self._loop_of(level, own, [], self.text[condition])
+        sums = [n for n in sums if n not in self.under]
+        if sums or made:
+            self._loop_of(level, sums, made)
+
+    def _loop_of(
+        self, level: int, sums: Sequence[Node], made: Sequence[tuple[int, Node]], condition: str = ""
+    ) -> None:
+        """Write a loop that computes some sums and results, if a condition holds."""
         wanted = [*(a for n in sums for a in self._terms(n)), *(n for _, n in made)]
         order = self._needed(wanted)
-        kept = self._kept(level, order)
+        kept = {} if condition else self._kept(level, order)
         given, text = self._elements(order)
         totals = [self._total(node, text) for node in sums]
         stores = [(k, text[n]) for k, n in made] + [(k, text[n]) for n, k in kept.items()]
@@ -177,7 +193,8 @@ class NestText(ABC):
         self.text |= dict(zip(sums, (total.name for total in totals), strict=True))
         overwritten = {k for k, _ in made}
         self.held = {n: k for n, k in self.held.items() if k not in overwritten} | kept
-        self.lines += self.over_row(RowLoop(given, lines, near, totals, stores))
+        loop = self.over_row(RowLoop(given, lines, near, totals, stores))
+        self.lines += [f"  if ({condition}) {{", *loop, "  }"] if condition else loop
 
     def _terms(self, node: Node) -> Nodes:
         """The factors under a sum that are arrays of rows."""
@@ -262,3 +279,19 @@ def _is_costly(node: Node) -> bool:
     if isinstance(node.op, Pow):
         return not isinstance(constant_value(node.args[1]), int)
     return isinstance(node.op, Apply) or (isinstance(node.op, Mul) and -1 in node.op.powers)
+
+
+
+def _conditions_of(body: Graph, sums: Sequence[Node], choices: Sequence[Node]) -> dict[Node, Node]:
+    """The conditions under which sums are read: by the first branch of a choice alone."""
+    found: dict[Node, Node] = {}
+    for choice in choices:
+        condition, _, other = choice.args
+        read, waiting = set[Node](), [*body.output_nodes]
+        while waiting:
+            node = waiting.pop()
+            if node not in read:
+                read.add(node)
+                waiting += (condition, other) if node is choice else node.args
+        found |= {n: condition for n in sums if n not in read}
+    return found

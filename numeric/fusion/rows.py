@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symad.core.dims import Shape, same_shape
-from symad.core.graph import Node, topological
-from symad.core.questions import Nodes
+from symad.core.graph import Node, rebuild, topological
+from symad.core.questions import Nodes, definition
+from symad.higher_order.remat import Fallback
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import (
     is_row,
@@ -39,6 +40,11 @@ MIN_ROW, MAX_ROW, MAX_MEMBERS, MAX_LEAVES, MAX_RESULTS = 8, 4096, 80, 12, 6
 def _is_vector(node: Node, user: Node, full: Shape) -> bool:
     """Whether a sum times a vector reads the node as the vector, which it needs before the first row."""
     return is_row_dot(user, full) and user.args[1] is node
+
+
+def _is_short(full: Shape) -> bool:
+    """Whether rows are not known to be shorter or longer than those of a kernel."""
+    return not isinstance(full[-1], int) or MIN_ROW <= full[-1] <= MAX_ROW
 
 
 @dataclass(eq=False)
@@ -90,8 +96,8 @@ class _RowRegions:
         for node in self.order:
             if isinstance(node.op, Einsum) and node.args and len(node.args[0].shape) > 1:
                 full = node.args[0].shape
-                short = not isinstance(full[-1], int) or MIN_ROW <= full[-1] <= MAX_ROW
-                if short and self._is_sum(node, full) and not any(same_shape(full, f) for f in found):
+                new = not any(same_shape(full, f) for f in found)
+                if new and _is_short(full) and self._is_sum(node, full):
                     found.append(full)
         return found
 
@@ -232,6 +238,34 @@ def _leaves(members: Iterable[Node], full: Shape) -> list[Node]:
             if not isinstance(leaf.op, Constant):
                 found[leaf] = None
     return list(found)
+
+
+def open_fallbacks(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with `Fallback` written out where its root of a sum over rows is used by the rows again.
+
+    One kernel then computes it, and decides for each row.
+    """
+    order = topological(outputs)
+    if not any(isinstance(node.op, Fallback) for node in order):
+        return tuple(outputs)
+    back: dict[Node, set[Shape]] = {}
+    """The shapes of rows to which functions of a number per row are broadcast."""
+    for node in reversed(order):
+        repeated = isinstance(node.op, Broadcast) and repeats_rows(node, node.shape)
+        passed = isinstance(node.op, (ElementwiseOp, Reshape, Fallback))
+        for arg in node.args:
+            given = {node.shape} if repeated else back.get(node, ()) if passed else ()
+            back.setdefault(arg, set()).update(given)
+
+    def opened(node: Node, args: Nodes) -> Node:
+        made = over(node, args)
+        if isinstance(node.op, Fallback):
+            q = node.args[1].args[0]
+            if any(is_row_sum(q, full) and _is_short(full) for full in back.get(node, ())):
+                return definition(made.op, made) or made
+        return made
+
+    return tuple(rebuild(outputs, {}, opened))
 
 
 def fuse_rows(

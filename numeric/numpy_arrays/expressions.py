@@ -13,7 +13,7 @@ from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.higher_order.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback
-from symad.higher_order.remat import Remat
+from symad.higher_order.remat import Fallback, Remat
 from symad.numeric.expressions.numbers import literal
 from symad.numeric.expressions.views import as_index, joined
 from symad.numeric.numpy_arrays.memory_reuse import allocation
@@ -283,6 +283,18 @@ def called(node: Compute, writer: ArrayWriter) -> list[str]:
 def write_remat(op: Remat, target: Fast, node: Compute, args: Texts, writer: ArrayWriter) -> Written:
     (name,) = called(node, writer)
     return Text(f"{name}({', '.join(map(writer.typed, node.args))})")
+
+
+@write.dispatch
+def write_fallback(
+    op: Fallback, target: Fast, node: Compute, args: Texts, writer: ArrayWriter
+) -> Written:
+    (name,) = called(node, writer)
+    q, y = args[0].inside(Level.SUM), args[1].inside(Level.OR)
+    known = f"{op.low!r} <= {q} <= {op.high!r}"
+    if node.args[0].shape:
+        known = f"{writer.helper(helpers._in_range)}({q}, {op.low!r}, {op.high!r})"
+    return Text(f"{y} if {known} else {name}({', '.join(map(writer.typed, node.args))})", Level.CONDITION)
 
 
 def revolving(writer: ArrayWriter, *names: str) -> None:

@@ -8,6 +8,7 @@ import sympy
 
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node
+from symad.higher_order.remat import Fallback
 from symad.numeric.modules.module_text import frame, returned, summary
 from symad.numeric.numpy_arrays import (  # noqa: F401  (register their answers)
     expressions,
@@ -71,6 +72,8 @@ def print_array_module(
 
 def warnings_off(graph: Graph, writer: ArrayWriter) -> list[str]:
     """The decorator that turns off NumPy's warnings where the values that cause them are not used."""
+    if holds(graph, Fallback):
+        return [f'@{writer.np}.errstate(all="ignore")  # of numbers that are scaled then']
     if holds(graph, Select) and any(isinstance(n.op, Select) and not _is_indicator(n) for n in graph.nodes):
         return [f'@{writer.np}.errstate(all="ignore")  # of branches that are not taken']
     if works_in_gaps(graph):

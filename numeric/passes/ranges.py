@@ -23,7 +23,7 @@ from symad.numeric.stages import GraphPass
 from symad.ops.basic.arithmetic import Add, Mul, neg
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.powers import Pow
-from symad.transforms.scaled_norms import norms_in_range
+from symad.evaluation.scaled_norms import norms_in_range
 
 # ---- single precision ----------------------------------------------------------------------------
 
@@ -163,10 +163,13 @@ def _is_wide(value: Fraction | None) -> bool:
     return value is not None and not SMALLEST <= abs(value) <= LARGEST
 
 
-def norms(dtype: str) -> tuple[GraphPass, ...]:
-    """The pass for norms, on every backend; blocks of rows are made after it."""
+def norms(dtype: str, checked: bool = True) -> tuple[GraphPass, ...]:
+    """The pass for norms, on every backend; blocks of rows are made after it.
+
+    ``checked``: whether sums of powers are looked at first, and scaled only where that is needed.
+    """
     told = "no norm overflows unless its value does"
-    return (GraphPass("norms", partial(norms_in_range, dtype=dtype), "stabilize", told),)
+    return (GraphPass("norms", partial(norms_in_range, dtype=dtype, checked=checked), "stabilize", told),)
 
 
 def in_range(dtype: str) -> tuple[GraphPass, ...]:

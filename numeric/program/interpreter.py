@@ -15,7 +15,7 @@ from symad.core.questions import Array, Values, evaluate, question
 from symad.derivatives.root import Root, newton
 from symad.higher_order.checkpointed_chain import Kept, kept_by
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback, pulled_back
-from symad.higher_order.remat import Remat
+from symad.higher_order.remat import Fallback, Remat, in_range
 from symad.numbers.number_domains import as_float
 from symad.numeric.program.expressions import (
     Compute,
@@ -137,6 +137,11 @@ def called(op: Op, values: Values, functions: Sequence[Called]) -> Array:
 @called.dispatch
 def call_remat(op: Remat, values: Values, functions: Sequence[Called]) -> Array:
     return functions[0](*values)[0]
+
+
+@called.dispatch
+def call_fallback(op: Fallback, values: Values, functions: Sequence[Called]) -> Array:
+    return values[1] if in_range(values[0], op.low, op.high) else functions[0](*values)[0]
 
 
 @called.dispatch

@@ -98,6 +98,10 @@ def _sums(t: Array, axes: tuple[int, ...]) -> Array:
     return t.sum(axis=axes, keepdims=True)
 
 
+def _in_range(q: Array, low: float, high: float) -> bool:
+    return not q.size or bool(low <= np.minimum.reduce(q, None) and np.maximum.reduce(q, None) <= high)
+
+
 def _pad(values: Array, shape: Shape, index: NDArray[np.int64]) -> Array:
     result = np.zeros(shape, values.dtype)
     result[index] = values

@@ -21,13 +21,13 @@ from symad.core.graph import Graph, Node, pack
 from symad.core.identifiers import brief
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.rational_results import as_result, evaluate_exactly
+from symad.evaluation.scaled_norms import norms_in_range
 from symad.numbers.dual import Dual, as_input
 from symad.numbers.number_domains import FLOATS, AnyDomain, UndefinedValue, domain_of
 from symad.numbers.values import unchecked
 from symad.ops.basic.sources import symbol_of
 from symad.stable import stabilize
 from symad.tracing.inlining import inline, is_traced
-from symad.transforms.scaled_norms import norms_in_range
 
 
 def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Number]) -> Number:

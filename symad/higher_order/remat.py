@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from symad.core.dims import Shape, plus, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
@@ -44,6 +46,26 @@ class Remat(Op):
     body: Graph
 
 
+@dataclass(frozen=True, eq=False)
+class Fallback(Op):
+    """y if all elements of c are from ``low`` to ``high``, else body(c, y, x_1, ..., x_k).
+
+    The body is computed only then. In exact arithmetic y is the body; made after differentiation.
+    """
+
+    body: Graph
+    low: float
+    high: float
+
+
+def fallback(c: Node, y: Node, whole: Node, xs: Sequence[Node], low: float, high: float) -> Node:
+    """y, or where c leaves a range, the node ``whole``, made of c, y and the nodes ``xs``."""
+    args = tuple(dict.fromkeys((c, y, *xs)))
+    local = {node: Node.of(Local(k, node.shape)) for k, node in enumerate(args)}
+    body = Graph(tuple(local.values()), tuple(rebuild([whole], dict(local))))
+    return Node.of(Fallback(body, low, high), args)
+
+
 def remat(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) -> list[Node]:
     """A traced part, applied to arguments: outputs from inputs made by `fresh_input`.
 
@@ -69,7 +91,8 @@ def cut(flat: Node, shapes: Sequence[Shape]) -> list[Node]:
 
 
 @shape(Remat)
-def remat_shape(op: Remat, args: Nodes) -> Shape:
+@shape(Fallback)
+def remat_shape(op: Remat | Fallback, args: Nodes) -> Shape:
     return op.body.output_nodes[0].shape
 
 
@@ -133,3 +156,24 @@ def remat_flops(op: Remat, y: Node) -> Count:
 @evaluate.dispatch
 def remat_evaluate(op: Remat, values: Values) -> Array:
     return outputs_at(op.body, *values)[0]
+
+
+def in_range(c: Array, low: float, high: float) -> bool:
+    """Whether all elements are from low to high; NaN is not."""
+    return not np.size(c) or bool(low <= np.min(c) and np.max(c) <= high)
+
+
+@definition.dispatch
+def fallback_definition(op: Fallback, y: Node) -> Node:
+    """The body, which is right everywhere."""
+    return rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, y.args, strict=True)))[0]
+
+
+@flops.dispatch
+def fallback_flops(op: Fallback, y: Node) -> Count:
+    return 2 * size(y.args[0].shape)
+
+
+@evaluate.dispatch
+def fallback_evaluate(op: Fallback, values: Values) -> Array:
+    return values[1] if in_range(values[0], op.low, op.high) else outputs_at(op.body, *values)[0]

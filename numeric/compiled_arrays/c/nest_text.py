@@ -66,6 +66,8 @@ def computed_type(kind: str, real: str) -> str:
 class NativeNest(NestText):
     """The C text of one nest over rows."""
 
+    skips = True
+
     def __init__(self, nest: Nest, real: str, types: Sequence[str], kinds: Sequence[str]) -> None:
         """See `kernel_source`."""
         super().__init__(nest, NativeBody(real))

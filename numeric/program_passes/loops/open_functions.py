@@ -20,7 +20,7 @@ from symad.core.questions import Nodes
 from symad.derivatives.root import Root, residual_at, slope_at, sparse_slope
 from symad.higher_order.checkpointed_chain import ChainOp, Kept
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback, stretch_pullback
-from symad.higher_order.remat import Remat
+from symad.higher_order.remat import Fallback, Remat
 from symad.higher_order.scan import Local
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.functions import DefineFunction
@@ -31,7 +31,7 @@ from symad.numeric.program.uses import lifetimes
 from symad.numeric.program_passes.loops.open_loops import MakesBody
 from symad.numeric.program_passes.memory.allocation import shown
 
-CALLING = (Remat, Kept, Root, ChainPullback)
+CALLING = (Remat, Fallback, Kept, Root, ChainPullback)
 """The ops that call functions."""
 
 
@@ -79,7 +79,7 @@ def open_functions(
 def inner_functions(found: Compute, sparse: bool) -> tuple[Inner, ...]:
     """The functions that an op calls; none for most ops."""
     op = found.op
-    if isinstance(op, Remat):
+    if isinstance(op, (Remat, Fallback)):
         return (Inner("part", op.body, op.body.input_nodes, {}, repeated=False),)
     if isinstance(op, Kept):
         return (_step(op, found),)

@@ -1,5 +1,6 @@
 """Norms of numbers whose powers overflow or underflow: value, gradient and Hessian against 60 digits."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -211,3 +212,32 @@ def test_roots_of_large_arrays_are_no_hypot() -> None:
     kernel = lower(f)
     assert "hypot" not in kernel.source
     assert kernel(np.full(100_000, 3.0), np.full(100_000, 4.0)) == 500_000
+
+
+@pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
+@pytest.mark.parametrize("rows", [6, 1000])
+def test_rows_of_which_some_overflow(backend: str, rows: int) -> None:
+    """Rows of all magnitudes beside each other: their norms, and unit vectors; that of zeros is 0/0."""
+    at = np.random.default_rng(0).uniform(1, 2, (rows, 8))
+    scale = np.array([1e160, 1.0, 1e-100, 1e300, 0.0, -1e120])
+    at[:6] *= scale[:, None]
+    with mpmath.workdps(40):
+        right = [float(mpmath.sqrt(sum(mpmath.mpf(v) ** 2 for v in row))) for row in at]
+    norms = symad.trace(lambda u: np.linalg.norm(u, axis=1), [(rows, 8)])
+    units = symad.trace(lambda u: u / np.linalg.norm(u, axis=1, keepdims=True), [(rows, 8)])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(called(norms, backend, "float64", (at,)), right, rtol=1e-14)
+        expected = at / np.array(right)[:, None]
+    np.testing.assert_allclose(called(units, backend, "float64", (at,)), expected, rtol=1e-14)
+
+
+def test_norms_are_scaled_where_that_is_needed() -> None:
+    """Code for ordinary numbers has one sum of squares; the others are in a branch or in a function."""
+    n = sp.Symbol("n", integer=True)
+    norm = symad.trace(lambda u: np.linalg.norm(u), [(n,)])
+    lines = lower(norm).source.splitlines()
+    start = lines.index(next(line for line in lines if line.startswith("def f(")))
+    own = [line for line in lines[start:] if line.startswith("    ") and not line.startswith("     ")]
+    assert sum("vdot" in line for line in own) == 1
+    units = symad.trace(lambda u: u / np.linalg.norm(u, axis=1, keepdims=True), [(n, 8)])
+    assert re.findall(r"if \((\w+)\) \{\n#pragma omp simd reduction", lower(units, "c").c_source)

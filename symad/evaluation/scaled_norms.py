@@ -25,10 +25,12 @@ from symad.core.contents import in_bodies, inner_graphs, op_classes
 from symad.core.dims import size
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
+from symad.higher_order.remat import fallback
 from symad.ops.arrays.reduction import extreme
 from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, signed_product
 from symad.ops.basic.contraction import Einsum, contract, permute
-from symad.ops.basic.sources import constant, constant_value, dimension
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
+from symad.ops.basic.sources import Constant, constant, constant_value, dimension
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.radius import Number, Part, degree, is_size, order_of, parts, powers_in
@@ -41,10 +43,11 @@ Along an axis of unknown length, which may be empty, m is this mean.
 """
 
 MAX_IN_ROWS = 4096
-"""Euclidean norms of rows and of elements of larger arrays are roots of sums of squares, whatever these are.
+"""√(u² + v² + w²) of the elements of larger arrays is a root, whatever is below it; norms of their rows are 0
+where they are smaller than the root of the least float.
 
-Origin: a norm of one vector costs 2 to 4 µs more, distances of all pairs of 200 points three times as much;
-NumPy's hypot takes 14 times as long for √(u² + v² + w²) of 100 000 elements.
+Origin: NumPy's hypot takes 14 times as long for 100 000 elements; where some distances of all pairs of 200
+points are 0, scaling takes three times as long as the distances.
 """
 
 
@@ -57,15 +60,21 @@ class ScaleLevels:
     shift: int
 
 
+MADE_AGAIN = (Add, Mul, Broadcast, Reshape, Slice)
+"""Ops whose results are computed again rather than kept for a norm that may have to be scaled."""
+
 LEVELS = {"float64": ScaleLevels(1e-280, 1e280, 600), "float32": ScaleLevels(1e-30, 1e30, 80)}
 """With these, squares of all normal numbers are normal, but for those too small to count."""
 
 
-def norms_in_range(graph: Graph, dtype: str = "float64") -> Graph:
-    """The graph with its norms scaled, also in the bodies of loops; other types have none."""
+def norms_in_range(graph: Graph, dtype: str = "float64", checked: bool = True) -> Graph:
+    """The graph with its norms scaled, also in the bodies of loops; other types have none.
+
+    If ``checked``, norms outside of loops are scaled only where their sums of powers are no normal numbers.
+    """
     if dtype not in LEVELS or not _has_norm(graph):
         return graph
-    made = _Scaling(LEVELS[dtype]).all_of(graph.output_nodes)
+    made = _Scaling(LEVELS[dtype], checked).all_of(graph.output_nodes)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
@@ -97,13 +106,14 @@ class _Scaling:
     """The rules for numbers of one type."""
 
     levels: ScaleLevels
+    checked: bool = False
 
     def all_of(self, outputs: Nodes) -> Nodes:
         """The outputs with their norms scaled."""
         sums = _roots_and_sums(topological(outputs))
 
         def scaled(node: Node, args: Nodes) -> Node:
-            op = in_bodies(node.op, self.all_of)
+            op = in_bodies(node.op, _Scaling(self.levels).all_of)  # loops are compiled whole
             if isinstance(op, Compare) and not sums.isdisjoint(map(_unsigned, args)):
                 return self.compared(op, args) or Node.of(op, args)
             if isinstance(op, Mul) and not sums.isdisjoint(args):
@@ -165,16 +175,31 @@ class _Scaling:
             return None
         if len(known) == 1 and not known[0].path:
             return mul(_root_of_weight(known[0], d), _absolute(known[0].node))
+        summed = any(p.path for p in known)
         if d != 2:
-            return _by_largest(radius)
+            made = _by_largest(radius)
+            return self.where_needed(radius, made) if summed and d <= MAX_BY_MEAN else made
         count = sum(size(p.node.shape) for p in known)
-        if radius.shape and isinstance(count, int) and count > MAX_IN_ROWS:
-            return None
-        if len(known) <= 3 and not any(p.path for p in known):
+        few = not radius.shape or (isinstance(count, int) and count <= MAX_IN_ROWS)
+        if not summed and len(known) <= 3 and (few or not isinstance(count, int)):
             return reduce(
                 lambda a, b: apply(hypot, a, b), [mul(_root_of_weight(p, d), p.node) for p in known]
             )
-        return self.by_levels(radius) if not radius.shape or isinstance(count, int) else None
+        if not few and not (summed and self.checked):
+            return None
+        return self.where_needed(radius, self.by_levels(radius), not few)
+
+    def where_needed(self, radius: Node, scaled: Node, many: bool = False) -> Node:
+        """The root, and the scaled norm where the sum of powers is no normal number.
+
+        Of ``many`` elements sums that are 0 are taken as they are: in distances of all pairs there are some.
+        """
+        if not self.checked:
+            return scaled
+        q, known = radius.args[0], parts(radius)
+        checked = select(equal(q, constant(0)), broadcast_to(constant(1), q.shape), q) if many else q
+        xs = [q, *_sources([p.node for p in known])]
+        return fallback(checked, radius, scaled, xs, self.levels.low, self.levels.high)
 
     def by_levels(self, radius: Node) -> Node:
         """√q of squares; where q is no normal number, from elements times a power of 2.
@@ -222,6 +247,16 @@ def _by_largest(radius: Node) -> Node:
     known = logic("and", compare("<", constant(0), m), compare("<", m, constant(inf)))
     m = select(known, m, constant(1))
     return mul(m, _again(radius, lambda p: div(p.node, p.spread(m))))
+
+
+def _sources(elements: Iterable[Node]) -> list[Node]:
+    """What elements are made of by a few sums and products, which need not be kept to be scaled."""
+    below = {n for n in elements if isinstance(n.op, MADE_AGAIN)}
+    for _ in range(2):
+        below |= {a for n in below for a in n.args if isinstance(a.op, MADE_AGAIN)}
+    read = [n for n in elements if n not in below]
+    read += [a for n in topological(below) if n in below for a in n.args]
+    return [n for n in dict.fromkeys(read) if n not in below and not isinstance(n.op, Constant)]
 
 
 def _unsigned(node: Node) -> Node:
