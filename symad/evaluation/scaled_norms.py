@@ -187,7 +187,8 @@ class _Scaling:
             )
         if not few and not (summed and self.checked):
             return None
-        return self.where_needed(radius, self.by_levels(radius), not few)
+        scaled = self.by_levels(radius)
+        return self.where_needed(radius, scaled, not few) if summed else scaled
 
     def where_needed(self, radius: Node, scaled: Node, many: bool = False) -> Node:
         """The root, and the scaled norm where the sum of powers is no normal number.
