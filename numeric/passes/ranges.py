@@ -18,12 +18,12 @@ import sympy
 from symad.core.contents import in_bodies, inner_graphs, op_classes
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
+from symad.evaluation.scaled_norms import norms_in_range
 from symad.numeric.passes.rewriting import over, rewrite, rewritten
 from symad.numeric.stages import GraphPass
 from symad.ops.basic.arithmetic import Add, Mul, neg
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.powers import Pow
-from symad.evaluation.scaled_norms import norms_in_range
 
 # ---- single precision ----------------------------------------------------------------------------
 
