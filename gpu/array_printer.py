@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node
 from symad.derivatives.root import Root
 from symad.errors import LoweringError
@@ -31,18 +31,18 @@ from symad.gpu.printers.results import result_text
 from symad.gpu.printers.row_kernels import row_lines, sums_lines
 from symad.gpu.settings import current
 from symad.numeric.fusion.nest import Nest, total_of
-from symad.numeric.modules.module_text import frame, one_line, returned, summary
+from symad.numeric.modules.module_text import returned
 from symad.numeric.numpy_arrays import expressions, kernels  # noqa: F401  (register their answers)
 from symad.numeric.numpy_arrays.loop_statements import loop_lines
-from symad.numeric.numpy_arrays.statements import assign_lines, block_lines
+from symad.numeric.numpy_arrays.statements import assign_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.loops import Fixed, Loop
 from symad.numeric.program.statements import Assign, Together
 from symad.numeric.scheduling.roles import Roles
-from symad.numeric.targets.sizes import needed_sizes
-from symad.numeric.targets.statements import Lines, indented, lines
-from symad.ops.basic.sources import symbol_of
+from symad.numeric.targets.module import Body, Call, written_module
+from symad.numeric.targets.sizes import doubtful, needed_sizes
+from symad.numeric.targets.statements import Lines, indented, lines, lines_of
 from symad.ops.linalg.solve_det import MatrixOp
 
 
@@ -155,48 +155,38 @@ def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tupl
     printer = CuPyWriter(fused, dtype, roles)
     if dtype in HALVES and current().wide:
         printer.as_given = inputs_as_given(fused)
-    entry = printer.names.unique(graph.name)
-    program = printer.plans.program(fused)
-    printer.know(program)
-    inputs = [printer.symbols[symbol] for symbol in fused.inputs]
-    for name, node, value in zip(inputs, fused.input_nodes, program.inputs, strict=True):
-        printer.texts[node] = printer.named[value] = printer.stems[value] = name
-    entry_lines = _entry_lines(fused, printer, inputs)
-    entry_lines += shape_checks(fused, printer, inputs, needed_sizes(graph))
-    printer.begin(fused.output_nodes)
-    body = block_lines(program.statements, printer)
+    program = printer.begun(fused)
+    for node, value in zip(fused.input_nodes, program.inputs, strict=True):
+        printer.texts[node] = printer.named[value]
+
+    def body() -> list[str]:
+        printer.begin(fused.output_nodes)
+        lines = lines_of(program.statements, printer)
+        values = [result_text(o, printer) for o in fused.output_nodes]
+        return [*lines, f"return {returned(fused.structure, values)}"]
+
+    sizes = (*needed_sizes(graph), *doubtful(node.shape for node in fused.nodes))
+    taking = partial(_taken, kinds=[_kind(node, printer) for node in fused.input_nodes])
+    made = written_module(replace(program, needed=sizes), printer, fused.inputs, taking, body)
+    return *made, printer.kernels
+
+
+def _kind(node: Node, printer: CuPyWriter) -> str:
+    """The type that an input is converted to, as text."""
+    return "None" if node in printer.as_given else printer.type_of(node)
+
+
+def _taken(
+    call: Call, printer: CuPyWriter, body: Body, kinds: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The lines that convert the inputs, bind the dimensions and check the shapes; then the body."""
+    whole = any(printer.kernels.type_of(node) == "int64" for node in printer.graph.input_nodes)
+    for name, text in input_helpers(whole).items() if call.names else ():
+        printer.helper(name, text)
+    made, lines = [*inputs_line(call, kinds), *shape_checks(call, printer)], body()
     if printer.sites:
         report_helpers(printer)
         seen = printer.names.unique("seen")
-        entry_lines[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
-        body.append("_check_indices()" if current().wait else f"_report({seen})")
-    values = [result_text(o, printer) for o in fused.output_nodes]
-    outputs, shapes = [o.shape for o in graph.output_nodes], [node.shape for node in graph.input_nodes]
-    told = summary(roles.labels, outputs, graph.structure, zip(inputs, shapes, strict=True))
-    lines = [*printer.constants_lines(), *entry_lines, *body, f"return {returned(fused.structure, values)}"]
-    blocks = [
-        printer.preliminaries(),
-        printer.kernels.definitions("cp"),
-        *([f"{name} = {source}"] for source, name in printer.sources.items()),
-        [f"def {entry}({', '.join(inputs)}):", *indented([told, *lines])],
-    ]
-    source = frame(graph.name, printer.imports, printer.helpers.values(), blocks, "CuPy")
-    return entry, source, printer.kernels
-
-
-def _entry_lines(graph: Graph, printer: CuPyWriter, inputs: Sequence[str]) -> list[str]:
-    """The lines that convert the inputs, bind the dimension symbols, and check the shapes."""
-    _with_input_helpers(graph, printer)
-    given = []
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
-        declared, rank = one_line(format_shape(node.shape)), str(len(node.shape))
-        kind = "None" if node in printer.as_given else printer.type_of(node)
-        given.append((name, kind, rank, declared))
-    titles = [one_line(str(symbol_of(node))) for node in graph.input_nodes]
-    return inputs_line(given, titles)
-
-
-def _with_input_helpers(graph: Graph, printer: CuPyWriter) -> None:
-    whole = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
-    for name, text in input_helpers(whole).items() if graph.inputs else ():
-        printer.helper(name, text)
+        made[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
+        lines.insert(-1, "_check_indices()" if current().wait else f"_report({seen})")
+    return [], [*printer.constants_lines(), *made, *lines]

@@ -9,9 +9,10 @@ from symad.gpu.cupy_library import CUPY, real_type
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter, Kernels
 from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, statements
-from symad.numeric.modules.module_text import frame, one_line, pack_text, summary
+from symad.numeric.modules.module_text import frame, pack_text, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
+from symad.numeric.targets.module import Call
 from symad.numeric.targets.statements import indented
 from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
@@ -97,8 +98,8 @@ def _writes(graph: Graph, text: KernelBody) -> list[str]:
 
 def _entry(graph: Graph, kernel: str, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
     """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
-    titles = [one_line(str(symbol)) for symbol in graph.inputs]
-    lines = inputs_line([(name, CUPY.type_text(dtype), "None", "") for name in inputs], titles)
+    call = Call(tuple(inputs), tuple(map(str, graph.inputs)), ((),) * len(inputs), ())
+    lines = inputs_line(call, [CUPY.type_text(dtype)] * len(inputs), points=True)
     many = len(inputs) > MAX_DIRECT
     if not inputs:
         lines.append("shape = ()")

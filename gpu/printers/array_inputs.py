@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
-import sympy
-
-from symad.core.graph import Graph
+from symad.core.dims import format_shape
+from symad.numeric.modules.module_text import one_line
 from symad.numeric.numpy_arrays.writer import ArrayWriter
-from symad.numeric.targets.sizes import doubtful, size_bindings, size_checks
+from symad.numeric.targets.module import Call
+from symad.numeric.targets.sizes import size_bindings, size_checks
 
 TAKEN = '''def _taken(name, value, dtype):
     """An input as a CuPy array: the memory of another library on the device is not copied."""
@@ -77,22 +77,26 @@ def input_helpers(whole: bool) -> dict[str, str]:
     }
 
 
-def inputs_line(rows: Sequence[tuple[str, str, str, str]], titles: Sequence[str] = ()) -> list[str]:
-    """The statement that reads the inputs; each is given by name, type, number of axes and shape.
+def inputs_line(call: Call, kinds: Sequence[str], points: bool = False) -> list[str]:
+    """The statement that reads the inputs, in their types ``kinds``; ``points`` may have any shapes.
 
-    ``titles`` are the user's names for errors; if missing or not distinct, the code's names are used.
+    Errors show the code's names if those of the user are not distinct.
     """
-    if not rows:
+    if not call.names:
         return []
-    names = [name for name, *_ in rows]
-    given = [f'({name}, {kind}, {rank}, "{shape}"),' for name, kind, rank, shape in rows]
-    if list(titles) == names or len(set(titles)) < len(names):
-        parts = [f"    {name}={value}" for name, value in zip(names, given, strict=True)]
+    given = [
+        f'({name}, {kind}, None, ""),' if points
+        else f'({name}, {kind}, {len(shape)}, "{one_line(format_shape(shape))}"),'
+        for name, kind, shape in zip(call.names, kinds, call.shapes, strict=True)
+    ]  # fmt: skip
+    titles = tuple(map(one_line, call.titles))
+    if titles == call.names or len(set(titles)) < len(titles):
+        parts = [f"    {name}={value}" for name, value in zip(call.names, given, strict=True)]
         opened, closed = "_inputs(", ")"
     else:
         parts = [f"    {title!r}: {value}" for title, value in zip(titles, given, strict=True)]
         opened, closed = "_inputs(**{", "})"
-    return [f"{', '.join(names)}{',' * (len(rows) == 1)} = {opened}", *parts, closed]
+    return [f"{call.signature}{',' * (len(call.names) == 1)} = {opened}", *parts, closed]
 
 
 CHECK = """def _check(name, array, shape):
@@ -101,17 +105,14 @@ CHECK = """def _check(name, array, shape):
 """
 
 
-def shape_checks(
-    graph: Graph, writer: ArrayWriter, inputs: Sequence[str], needed: Sequence[sympy.Expr]
-) -> list[str]:
+def shape_checks(call: Call, writer: ArrayWriter) -> list[str]:
     """The lines that bind each dimension symbol to the length of an axis, and compare all shapes."""
     lines = [
-        f"{writer.symbols[b.symbol]} = {b.text(f'{inputs[b.argument]}.shape[{b.axis}]', writer)}"
-        for b in size_bindings([node.shape for node in graph.input_nodes], sorted(graph.dims, key=str))
+        f"{writer.symbols[b.symbol]} = {b.text(f'{call.names[b.argument]}.shape[{b.axis}]', writer)}"
+        for b in size_bindings(call.shapes, call.dims)
     ]
-    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
-        if node.shape:
+    for name, title, shape in zip(call.names, call.titles, call.shapes, strict=True):
+        if shape:
             checked = writer.helper("_check", CHECK)
-            lines.append(f"{checked}({str(symbol)!r}, {name}, {writer.dims(node.shape)})")
-    sizes = (*needed, *doubtful(node.shape for node in graph.nodes))
-    return lines + size_checks(sizes, writer.dim)
+            lines.append(f"{checked}({title!r}, {name}, {writer.dims(shape)})")
+    return lines + size_checks(call.needed, writer.dim)

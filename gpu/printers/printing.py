@@ -309,8 +309,16 @@ class CuPyWriter(ArrayWriter):
             self.sources[text] = f"_source_{len(self.sources) + 1}"
         return self.sources[text]
 
-    def preliminaries(self) -> list[str]:
-        """The function that makes the constants, once for each device."""
+    def needs(self) -> str:
+        """See `Writer.needs`."""
+        return "CuPy"
+
+    def blocks(self) -> list[list[str]]:
+        """See `Writer.blocks`: a function that makes the constants, once for each device, and the kernels."""
+        sources = [[f"{name} = {source}"] for source, name in self.sources.items()]
+        return [self._constants(), self.kernels.definitions("cp"), *sources]
+
+    def _constants(self) -> list[str]:
         if not self.constants:
             return []
         self.imports.add("from functools import lru_cache")

@@ -12,7 +12,6 @@ from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.numpy_arrays import lower as lower_numpy
-from symad.numeric.numpy_arrays.module import print_array_module
 from symad.numeric.passes.ranges import in_range, norms
 from symad.numeric.pipelines import BLOCK_GRAPH, COMPILED_GRAPH, KERNEL_GRAPH
 from symad.numeric.scheduling.roles import roles_of
@@ -37,7 +36,7 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
     with roles_of(graph, inner=False).followed() as roles:
         fused = fuse(run_graph_passes(graph, passes, report), dtype)
     writer = NativeWriter(fused, NUMPY, dtype, roles)
-    name, source = print_array_module(fused, writer, needed_sizes(graph), report)
+    name, source = lower_numpy.print_array_module(fused, writer, needed_sizes(graph), report)
     loops = LOOPS_ALONE.format(name=name) + writer.c_source
     try:
         return replace(compile_source(name, source), c_source=loops)

@@ -67,15 +67,15 @@ class NativeWriter(NumPyWriter):
         """The name of the floating-point type in C."""
         return REAL[self.dtype]
 
-    def decorators(self, graph: Graph) -> list[str]:
+    def decorators(self) -> list[str]:
         """A decorator that hides warnings: vector code computes both branches of a selection, with flags."""
         if not self.kernels and not self.loops:
-            return super().decorators(graph)
+            return super().decorators()
         return [f'@{self.np}.errstate(all="ignore")']
 
-    def preliminaries(self) -> list[str]:
-        """The lines that define the constants and the kernels."""
-        lines = super().preliminaries()
+    def blocks(self) -> list[list[str]]:
+        """See `Writer.blocks`: the constants, and the kernels."""
+        (lines,) = super().blocks()
         if self.multiplies:
             lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
         quick = f", optimize={level()}" if level() < FULL else ""
@@ -88,7 +88,7 @@ class NativeWriter(NumPyWriter):
         if self.loops:
             made = _tuple(f"_{name}" for name in self.loops.values())
             lines.append(f"{made} = compiled_loops(KERNELS, {list(self.loops.values())!r}{quick})")
-        return lines
+        return [lines]
 
     @cached_property
     def c_source(self) -> str:

@@ -166,7 +166,8 @@ def shown_by(program: Program) -> Mapping[Value, Sequence[Expression]]:
     found: dict[Value, list[Expression]] = {}
     for statement in every_statement(program.statements):
         for each in assignments(statement):
-            found.setdefault(each.value, []).append(each.expression)
+            place = each.expression if each.over is None else Read(each.over)
+            found.setdefault(each.value, []).append(place)
         if isinstance(statement, Loop):
             for carried in statement.carried:
                 found.setdefault(carried.value, []).extend((carried.initial, carried.next))

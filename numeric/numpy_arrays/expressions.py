@@ -17,7 +17,6 @@ from symad.higher_order.remat import Fallback, Remat
 from symad.numeric.expressions.numbers import literal
 from symad.numeric.expressions.views import as_index, joined
 from symad.numeric.numpy_arrays.memory_reuse import allocation
-from symad.numeric.numpy_arrays.statements import block_lines
 from symad.numeric.numpy_arrays.writer import ArrayWriter, Fast
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal, Mosaic
 from symad.numeric.passes.memory_layout.memory_spans import Spread
@@ -28,6 +27,7 @@ from symad.numeric.targets import arrays, helpers, linear_algebra, scalars  # no
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.sizes import dimension
+from symad.numeric.targets.statements import lines_of
 from symad.numeric.targets.target import Level, Text, Texts
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
@@ -90,7 +90,7 @@ def defined(stands_for: Node, node: Node, writer: ArrayWriter) -> str:
     writer.know(program)
     needed, writer.before = writer.before, []
     with writer.entered(given.values()):
-        made = block_lines(program.statements, writer)
+        made = lines_of(program.statements, writer)
         text = writer.operand(program.results[0])
     writer.before, writer.at, writer.over = [*needed, *made], at, over
     return text

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 from symad.core.dims import plus
 from symad.higher_order.scan import backwards
-from symad.numeric.numpy_arrays.statements import block_lines, inside
+from symad.numeric.numpy_arrays.statements import inside
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.numeric.program.loops import Carried, Loop
 from symad.numeric.program.statements import Store
-from symad.numeric.targets.statements import Lines, indented, lines
+from symad.numeric.targets.statements import Lines, indented, lines, lines_of
 
 Names: TypeAlias = Sequence[str]
 Head: TypeAlias = Callable[[Loop, ArrayWriter, Names, Names, str], tuple[list[str], list[str]]]
@@ -44,7 +44,7 @@ def loop_lines(statement: Loop, writer: ArrayWriter, head: Head) -> list[str]:
     writer.whole |= {*places.values()}
     given = [one.value for part in (statement.carried, statement.rows, statement.fixed) for one in part]
     with inside(writer, given) as kept:
-        body = block_lines(statement.body, writer)
+        body = lines_of(statement.body, writer)
         next_ = [places[c.place] if c.place else writer.text(c.next).text for c in statement.carried]
     body += [f"{', '.join(states)} = {', '.join(next_)}"] if next_ else []
     made = ((text, writer.fixed.pop(text)) for text in turned)

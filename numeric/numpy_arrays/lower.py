@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+
+import sympy
 
 from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
 from symad.numeric.kernel import Kernel, compile_source
-from symad.numeric.numpy_arrays.module import print_array_module
+from symad.numeric.numpy_arrays import expressions, kernels, loop_statements  # noqa: F401  (register answers)
 from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
 from symad.numeric.numpy_arrays.scalars.numpy_runs import print_scalars
+from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
 from symad.numeric.passes.ranges import in_range, norms
@@ -27,7 +31,8 @@ from symad.numeric.pipelines import (
 from symad.numeric.program.expressions import Value
 from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import Roles, roles_of
-from symad.numeric.targets.sizes import needed_sizes
+from symad.numeric.targets.module import written_module
+from symad.numeric.targets.sizes import doubtful, needed_sizes
 
 MIN_FREED_ELEMENTS = 2**14
 """The smallest number of elements of an array that is freed as soon as it is not needed.
@@ -49,6 +54,23 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         made = run_graph_passes(prepared, last, report)
     writer = NumPyWriter(made, NUMPY, dtype, plans(passes, dtype, roles))
     return compile_source(*print_array_module(made, writer, needed_sizes(graph), report))
+
+
+def print_array_module(
+    graph: Graph, writer: ArrayWriter, needed: Sequence[sympy.Expr], report: list[PassReport] | None
+) -> tuple[str, tuple[str, ...]]:
+    """The entry point's name, and the parts of the module's source.
+
+    Args:
+        graph: a graph after all graph passes.
+        writer: the writer of the module.
+        needed: the sizes that must not be negative, see `needed_sizes`.
+        report: a list to which each pass appends a line.
+    """
+    program = writer.begun(graph, report)
+    writer.kinds |= dict.fromkeys(program.inputs, writer.dtype)
+    sizes = (*needed, *doubtful(node.shape for node in graph.nodes))
+    return written_module(replace(program, needed=sizes), writer, graph.inputs)
 
 
 def plans(

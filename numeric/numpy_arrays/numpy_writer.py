@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from symad.core.contents import holds
 from symad.core.dims import size
-from symad.core.graph import Graph, Op
+from symad.core.graph import Node, Op
 from symad.numeric.numpy_arrays.expressions import by_definition
-from symad.numeric.numpy_arrays.module import warnings_off
 from symad.numeric.numpy_arrays.writer import ArrayWriter, Fast
+from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets.linear_algebra import write_call
 from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.target import MatrixProduct, Text, Texts
+from symad.ops.basic.sources import constant_value
+from symad.ops.elementwise.selection import Select
 from symad.ops.linalg.solve_det import Solve
 
 if TYPE_CHECKING:
@@ -79,9 +82,15 @@ def _reshaped(text: Text, rows: Shape, columns: Shape, writer: ArrayWriter) -> s
 class NumPyWriter(ArrayWriter):
     """Writes NumPy modules, in which some sums are matrix products."""
 
-    def decorators(self, graph: Graph) -> list[str]:
-        """The decorator that turns off warnings, where it is needed."""
-        return warnings_off(graph, self)
+    def decorators(self) -> list[str]:
+        """The decorator that turns off NumPy's warnings where the values that cause them are not used."""
+        nodes = self.graph.nodes if holds(self.graph, Select) else ()
+        if any(isinstance(n.op, Select) and not _is_indicator(n) for n in nodes):
+            return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']
+        if works_in_gaps(self.graph):
+            return [f'@{self.np}.errstate(all="ignore")  # of elements between those that are read']
+        overflows = "_sigmoid" in self.helpers  # exp overflows where the sigmoid is 0
+        return [f'@{self.np}.errstate(over="ignore")'] if overflows else []
 
     def without_rule(self, op: Op) -> Text:
         """See `Writer.without_rule`; the op is written by its definition."""
@@ -90,6 +99,12 @@ class NumPyWriter(ArrayWriter):
     def sum_over(self, node: Compute, arg: Text, axes: tuple[int, ...]) -> Text | MatrixProduct:
         """See `Writer.sum_over`; a product with a vector of ones where that is faster."""
         return sum_as_product(node.args[0], arg, axes, self) or super().sum_over(node, arg, axes)
+
+
+def _is_indicator(node: Node) -> bool:
+    """Whether a node is 1 where a condition holds and 0 elsewhere."""
+    return [constant_value(a) for a in node.args[1:]] == [1, 0]
+
 
 
 # ---- systems of two to four equations as arithmetic of Python's numbers --------------------------

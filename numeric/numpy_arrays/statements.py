@@ -17,7 +17,6 @@ from symad.numeric.program.loops import Blocks
 from symad.numeric.program.statements import (
     Allocate,
     Assign,
-    Block,
     Free,
     Scatter,
     Store,
@@ -25,7 +24,7 @@ from symad.numeric.program.statements import (
 )
 from symad.numeric.scheduling.plans import number_of
 from symad.numeric.targets.linear_algebra import contraction
-from symad.numeric.targets.statements import Lines, indented, lines
+from symad.numeric.targets.statements import Lines, indented, lines, lines_of
 from symad.numeric.targets.target import MatrixProduct
 from symad.ops.arrays.gathering import Gather
 from symad.ops.basic.contraction import Einsum
@@ -34,11 +33,6 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
 
 Made: TypeAlias = "tuple[Assign, ...]"
 KernelLines: TypeAlias = "list[str] | None"
-
-
-def block_lines(block: Block, writer: ArrayWriter) -> list[str]:
-    """The lines of a block."""
-    return [line for statement in block for line in lines(statement, writer)]
 
 
 @question
@@ -287,7 +281,7 @@ def array_blocks_lines(statement: Blocks, writer: ArrayWriter) -> Lines:
         writer.bounds = {**writer.bounds, statement.stop: statement.length}
     given = [*(f.value for f in statement.fixed), *(one.value for one in statement.parts)]
     with inside(writer, given) as kept:
-        body = block_lines(statement.body, writer)
+        body = lines_of(statement.body, writer)
         texts = [writer.text(added.expression).text for added in statement.added]
     if not writer.nesting:
         writer.rows += [*rooms, *kept]
@@ -328,7 +322,7 @@ def function_lines(statement: DefineFunction, writer: ArrayWriter) -> Lines:
         first = [f"{writer.symbols[statement.steps]} = {moving}.shape[0]"]
     given = [*statement.parameters, *(fixed.value for fixed in statement.fixed)] or [statement.value]
     with inside(writer, given, statement.repeated):
-        body = [*first, *block_lines(statement.body, writer)]
+        body = [*first, *lines_of(statement.body, writer)]
         made = [
             f"{writer.operand(result)}.copy()" if copied else writer.typed(result)
             for result, copied in zip(statement.results, statement.copied, strict=True)

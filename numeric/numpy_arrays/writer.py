@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from symad.numeric.program.statements import Statement, assignments, every_state
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_long, is_view
 from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import stem_of
+from symad.numeric.stages import PassReport
 from symad.numeric.targets.constants import constant_text
 from symad.numeric.targets.pasting import pasted, pasted_into
 from symad.numeric.targets.sizes import dimension
@@ -67,7 +68,7 @@ class ArrayWriter(Writer):
     def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str, plans: Plans) -> None:
         """A writer for a library and a floating-point type."""
         super().__init__(fast_target(library), dtype, Names())
-        self.arrays, self.plans = library, plans
+        self.graph, self.arrays, self.plans = graph, library, plans
         self.imports = {f"import {library.module} as {library.prefix}"}
         self.settings: list[str] = []
         """Statements after the constants; the module executes them once."""
@@ -120,6 +121,16 @@ class ArrayWriter(Writer):
         """The value that is being written, and the one that it overwrites."""
         self.over: Value | None = None
 
+    def begun(self, graph: Graph, report: list[PassReport] | None = None) -> Program:
+        """The program of the module's graph, whose inputs have names."""
+        labels = tuple(self.plans.roles.labels)
+        made = self.plans.program(graph, report)
+        program = replace(made, name=graph.name, structure=graph.structure, labels=labels)
+        self.know(program)
+        for value, symbol in zip(program.inputs, graph.inputs, strict=True):
+            self.named[value] = self.stems[value] = self.symbols[symbol]
+        return program
+
     def know(self, program: Program) -> None:
         """Note who reads and overwrites the values of a program, and which of them are places of others."""
         every = list(every_statement(program.statements))
@@ -149,13 +160,9 @@ class ArrayWriter(Writer):
         blocks = statement.parts if isinstance(statement, Blocks) else ()
         return filled | {part.value for part in blocks if part.value not in self.plans.nodes}
 
-    def preliminaries(self) -> list[str]:
-        """The lines before the function: the constants, and statements that prepare them."""
-        return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
-
-    def decorators(self, graph: Graph) -> list[str]:
-        """The decorators of the module's function."""
-        return []
+    def blocks(self) -> list[list[str]]:
+        """See `Writer.blocks`: the constants, and statements that prepare them."""
+        return [[*super().blocks()[0], *self.settings]]
 
     # ---- sizes, constants and helpers ------------------------------------------------------------
 

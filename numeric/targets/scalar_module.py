@@ -27,7 +27,6 @@ from symad.numeric.program.program import Program
 from symad.numeric.targets import scalar_helpers as helpers
 from symad.numeric.targets.c_functions import FORMS as C_FORMS
 from symad.numeric.targets.constants import constant_text, integers_text
-from symad.numeric.targets.module import libraries
 from symad.numeric.targets.scalars import HALF, Written, call, exponent_of, function_of, number, write
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import Level, LibraryFunction, Python, Text, Texts, table
@@ -306,7 +305,7 @@ def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str
         ],
         made,
     ]
-    return entry, frame(program.name, writer.imports, writer.helpers.values(), blocks, libraries(writer))
+    return entry, frame(program.name, writer.imports, writer.helpers.values(), blocks, writer.needs())
 
 
 def _entry(

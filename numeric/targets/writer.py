@@ -95,6 +95,19 @@ class Writer:
         """The name of the array library in printed code."""
         return self.target.np if isinstance(self.target, NumPy) else NUMPY.np
 
+    def decorators(self) -> list[str]:
+        """The decorators of the entry point."""
+        return [self.quiet] if self.batch and self.quiet else []
+
+    def blocks(self) -> list[list[str]]:
+        """What stands before the functions of the module: its constants."""
+        return [[f"{name} = {text}" for text, name in self.constants.items()]]
+
+    def needs(self) -> str:
+        """The libraries that the module needs, in words."""
+        scipy, symad = (any(name in line for line in self.imports) for name in ("scipy", "symad."))
+        return " and ".join(["NumPy", *["SciPy"] * (self.needs_scipy or scipy), *["symad"] * symad])
+
     def without_rule(self, op: Op) -> Text:
         """The text of an op for which the target has no rule.
 

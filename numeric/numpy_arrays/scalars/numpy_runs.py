@@ -29,7 +29,6 @@ from symad.numeric.program.program import Program
 from symad.numeric.scheduling.roles import Roles
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.constants import integers_text, nested_text
-from symad.numeric.targets.module import libraries
 from symad.numeric.targets.scalar_module import print_scalar_module
 from symad.numeric.targets.target import NUMPY, LibraryFunction
 from symad.numeric.targets.writer import Writer
@@ -197,7 +196,7 @@ def _module(graph: Graph, made: VectorPlan, dtype: str, packed: bool) -> tuple[s
     titles = f"_NAMES = {tuple(map(str, graph.inputs))!r}"
     shared = [f"{name} = {text}" for text, name in writer.constants.items()]
     blocks = [[*shared, constants, results, titles], [code.rstrip()], function]
-    return entry, frame(graph.name, writer.imports, writer.helpers.values(), blocks, libraries(writer))
+    return entry, frame(graph.name, writer.imports, writer.helpers.values(), blocks, writer.needs())
 
 
 def _scalars(graph: Graph, dtype: str) -> list[str]:
