@@ -69,13 +69,8 @@ def arguments_of(parameters: Sequence[EntryParameter]) -> tuple[Argument, ...]:
     )
 
 
-def needs_entry_point(parameters: Sequence[EntryParameter], structure: Structure, one_vector: bool) -> bool:
-    """Whether calls need an outermost function, because the generated one takes other arguments.
-
-    ``one_vector`` says that the generated function takes all inputs in one vector.
-    """
-    if one_vector:
-        return len(parameters) > 1
+def needs_entry_point(parameters: Sequence[EntryParameter], structure: Structure) -> bool:
+    """Whether calls need an outermost function, because the generated one takes other arguments."""
     return any(p.structure is not None for p in parameters) or is_unusual(structure)
 
 
@@ -103,7 +98,7 @@ def with_entry_point(
     kernel: Kernel, parameters: Sequence[EntryParameter], structure: Structure, module: str
 ) -> Kernel:
     """The kernel with its outermost function; ``module`` is the array library of the code."""
-    entry = EntryPoint(parameters, kernel.name, kernel.packed, structure, "cp" if module == "cupy" else "np")
+    entry = EntryPoint(parameters, kernel.name, structure, "cp" if module == "cupy" else "np")
     text = entry.text()
     plain = kernel.plain
     inner = kernel.function if kernel.quick is None else kernel.quick(kernel.function)
@@ -147,16 +142,10 @@ class EntryPoint:
     """Prints the outermost function."""
 
     def __init__(
-        self,
-        parameters: Sequence[EntryParameter],
-        entry: str,
-        one_vector: bool,
-        structure: Structure,
-        np: str,
+        self, parameters: Sequence[EntryParameter], entry: str, structure: Structure, np: str
     ) -> None:
-        """``entry`` is the function of all inputs; with ``one_vector`` it takes them in one vector."""
-        self.parameters, self.entry, self.one_vector = parameters, entry, one_vector
-        self.structure, self.np = structure, np
+        """``entry`` is the function of all inputs."""
+        self.parameters, self.entry, self.structure, self.np = parameters, entry, structure, np
         self.names = parameter_names(p.code for p in parameters)
         self.helpers: dict[str, str] = {}
         self.lines: list[str] = []
@@ -182,10 +171,8 @@ class EntryPoint:
                 given.append(", ".join(parts))
         unknown = self.bind_dims(shapes) if vectors else []
         for k in vectors:
-            p = self.parameters[k]
-            given[k] = self.in_one(p, given[k]) if self.one_vector else self.cut(p, given[k])
-        call = self.all_in_one(given) if self.one_vector else ", ".join(g for g in given if g)
-        result = f"{self.inner}({call})"
+            given[k] = self.cut(self.parameters[k], given[k])
+        result = f"{self.inner}({', '.join(g for g in given if g)})"
         body = [*self.lines, *self.returned(result)]
         signature = ", ".join([*self.names, *unknown])
         lines = [
@@ -283,6 +270,8 @@ class EntryPoint:
         total = self.dim(total_size(p.nodes)).text
         checked = self.helper(helpers._vector)
         self.lines.append(f"{name} = {checked}({p.title!r}, {name}, {total})")
+        if self.np == "np" and p.nodes and not any(node.shape for node in p.nodes):
+            return f"*{name}.tolist()"  # Python's floats, which code of scalars computes with
         pieces: list[str] = []
         offset = 0
         for node in p.nodes:
@@ -295,22 +284,6 @@ class EntryPoint:
                 pieces.append(f"{name}[{self.dim(offset).text}]")
             offset = end
         return ", ".join(pieces)
-
-    def in_one(self, p: EntryParameter, name: str) -> str:
-        """A vector, as a part of the one vector of all inputs."""
-        return f"{self.helper(helpers._vector)}({p.title!r}, {name}, {len(p.nodes)})"
-
-    def all_in_one(self, given: Sequence[str]) -> str:
-        """The vector of all inputs."""
-        pieces = []
-        for text, p in zip(given, self.parameters, strict=True):
-            if isinstance(p.structure, Flat):
-                pieces.append(text)
-            elif p.structure is None:
-                pieces.append(f"[{self.helper(helpers._number)}({p.title!r}, {text})]")
-            else:
-                pieces.append(f"[{text}]")
-        return f"{self.np}.concatenate(({', '.join(pieces)}))"
 
     def docstring(self) -> list[str]:
         """The docstring, which describes the parameters."""

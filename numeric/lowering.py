@@ -119,11 +119,11 @@ def lower(
         module: Any = load_backend(backend)
         told = () if report is None else (report,)
         with optimized(optimize):
-            kernel = module.lower(graph, number, packed, *told)
+            kernel = module.lower(graph, number, packed and len(parameters) == 1, *told)
     if log is not None:
         for line in report or ():
             log(str(line))
-    if needs_entry_point(parameters, structure, kernel.packed):
+    if not kernel.packed and needs_entry_point(parameters, structure):
         kernel = with_entry_point(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
     integers = () if packed or whole.grouping else _integers(whole)
     return replace(kernel, arguments=arguments_of(parameters), origin=origin, whole=integers)

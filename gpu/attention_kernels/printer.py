@@ -50,7 +50,7 @@ from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
-from symad.numeric.numpy_arrays.pairs.attention_printer import numbers_of, tuple_text
+from symad.numeric.numpy_arrays.pairs.attention_printer import after_parameters, numbers_of, tuple_text
 from symad.numeric.numpy_arrays.pairs.formulas import FormulaText
 from symad.numeric.pairs.scores import LOOPS, score_of
 from symad.numeric.targets.statements import Lines
@@ -65,6 +65,13 @@ PASSES = {
     AttentionSecond: (SECOND_Q, SECOND_KV),
 }
 """The kernels an op needs; BACKWARD also needs DIAGONALS for tables of relative positions."""
+
+HELPER: dict[type[AttentionOp], tuple[str, str]] = {
+    Attention: ("_attention", texts.FORWARD),
+    AttentionTangent: ("_attention_tangent", texts.TANGENT),
+    AttentionSecond: ("_attention_second", texts.SECOND),
+}
+"""The name and the source of the function that launches the kernels of an op."""
 
 ABOUT_SUMS: dict[type[AttentionOp], tuple[int, ...]] = {
     Attention: (),
@@ -173,14 +180,8 @@ class _AttentionWriter:
         names = ", ".join(printer.result_names(numbers)[:3])
         if isinstance(op, (Attention, AttentionTangent)) and 1 in printer.computed:
             printer.kernels.types[printer.computed[1]] = printer.accumulator
-        if isinstance(op, Attention):
-            return [f"{names} = {printer.helper('_attention', texts.FORWARD)}({common})"]
-        if isinstance(op, AttentionTangent):
-            helper = printer.helper("_attention_tangent", texts.TANGENT)
-            return [f"{names} = {helper}({common})"]
-        if isinstance(op, AttentionSecond):
-            helper = printer.helper("_attention_second", texts.SECOND)
-            return [f"{names} = {helper}({common})"]
+        if not isinstance(op, AttentionCotangent):
+            return [f"{names} = {printer.helper(*HELPER[type(op)])}({common})"]
         groups = self.groups()
         counts = tuple_text([str(len(symbols)) for _, symbols in groups])
         printer.helper("_delta", texts.DELTA)
@@ -201,15 +202,12 @@ class _AttentionWriter:
 
     def _point(self) -> list[str]:
         """The texts of q, k, v and of the helper's further arguments."""
-        op, at, args = self.op, self.op.inner, self.args
-        if isinstance(op, Attention):
-            return args[:3]
-        point = [*args[:3], args[at], args[at + 1]]
+        op, args = self.op, [*self.args]
         if isinstance(op, AttentionTangent):
-            return [*point, tuple_text(args[at + 2 : at + 5])]
-        bars = [args[at + 2], "None" if _is_zero(self.node.args[at + 3]) else args[at + 3]]
-        point.append(tuple_text(bars))
-        return point if isinstance(op, AttentionCotangent) else [*point, tuple_text(args[at + 4 :])]
+            del args[op.inner + 5 :]  # the tangents of the parameters are zero
+        elif not isinstance(op, Attention) and _is_zero(self.node.args[op.inner + 3]):
+            args[op.inner + 3] = "None"
+        return [*args[:3], *after_parameters(op, args)]
 
     def scale(self) -> str:
         """The factor of the scores."""

@@ -26,7 +26,7 @@ from symad.gpu.pairs.kernel_text import (
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
-from symad.numeric.numpy_arrays.pairs.pair_sum_printer import traced
+from symad.numeric.numpy_arrays.pairs.pair_sum_printer import call_text, traced
 from symad.numeric.pairs.pair_functions import PairFunction
 
 MAX_COMPONENTS = 128
@@ -155,9 +155,6 @@ def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, s
 
 def pair_lines(op: PairOp, node: Node, printer: CuPyWriter) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
-    at = op.inner
-    args = ["None" if k in unread(op) else printer.array_text(a) for k, a in enumerate(node.args)]
-    params = f"({''.join(f'{a}, ' for a in args[3:at])})"
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
     printer.helper("_device", module_text.DEVICE)
@@ -165,14 +162,11 @@ def pair_lines(op: PairOp, node: Node, printer: CuPyWriter) -> list[str]:
     printer.helper("_pair_plan", PLAN)
     types = f"{printer.type_text}, cp.{printer.accumulator}"
     last = f"{plan_constant(op, node, printer)}, {op.reduce!r}, {types}"
-    first = f"{', '.join(args[:3])}, {params}"
-    if isinstance(op, PairSumCotangent):
-        printer.imports.add("import math")
-        lse = args[at + 2] if op.reduce == "softmax" else "None"
-        helper = printer.helper("_pair_bars", BARS)
-        call = f"{helper}({first}, {args[at]}, {args[at + 1]}, {lse}, {last})"
-    else:
-        call = f"{printer.helper('_pair_sum', SUM)}({first}, {last})"
+    cotangents = isinstance(op, PairSumCotangent)
+    printer.imports |= {"import math"} if cotangents else set()
+    helper = printer.helper(*(("_pair_bars", BARS) if cotangents else ("_pair_sum", SUM)))
+    texts = ["" if k in unread(op) else printer.array_text(a) for k, a in enumerate(node.args)]
+    call = call_text(op, texts, helper, last)
     names = printer.result_names(parts_of(op))
     if isinstance(op, PairSum):
         names += ["_"] * (2 - len(names))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, Op
 from symad.core.questions import Array, Values, evaluate
 from symad.evaluation.node_numbers import NodeNumber, as_numbers
 from symad.higher_order.adjugate import Adjugate, polynomial_adjugate
@@ -132,29 +132,25 @@ def log_determinant(a: Rows) -> Node:
     return select(compare("<", determinant_sign(a), ZERO), NAN, total)
 
 
+ON_ROWS: dict[type[Op], Callable[..., Any]] = {
+    Solve: solved,
+    Determinant: determinant,
+    LogDeterminant: log_determinant,
+    DeterminantSign: determinant_sign,
+}
+"""The functions of matrices as lists of rows."""
+
+
 @entries.dispatch
-def solve_entries(op: Solve, y: Node, values: Values, inside: Evaluator) -> Array:
-    return over_stack(solved, y.shape, *values)
+def matrix_entries(
+    op: Solve | Determinant | LogDeterminant | DeterminantSign, y: Node, values: Values, inside: Evaluator
+) -> Array:
+    return over_stack(ON_ROWS[type(op)], y.shape, *values)
 
 
 @entries.dispatch
 def cholesky_entries(op: Cholesky, y: Node, values: Values, inside: Evaluator) -> Array:
     return over_stack(definite, y.shape, as_numbers(evaluate(op, values)))
-
-
-@entries.dispatch
-def determinant_entries(op: Determinant, y: Node, values: Values, inside: Evaluator) -> Array:
-    return over_stack(determinant, y.shape, *values)
-
-
-@entries.dispatch
-def log_determinant_entries(op: LogDeterminant, y: Node, values: Values, inside: Evaluator) -> Array:
-    return over_stack(log_determinant, y.shape, *values)
-
-
-@entries.dispatch
-def determinant_sign_entries(op: DeterminantSign, y: Node, values: Values, inside: Evaluator) -> Array:
-    return over_stack(determinant_sign, y.shape, *values)
 
 
 @entries.dispatch

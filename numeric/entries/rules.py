@@ -90,11 +90,6 @@ def elementwise_entries(op: ElementwiseOp, y: Node, values: Values, inside: Eval
     return made.reshape(y.shape)[()]
 
 
-@entries.dispatch
-def undefined_entries(op: Undefined, y: Node, values: Values, inside: Evaluator) -> Array:
-    return by_definition(op, y, values, inside)
-
-
 # ---- sums of products ---------------------------------------------------------------------------
 
 
@@ -248,11 +243,7 @@ def scan_entries(op: Scan, y: Node, values: Values, inside: Evaluator) -> Array:
 
 
 @entries.dispatch
-def sparse_solve_entries(op: SparseSolve, y: Node, values: Values, inside: Evaluator) -> Array:
-    return by_definition(op, y, values, inside)
-
-
-def by_definition(op: Op, y: Node, values: Values, inside: Evaluator) -> Any:
+def by_definition(op: Undefined | SparseSolve, y: Node, values: Values, inside: Evaluator) -> Any:
     """The value of an op's definition on placeholders, since a definition may inspect its arguments' ops."""
     given = tuple(fresh_input(np.shape(value)) for value in values)
     meaning = definition(op, Node.of(op, given))
@@ -266,25 +257,19 @@ PYTHON = "the Python file of lower(f, backend='c')"
 """The form of a function that has everything standalone C lacks; used in error messages."""
 
 
-def refusal(op: Op, what: str) -> LoweringError:
-    """The error for an op that cannot be written out."""
+REFUSED: dict[type[Op], str] = {
+    EigenSystem: "eigenvalues, eigenvectors or singular values, found by an iteration",
+    Root: "the solution of an equation, found by an iteration",
+    RandomOp: "random numbers, made by integer arithmetic",
+}
+"""What is computed by ops that cannot be written out."""
+
+
+@entries.dispatch
+def refused_entries(op: EigenSystem | Root | RandomOp, y: Node, values: Values, inside: Evaluator) -> Array:
+    what = next(told for family, told in REFUSED.items() if isinstance(op, family))
     name = type(op).__name__
-    return LoweringError(f"{what} (the op {name}) cannot be written out in scalars; {PYTHON} has it")
-
-
-@entries.dispatch
-def eigen_system_entries(op: EigenSystem, y: Node, values: Values, inside: Evaluator) -> Array:
-    raise refusal(op, "eigenvalues, eigenvectors or singular values, found by an iteration")
-
-
-@entries.dispatch
-def root_entries(op: Root, y: Node, values: Values, inside: Evaluator) -> Array:
-    raise refusal(op, "the solution of an equation, found by an iteration")
-
-
-@entries.dispatch
-def random_entries(op: RandomOp, y: Node, values: Values, inside: Evaluator) -> Array:
-    raise refusal(op, "random numbers, made by integer arithmetic")
+    raise LoweringError(f"{what} (the op {name}) cannot be written out in scalars; {PYTHON} has it")
 
 
 # ---- slopes of softmax on entries, with sums over all the other entries --------------------------
@@ -310,12 +295,6 @@ def _others(a: Array, axes: tuple[int, ...]) -> Array:
     return found
 
 
-def _centered(p: Array, t: Array, axes: tuple[int, ...]) -> Array:
-    """t − Σ p t."""
-    made: Array = t * _others(p, axes) - _others(p * t, axes)
-    return made
-
-
 @entries.dispatch
 def softmax_entries(op: Softmax, y: Node, values: Values, inside: Evaluator) -> Array:
     """exp(x)/Σ exp(x); a single share is exp(x − x), which does not overflow."""
@@ -326,16 +305,12 @@ def softmax_entries(op: Softmax, y: Node, values: Values, inside: Evaluator) -> 
 
 
 @entries.dispatch
-def softmax_tangent_entries(op: SoftmaxTangent, y: Node, values: Values, inside: Evaluator) -> Array:
+def softmax_tangent_entries(
+    op: SoftmaxTangent | LogSoftmaxTangent, y: Node, values: Values, inside: Evaluator
+) -> Array:
     p, t = map(as_numbers, values)
-    made: Array = p * _centered(p, t, op.axes)
-    return made
-
-
-@entries.dispatch
-def log_softmax_tangent_entries(op: LogSoftmaxTangent, y: Node, values: Values, inside: Evaluator) -> Array:
-    p, t = map(as_numbers, values)
-    return _centered(p, t, op.axes)
+    made: Array = t * _others(p, op.axes) - _others(p * t, op.axes)  # t − Σ p t
+    return p * made if isinstance(op, SoftmaxTangent) else made
 
 
 @entries.dispatch

@@ -299,10 +299,3 @@ def _vector(name: str, value: Given, size: int) -> np.ndarray:
         told = f"{array.shape}" if array.shape else f"a {type(value).__name__}: it is one flat vector"
         raise ValueError(f"{name} must have shape ({size},), not {told}")
     return array
-
-
-def _number(name: str, value: Given) -> Given:
-    array = np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be a real number, not of shape {array.shape} and {array.dtype}")
-    return array.item()

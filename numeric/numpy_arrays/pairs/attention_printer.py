@@ -181,32 +181,38 @@ def numbers_of(op: AttentionOp) -> Sequence[int]:
     return op.real if isinstance(op, AttentionCotangent) else range(parts_of(op))
 
 
+HELPER: dict[type[AttentionOp], tuple[str, str]] = {
+    Attention: ("_attention", ATTENTION),
+    AttentionTangent: ("_attention_tangent", TANGENT),
+    AttentionCotangent: ("_attention_cotangents", COTANGENTS),
+    AttentionSecond: ("_attention_second", SECOND),
+}
+"""The name and the source of the helper that computes an op."""
+
+
 def numpy_call(op: AttentionOp, node: Compute, args: list[str], printer: ArrayWriter) -> str:
     """The call of the helper that computes an op."""
-    names = functions_of(op, printer)
-    at, params = op.inner, tuple_text(args[3 : op.inner])
-    first = f"{', '.join(args[:3])}, {params}"
+    names, rest = functions_of(op, printer), after_parameters(op, args)
     head_dim = printer.atom(node.args[0].shape[3])
     scale = f"{head_dim}**-0.5" if op.scale is None else repr(float(op.scale))
     for name, source in (("_pairs", PAIRS), ("_shared", SHARED)):
         printer.helper(name, source)
-    if isinstance(op, Attention):
-        helper = printer.helper("_attention", ATTENTION)
-        return f"{helper}({first}, {names['seen']}, {names['score']}, {scale})"
-    if isinstance(op, AttentionTangent):
-        helper = printer.helper("_attention_tangent", TANGENT)
-        rest = f"{args[at]}, {args[at + 1]}, {tuple_text(args[at + 2 :])}"
-        return f"{helper}({first}, {rest}, {names['seen']}, {names['slopes']}, {scale})"
-    printer.helper("_gathered", GATHERED)
-    rest = f"{args[at]}, {args[at + 1]}, {tuple_text(args[at + 2 : at + 4])}"
+    if isinstance(op, (AttentionCotangent, AttentionSecond)):
+        printer.helper("_gathered", GATHERED)
     if isinstance(op, AttentionCotangent):
         printer.helper("_add", ADD)
-        helper = printer.helper("_attention_cotangents", COTANGENTS)
-        real = tuple_text([str(r - 3) for r in op.real[3:]])
-        return f"{helper}({first}, {rest}, {real}, {names['seen']}, {names['slopes']}, {scale})"
-    helper = printer.helper("_attention_second", SECOND)
-    dots = tuple_text(args[at + 4 :])
-    return f"{helper}({first}, {rest}, {dots}, {names['seen']}, {names['second']}, {scale})"
+        rest.append(tuple_text([str(r - 3) for r in op.real[3:]]))
+    given = [*args[:3], tuple_text(args[3 : op.inner]), *rest, *names.values(), scale]
+    return f"{printer.helper(*HELPER[type(op)])}({', '.join(given)})"
+
+
+def after_parameters(op: AttentionOp, args: list[str]) -> list[str]:
+    """The texts of o and L, and those of the cotangents and of the tangents in tuples, if an op has them."""
+    point, rest = args[op.inner : op.inner + 2], args[op.inner + 2 :]
+    if isinstance(op, AttentionTangent):
+        return [*point, tuple_text(rest)]
+    bars = [tuple_text(rest[:2])] if rest else []
+    return [*point, *bars, *([tuple_text(rest[2:])] if isinstance(op, AttentionSecond) else [])]
 
 
 def tuple_text(items: list[str]) -> str:

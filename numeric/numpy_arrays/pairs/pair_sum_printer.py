@@ -76,22 +76,25 @@ def pair_call(
     op: PairOp, node: Compute, texts: Sequence[str], computed: Mapping[int, Value], printer: ArrayWriter
 ) -> list[str]:
     """The statement that computes all results of one computation, from the texts of its arguments."""
-    at = op.inner
-    args = ["None" if k in unread(op) else text for k, text in enumerate(texts)]
-    params = f"({''.join(f'{a}, ' for a in args[3:at])})"
     value_at, partials_at = functions_of(op, node, printer)
     printer.helper("_blocks", BLOCKS)
-    first = f"{', '.join(args[:3])}, {params}"
-    if isinstance(op, PairSumCotangent):
-        lse = args[at + 2] if op.reduce == "softmax" else "None"
-        call = printer.helper("_pair_bars", BARS)
-        call += f"({first}, {args[at]}, {args[at + 1]}, {lse}, {value_at}, {partials_at}, {op.reduce!r})"
-    else:
-        call = printer.helper("_pair_sum", SUM) + f"({first}, {value_at}, {op.reduce!r})"
+    cotangents = isinstance(op, PairSumCotangent)
+    helper = printer.helper(*(("_pair_bars", BARS) if cotangents else ("_pair_sum", SUM)))
+    functions = f"{value_at}, {partials_at}" if cotangents else value_at
+    call = call_text(op, texts, helper, f"{functions}, {op.reduce!r}")
     names = printer.result_names(parts_of(op), computed)
     if isinstance(op, PairSum) and len(names) == 1:
         names.append("_")
     return [f"{', '.join(names)} = {call}"]
+
+
+def call_text(op: PairOp, texts: Sequence[str], helper: str, last: str) -> str:
+    """The call of a helper with the texts of an op's arguments; ``last`` are those that follow."""
+    at, args = op.inner, ["None" if k in unread(op) else text for k, text in enumerate(texts)]
+    given = [*args[:3], f"({''.join(f'{a}, ' for a in args[3:at])})"]
+    if isinstance(op, PairSumCotangent):
+        given += [args[at], args[at + 1], args[at + 2] if op.reduce == "softmax" else "None"]
+    return f"{helper}({', '.join([*given, last])})"
 
 
 def traced(op: PairOp, node: Node | Compute) -> PairFunction:
