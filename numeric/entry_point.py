@@ -1,4 +1,4 @@
-"""The outermost function of generated code, which takes vectors, dicts and dataclasses of inputs apart."""
+"""The parameters of a call, and the outermost function, which takes vectors, dicts and dataclasses apart."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ from typing import Any
 
 import sympy
 
-from symad.core.arguments import Argument
-from symad.core.dims import Dim, dim_symbols, size
+from symad.core.arguments import Argument, PackedResult, Packing, Results, argument_of
+from symad.core.dims import Dim, dim_symbols, same_dim, size
 from symad.core.graph import Graph, Node
 from symad.core.identifiers import parameter_names
+from symad.core.signatures import Wrt
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
+from symad.numeric.passes.memory_layout.packed_entries import entries_of
 from symad.numeric.targets import helpers
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.sizes import NamedDimensions, dimension, size_bindings
 from symad.numeric.targets.target import Text
-from symad.ops.basic.sources import symbol_of
+from symad.ops.arrays.stacking import concatenate, pack_scalars
+from symad.ops.basic.shaping import flatten, reshape
+from symad.ops.basic.sources import ArrayConstant, constant, symbol_of
+from symad.tracing.wrt import select, value_part
 from symad.transforms.seeding import total_size
 
 
@@ -315,3 +320,76 @@ def _key(key: object, title: str) -> str:
     if type(key) in (int, bool):
         return repr(key)
     raise LoweringError(f"{title} has the key {key!r}; keys of dicts in generated code are text or integers")
+
+
+# ---- packed=True for scipy.optimize: inputs and results as flat vectors --------------------------
+
+
+def packed_by(graph: Graph, wrt: Wrt | None) -> Graph:
+    """The graph, marked such that its packed code has these inputs in x."""
+    made = graph.packing or Packing((), (), value_part(graph))
+    x = tuple(graph.input_nodes.index(node) for node in select(graph, wrt).nodes)
+    packing = replace(made, x=x)
+    return graph.with_outputs(
+        graph.output_nodes, graph.structure, graph.name, graph.origin, graph.report, packing
+    )
+
+
+def packed(graph: Graph) -> tuple[Graph, list[EntryParameter]]:
+    """The graph with flat results, and its inputs in the order of the parameters (x, v, others...).
+
+    The vector x holds the inputs that a derivative is taken by, or all inputs if these are not known.
+    """
+    made = graph.packing or Packing(tuple(range(len(graph.input_nodes))), (), value_part(graph))
+    x = [graph.input_nodes[k] for k in made.x]
+    v = [graph.input_nodes[k] for k in made.v]
+    parameters = [EntryParameter("x", "x", Flat(), tuple(x))]
+    if v:
+        parameters.append(EntryParameter("v", "v", Flat(), tuple(v)))
+    parameters += _others(graph, {*x, *v})
+    rest = iter(graph.output_nodes)
+    outputs, structure = _results(made.results, rest)
+    nodes = tuple(node for parameter in parameters for node in parameter.nodes)
+    return Graph(nodes, tuple(outputs), structure, graph.name, graph.report), parameters
+
+
+def _others(graph: Graph, taken: set[Node]) -> Iterator[EntryParameter]:
+    """The arguments outside of the vectors; of an argument that is partly in them, each other input."""
+    for p in parameters_of(graph):
+        left = [node for node in p.nodes if node not in taken]
+        if len(left) == len(p.nodes):
+            yield p
+        else:
+            own = ((argument_of(symbol_of(node)), node) for node in left)
+            yield from (EntryParameter(a.name, a.code, None, (node,)) for a, node in own)
+
+
+def _results(part: Results, rest: Iterator[Node]) -> tuple[list[Node], Structure]:
+    """The outputs of some parts, one node for each part, and their structure."""
+    if not isinstance(part, PackedResult):
+        found = [_results(p, rest) for p in part]
+        return [node for nodes, _ in found for node in nodes], TupleOf(tuple(s for _, s in found))
+    nodes = [next(rest) for _ in range(part.count)]
+    if part.kind == "matrix":
+        return nodes, None
+    if part.kind == "value" and len(nodes) == 1 and same_dim(size(nodes[0].shape), 1):
+        return [*(entries_of(nodes[0]) or (reshape(nodes[0], ()),))], None
+    return [flat(nodes)], None
+
+
+def flat(nodes: Sequence[Node]) -> Node:
+    """All elements of some arrays and scalars, as one vector."""
+    scalars = [_scalars(node) for node in nodes]
+    if all(part is not None for part in scalars):
+        found = [s for part in scalars for s in part or ()]
+        return pack_scalars(found, (len(found),))
+    return concatenate([flatten(node) for node in nodes])
+
+
+def _scalars(node: Node) -> tuple[Node, ...] | None:
+    """The elements of a node, if they are scalar nodes; else None."""
+    if not node.shape:
+        return (node,)
+    if isinstance(node.op, ArrayConstant):
+        return tuple(constant(value) for value in node.op.array.ravel().tolist())
+    return entries_of(node)

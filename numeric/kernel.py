@@ -22,8 +22,7 @@ from symad.core.identifiers import listed
 from symad.core.signatures import Tree
 from symad.errors import LoweringError
 from symad.evaluation.evaluate import read_array, refuse_fractions, refuse_masked
-from symad.numeric.modules.bad_arguments import reason
-from symad.numeric.modules.exact_values import as_floats
+from symad.numeric.modules.bad_arguments import as_floats, reason
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.users_functions import check_importable
 from symad.saving.atomic_files import write_text

@@ -18,19 +18,18 @@ from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
 from symad.higher_order.captured import check_closed
-from symad.numeric import ranged_functions  # noqa: F401  (registers how ranges are printed)
 from symad.numeric.backends import load_backend
 from symad.numeric.compiler.c_compiler import FULL, optimized
 from symad.numeric.entry_point import (
     arguments_of,
     needs_entry_point,
+    packed_by,
     parameters_of,
     plain_results,
     with_entry_point,
 )
+from symad.numeric.entry_point import packed as pack
 from symad.numeric.kernel import Kernel, LoweredFrom
-from symad.numeric.packing import packed as pack
-from symad.numeric.packing import packed_by
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangents
 from symad.numeric.pipelines import PassReport

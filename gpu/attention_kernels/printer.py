@@ -26,7 +26,6 @@ from symad.fused.attention_ops import (
 from symad.fused.score_functions import Parameter, parameter_symbol
 from symad.gpu import module_text as texts
 from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
-from symad.gpu.attention_kernels.fastest_tiles import IMPORTS, fastest_text
 from symad.gpu.attention_kernels.plan import (
     ELEMENTS,
     PLAIN_FLOAT32,
@@ -46,6 +45,7 @@ from symad.gpu.attention_kernels.tile_shapes import (
     SECOND_Q,
     TANGENT,
 )
+from symad.gpu.module_text import IMPORTS, fastest_text
 from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
 from symad.gpu.printers.printing import CuPyWriter

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from symad.core.dims import Shape, same_shape, size
 from symad.fused.pair_sum import PairOp
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME
+from symad.numeric.compiled_arrays.c.loop_text import loop_source
 from symad.numeric.compiled_arrays.c.nest_text import Operand, kernel_source, result_type
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
-from symad.numeric.compiled_arrays.run.loop_calls import loop_call
 from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.fusion.softmax_nests import softmax_nest
 from symad.numeric.numpy_arrays.elementwise_statements import operand
 from symad.numeric.numpy_arrays.kernels import pair_lines
-from symad.numeric.numpy_arrays.loop_statements import loop_of_rows
+from symad.numeric.numpy_arrays.loop_statements import loop_comment, loop_of_rows
 from symad.numeric.numpy_arrays.statements import KernelLines, Made, computed, kernel_lines
 from symad.numeric.program.expressions import Compute, Expression, Read, op_in
 from symad.numeric.program.loops import Loop
@@ -26,6 +26,21 @@ from symad.numeric.scheduling.plans import number_of
 from symad.numeric.targets.statements import Lines, lines
 from symad.ops.arrays.softmax import ExponentialOp
 from symad.ops.basic.shaping import Slice
+
+# ---- calls of compiled loops ---------------------------------------------------------------------
+
+
+def loop_call(loop: Loop, writer: NativeWriter) -> list[str]:
+    """The statement that runs a compiled loop, after its comment."""
+    source, text = loop_source(NAME, loop, writer.dtype)
+    name = writer.loop(text, source)
+    fixed = [writer.operand(each.expression) for each in loop.fixed]
+    given, made = ([writer.operand(row.array) for row in loop.rows if row.filled is k] for k in (False, True))
+    (state,) = (writer.operand(carried.initial) for carried in loop.carried)
+    lists = ", ".join(f"[{', '.join(side)}]" for side in (given, fixed, made))
+    call = f'run_loop({name}, "{writer.dtype}", {writer.atom(loop.count)}, {state}, {lists})'
+    return [*loop_comment(loop, writer), call]
+
 
 MIN_CHEAP_ROW = 2048
 """Elements of a row from which NumPy's overhead per row does not matter.

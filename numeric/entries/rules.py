@@ -90,6 +90,11 @@ def elementwise_entries(op: ElementwiseOp, y: Node, values: Values, inside: Eval
     return made.reshape(y.shape)[()]
 
 
+@entries.dispatch
+def undefined_entries(op: Undefined, y: Node, values: Values, inside: Evaluator) -> Array:
+    return by_definition(op, y, values, inside)
+
+
 # ---- sums of products ---------------------------------------------------------------------------
 
 
@@ -243,7 +248,11 @@ def scan_entries(op: Scan, y: Node, values: Values, inside: Evaluator) -> Array:
 
 
 @entries.dispatch
-def by_definition(op: Undefined | SparseSolve, y: Node, values: Values, inside: Evaluator) -> Any:
+def sparse_solve_entries(op: SparseSolve, y: Node, values: Values, inside: Evaluator) -> Array:
+    return by_definition(op, y, values, inside)
+
+
+def by_definition(op: Op, y: Node, values: Values, inside: Evaluator) -> Any:
     """The value of an op's definition on placeholders, since a definition may inspect its arguments' ops."""
     given = tuple(fresh_input(np.shape(value)) for value in values)
     meaning = definition(op, Node.of(op, given))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from symad.core.contents import holds
 from symad.core.dims import size
 from symad.core.graph import Node, Op
+from symad.higher_order.remat import Fallback
 from symad.numeric.numpy_arrays.expressions import by_definition
 from symad.numeric.numpy_arrays.writer import ArrayWriter, Fast
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
@@ -84,6 +85,8 @@ class NumPyWriter(ArrayWriter):
 
     def decorators(self) -> list[str]:
         """The decorator that turns off NumPy's warnings where the values that cause them are not used."""
+        if holds(self.graph, Fallback):
+            return [f'@{self.np}.errstate(all="ignore")  # of numbers that are scaled then']
         nodes = self.graph.nodes if holds(self.graph, Select) else ()
         if any(isinstance(n.op, Select) and not _is_indicator(n) for n in nodes):
             return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']

@@ -145,7 +145,7 @@ def driven(name: str, by_rows: bool, inputs: int, sizes: list[str]) -> list[str]
     ]
 
 
-# ---- gathers -------------------------------------------------------------------------------------
+# ---- the entries of a sparse matrix, gathered from an array of its parts -------------------------
 
 
 SIGNATURE = "(n),(m)->(m)"

@@ -1,5 +1,4 @@
-"""Loops as compiled functions: their calls.
+"""Loops as compiled functions at run time.
 
-`loop_calls` prints the calls. `loops` is what they use at run time: the compiled functions, the BLAS product,
-and the addresses of arrays.
+`loops` is what calls use: the compiled functions, the BLAS product, and the addresses of arrays.
 """

@@ -12,7 +12,7 @@ import pytest
 import symad
 import symad.gpu
 from symad.functions import attention
-from symad.gpu.attention_kernels import fastest_tiles
+from symad.gpu import module_text as fastest_tiles
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import leaves, library, on_device
 from tests.gpu.cupy_standin import cuda

@@ -374,7 +374,6 @@ def new_files():
         "stages.py",
         "plain.py",
         "listing.py",
-        "ranged_functions.py",
         "numpy_arrays/scalars/numpy_runs.py",
         "scalars/lower_c.py",
         "scalars/c_interpreter.py",
