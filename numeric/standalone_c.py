@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,7 +107,15 @@ def c_file(
     if log is not None:
         for line in report:
             log(str(line))
-    return CFile(title, source, print_header(title, layout, source))
+    return CFile(title, "\n".join(map(_folded, source.split("\n"))), print_header(title, layout, source))
+
+
+def _folded(line: str) -> str:
+    """A line of C on lines of at most 100 characters; text and what the preprocessor reads stay."""
+    if len(line) <= 100 or line.startswith("#") or '"' in line or "//" in line:
+        return line
+    below = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.fill(line, 100, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
 
 
 def all_numbers(

@@ -443,6 +443,7 @@ OTHER_TEXT = {
     "numeric/scale/engines.py": "names of files",
     "numeric/scheduling/roles.py": "names that users give",
     "numeric/listing.py": "cells of a table in Markdown",
+    "numeric/standalone_c.py": "long lines are folded",
     "numeric/targets/pasting.py": "names of modules",
     "numeric/targets/target.py": "names of modules",
     "gpu/device_formulas.py": "SymPy's replace",

@@ -165,7 +165,7 @@ def _show(results: list[CheckedModel], title: str) -> None:
     trusted = list(dict.fromkeys(str(a) for r in results for a in r.certificate.assumes))
     if trusted:
         text = "taken on trust: " + trusted_text(trusted)
-        console.print(text, markup=False, highlight=False, soft_wrap=whole)
+        console.print(text, markup=False, highlight=False)
 
 
 def _chance(result: CheckedModel) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -58,7 +57,7 @@ SHORT = {
 }
 
 WIDE = 92
-"""The number of characters of the full table; in narrower terminals letters stand for the questions."""
+"""The number of characters of the full table; on less, as in files, letters stand for the questions."""
 
 HEADERS = {"transpose": "transp", "evaluate": "eval", "sympy_form": "sympy", "definition": "def"}
 """Short headers for questions with long names."""
@@ -67,8 +66,6 @@ HEADERS = {"transpose": "transp", "evaluate": "eval", "sympy_form": "sympy", "de
 def _show(answers: dict[str, dict[str, str]]) -> None:
     headers = list(next(iter(answers.values())))
     console = Output()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = max(console.width, WIDE)  # no column is cut off in a file
     names = [HEADERS.get(header, header.removeprefix("emit ")) for header in headers]
     letters = ascii_lowercase[: len(names)]
     shown = Table(title=f"{len(answers)} operations", title_justify="left", box=SIMPLE)

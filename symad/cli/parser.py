@@ -256,7 +256,8 @@ examples:
     parser.add_argument("--at", metavar="X=VALUE", nargs="+", action="extend", default=[], help=told)
     forms = ("text", "markdown", "latex")
     parser.add_argument("--format", choices=forms, default="text", help="table format (default: text)")
-    parser.add_argument("--play", metavar="STEPS.html", help="a page; or .svg, .png, .pdf, .tex")
+    told = "a page; .pdf: a page for each step; .svg, .png, .tex: a file for each step"
+    parser.add_argument("--play", metavar="STEPS.html", help=told)
 
 
 def _draw(commands: Commands) -> None:

@@ -118,7 +118,8 @@ def explain(options: Namespace) -> int:
     texts = [text for given in options.at for text in re.split(r",(?=\s*\w+\s*=)", given)]
     tables = graph.explain(**dict(map(_assignment, texts)))
     if options.play:
-        print(*tables.play(options.play), sep="\n")
+        first, *more = tables.play(options.play)
+        print(f"{first} to {more[-1].name}: {len(more) + 1} files, one for each step" if more else first)
     else:
         print(getattr(tables, f"to_{options.format}")())
     return OK

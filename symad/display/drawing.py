@@ -50,7 +50,7 @@ def figure_of(shown: Scene) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise EvaluationError(
-            "PNG and PDF need matplotlib: pip install 'symad[draw]'; .svg and .tex files need nothing"
+            "PNG and PDF need matplotlib (pip install matplotlib); .svg and .tex files need nothing"
         ) from error
     figure = Figure(figsize=(shown.width / PIXELS, shown.height / PIXELS))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))

@@ -663,6 +663,31 @@ def test_a_reader_who_stops_is_no_error_and_no_verdict():
     assert (process.stderr.read(), process.wait()) == (b"", PIPE)
 
 
+WIDE = """
+import sympy as sp
+x, y = sp.symbols("x y", real=True)
+valley = (1 - x)**2 + sp.exp(x*y)*sp.sin(x) + sp.cos(y)*sp.tanh(x) + sp.atan(y) + sp.erf(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        (["ops"], 80), (["check"], 80), (["explain", "--at", "x=1", "y=2"], 80),
+        (["lower", "--backend", "c"], 100),
+    ],
+)  # fmt: skip
+def test_piped_output_is_not_wider_than_a_terminal(command, most, tmp_path, monkeypatch, capsys):
+    """Where no terminal tells its width, tables and notes have 80 columns, and C has 100."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    path = tmp_path / "model.py"
+    path.write_text(WIDE)
+    name, *options = command
+    assert main([name, *([] if name == "ops" else [f"{path}:valley"]), *options]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= most and len(lines) > 8
+
+
 def test_the_table_of_operations_fits_the_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     assert main(["ops"]) == OK
