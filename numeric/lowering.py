@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +13,13 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.graph import Graph
-from symad.core.identifiers import brief, identifier, not_one_of
+from symad.core.identifiers import brief, identifier, not_one_of, short_name
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
 from symad.higher_order.captured import check_closed
 from symad.numeric.backends import load_backend
+from symad.numeric.box import GivenBox, Sides, inside, read_box
 from symad.numeric.compiler.c_compiler import FULL, optimized
 from symad.numeric.entry_point import (
     arguments_of,
@@ -32,9 +33,11 @@ from symad.numeric.entry_point import packed as pack
 from symad.numeric.kernel import Kernel, LoweredFrom
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangents
+from symad.numeric.passes.in_box import check_domain
 from symad.numeric.pipelines import PassReport
 from symad.numeric.plain import lower_plain
 from symad.numeric.targets.sizes import check_sizes_known
+from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import loads
 from symad.tracing import as_graph
 
@@ -59,6 +62,7 @@ def lower(
     log: Callable[[str], None] | None = None,
     name: str | None = None,
     optimize: int = FULL,
+    box: GivenBox | None = None,
 ) -> Kernel:
     """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.
 
@@ -84,10 +88,16 @@ def lower(
         optimize: how much the C compiler optimizes, for backend "c". 2 makes the fastest code. 1 compiles
             in half of the time, and calls take 1 to 2.4 times as long; 0 compiles in a sixth, and calls take
             twice as long or more. Compiled code is kept on disk, so each kernel is compiled once.
+        box: where the inputs lie: for inputs, by symbol or name, the smallest and the largest value, which
+            may be infinite; for an array they hold for every element. Branches, guards and scalings that the
+            box decides are left out, and differences of inputs that are near each other count as exact. The
+            header of the code tells the box. Calls do not check it: at points outside they compute what is
+            printed, which may be wrong there.
 
     Raises:
         LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed,
-            log for another backend, a name that is none in Python, or another level of optimize.
+            log for another backend, a name that is none in Python, another level of optimize; a box of what
+            is no input, an empty one, or one in which a function has no value.
 
     Example:
         >>> import sympy
@@ -98,6 +108,9 @@ def lower(
         800.0
         >>> "softplus" in softplus.source
         True
+        >>> shift = lower(sympy.log(x + 1) - sympy.log(x), box={x: (1, 10)})
+        >>> print(shift.source.split("return ")[-1].strip())
+        log1p(1/x)
     """
     number = _checked(backend, dtype, style, packed, wrt is not None, log is not None, name, optimize)
     whole = as_graph(f, wrt, inputs)
@@ -105,20 +118,27 @@ def lower(
     check_closed(whole, "lower")
     check_sizes_known(whole)
     whole = whole if wrt is None else packed_by(whole, wrt)
+    sides = read_box(whole, box or {})
+    check_domain(whole, sides)
     options = (("packed", packed), ("style", style), *((("optimize", optimize),) if optimize < FULL else ()))
+    named = tuple((short_name(symbol_of(node)), ends) for node, ends in sides.items())
+    options = (*options, ("box", named)) if sides else options
     origin = LoweredFrom(whole, backend, number, options, again, listing, standalone)
     graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
     structure = graph.structure if packed else whole.structure
     graph = write_definitions(graph)
     report: list[PassReport] | None = None if log is None else []
-    if style == "plain":
-        kernel = lower_plain(graph, number, report)
-    else:
-        graph = join_cotangents(graph)
-        module: Any = load_backend(backend)
-        told = () if report is None else (report,)
-        with optimized(optimize):
-            kernel = module.lower(graph, number, packed and len(parameters) == 1, *told)
+    with inside(sides):
+        if style == "plain":
+            kernel = lower_plain(graph, number, report)
+        else:
+            graph = join_cotangents(graph)
+            module: Any = load_backend(backend)
+            told = () if report is None else (report,)
+            with optimized(optimize):
+                kernel = module.lower(graph, number, packed and len(parameters) == 1, *told)
+    if sides and kernel.plain is not None:
+        kernel = replace(kernel, plain=partial(_plain_inside, kernel.plain, sides))
     if log is not None:
         for line in report or ():
             log(str(line))
@@ -166,6 +186,12 @@ def _checked(
     return number
 
 
+def _plain_inside(plain: Callable[[], Kernel], sides: Sides) -> Kernel:
+    """The NumPy form of compiled code, which is printed for the same box."""
+    with inside(sides):
+        return plain()
+
+
 @lru_cache(maxsize=64)
 def again(
     text: str,
@@ -175,7 +201,9 @@ def again(
     classes: tuple[type[Any], ...] = (),
 ) -> Kernel:
     """Lowers a kernel that arrives from another process; a kernel sent with every task is lowered once."""
-    return lower(loads(text, classes), backend, dtype, **dict(options))
+    chosen = dict(options)
+    box = dict(chosen.pop("box", ()))
+    return lower(loads(text, classes), backend, dtype, box=box, **chosen)
 
 
 def listing(graph: Graph, form: str) -> str:

@@ -9,7 +9,10 @@ is no normal number of float64 are left out.
 
 Printed for each order: the mean, the mean of the worst points, and how many formulas have a mean below 1.
 
-Usage: python benchmarks/scalar/bench_lost_bits.py [--formula NAME] [--rows] [--backend numpy|c|runs]
+With --box, symad knows where the inputs lie: between the ends of the decades, with their signs (one kernel
+for each combination of signs).
+
+Usage: python benchmarks/scalar/bench_lost_bits.py [--formula NAME] [--rows] [--box] [--backend numpy|c|runs]
 """
 
 from __future__ import annotations
@@ -150,14 +153,24 @@ def sympy_code(name: str, order: int) -> Code:
     return sp.lambdify(list(formula.decades), derivatives(name, order), "numpy", cse=True)
 
 
-def symad_code(name: str, order: int, backend: str = "numpy") -> Code:
+def symad_code(name: str, order: int, backend: str = "numpy", boxes: bool = False) -> Code:
     """What `lower` makes of the function, its gradient or its Hessian."""
     formula, inputs = FORMULAS[name], list(FORMULAS[name].decades)
     graph = symad.trace(formula.value, inputs)
     if order:
         graph = (symad.gradient if order == 1 else symad.hessian)(graph, inputs)
-    kernel = lower(graph, backend)
-    return lambda *point: np.ravel(np.hstack([np.ravel(v) for v in np.atleast_1d(kernel(*point))]))
+
+    @cache
+    def kernel(*negative: bool) -> Code:
+        sides = [[10.0**low, 10.0**high] for low, high in formula.decades.values()]
+        signed = [(-b, -a) if minus else (a, b) for (a, b), minus in zip(sides, negative, strict=True)]
+        return lower(graph, backend, box=dict(zip(inputs, signed, strict=True)) if boxes else None)
+
+    def values(*point: float) -> np.ndarray:
+        found = kernel(*(v < 0 if boxes else False for v in point))(*point)
+        return np.ravel(np.hstack([np.ravel(v) for v in np.atleast_1d(found)]))
+
+    return values
 
 
 def table(code: Callable[[str, int], Code], names: Sequence[str]) -> dict[str, list[list[float]]]:
@@ -190,13 +203,14 @@ def main() -> None:
     )
     parser.add_argument("--formula", choices=FORMULAS, action="append")
     parser.add_argument("--backend", default="numpy")
+    parser.add_argument("--box", action="store_true", help="tell symad where the inputs lie")
     parser.add_argument("--rows", action="store_true", help="a row for each formula")
     given = parser.parse_args()
     names = given.formula or list(FORMULAS)
     mpmath.mp.dps = DIGITS
     made = {
         "SymPy diff + lambdify": table(sympy_code, names),
-        "symad": table(lambda name, k: symad_code(name, k, given.backend), names),
+        "symad": table(lambda name, k: symad_code(name, k, given.backend, given.box), names),
     }
     if given.rows or given.formula:
         print(f"{'bits lost, means':12s}" + "".join(f"{who:>26s}" for who in made))

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
+from symad.numeric.box import box_in_words
 from symad.numeric.compiled_arrays import kernels  # noqa: F401  (registers answers)
 from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.modules.module_text import one_line
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes.ranges import in_range, norms
 from symad.numeric.pipelines import BLOCK_GRAPH, COMPILED_GRAPH, KERNEL_GRAPH
@@ -19,8 +21,8 @@ from symad.numeric.stages import PassReport, in_order, run_graph_passes
 from symad.numeric.targets.sizes import needed_sizes
 
 LOOPS_ALONE = """\
-/* The loops of {name}, printed by symad. Its Python file calls them, and NumPy between them. Functions of
-   scalars are printed as C that stands alone. */
+/* The loops of {name}, printed by symad{box}. Its Python file calls them, and NumPy between them.
+   Functions of scalars are printed as C that stands alone. */
 """
 
 
@@ -37,7 +39,7 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
         fused = fuse(run_graph_passes(graph, passes, report), dtype)
     writer = NativeWriter(fused, NUMPY, dtype, roles)
     name, source = lower_numpy.print_array_module(fused, writer, needed_sizes(graph), report)
-    loops = LOOPS_ALONE.format(name=name) + writer.c_source
+    loops = LOOPS_ALONE.format(name=name, box=one_line(box_in_words())) + writer.c_source
     try:
         return replace(compile_source(name, source), c_source=loops)
     except NotCompiled:

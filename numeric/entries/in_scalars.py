@@ -17,6 +17,7 @@ from symad.core.questions import evaluate, flops
 from symad.errors import LoweringError, SymadError
 from symad.evaluation.node_numbers import NodeNumber, as_nodes, as_numbers
 from symad.higher_order.scan import Scan
+from symad.numeric.box import share_side
 from symad.numeric.entries import elimination  # noqa: F401  (registers answers)
 from symad.numeric.entries.rules import PYTHON, entries
 from symad.numeric.pipelines import ENTRY_GRAPH, PassReport, run_graph_passes
@@ -130,6 +131,7 @@ def _entries_of_input(node: Node) -> Any:
     for place in np.ndindex(made.shape):
         symbol = sympy.Dummy(f"{title}[{', '.join(map(str, place))}]", real=True)
         made[place] = NodeNumber(input_node(symbol))
+    share_side(node, [entry.node for entry in made.ravel()])
     return made
 
 

@@ -9,6 +9,7 @@ from symad.core.dims import Dim, Shape, format_shape
 from symad.core.graph import DictOf, Structure
 from symad.core.identifiers import printed
 from symad.core.structures import DataclassOf, ListOf, TupleOf
+from symad.numeric.box import box_in_words
 
 
 def frame(
@@ -23,7 +24,13 @@ def frame(
         blocks: the lines of constants and of the functions of this module alone; the last one is the entry.
         needs: the libraries, in words.
     """
-    head = "\n".join([f'"""{one_line(name)}, printed by symad. Needs {needs}."""', "", *sorted(imports)])
+    head = "\n".join(
+        [
+            f'"""{one_line(name)}, printed by symad{one_line(box_in_words())}. Needs {needs}."""',
+            "",
+            *sorted(imports),
+        ]
+    )
     rest = "\n\n\n".join("\n".join(block) for block in blocks if block)
     return (*(f"{part.strip()}\n\n\n" for part in (head, *helpers)), f"{rest}\n")
 

@@ -8,17 +8,24 @@ their bodies.
 
 from __future__ import annotations
 
+from symad import stable
 from symad.core.graph import Graph
 from symad.evaluation.scaled_norms import norms_in_range
+from symad.numeric.box import current_box
 from symad.numeric.passes.algebra.definitions import expand
 from symad.numeric.passes.algebra.sums_of_products import contract_sums
+from symad.numeric.passes.in_box import decide, exact_difference
 from symad.numeric.passes.loops.hoist import hoist, keep
 from symad.numeric.passes.loops.sum_before_slice import sum_before_slicing
-from symad.stable import stabilize
 
 __all__ = ["contract_sums", "expand", "keep", "prepare", "stabilize", "sum_before_slicing"]
 
 
+def stabilize(graph: Graph) -> Graph:
+    """The graph in its stable forms; differences of inputs that are near in the box count as exact."""
+    return stable.stabilize(graph, exact_difference) if current_box() else stable.stabilize(graph)
+
+
 def prepare(graph: Graph, dtype: str = "") -> Graph:
     """The graph after the passes of this folder, in order; with norms scaled for numbers of a type."""
-    return hoist(norms_in_range(stabilize(expand(graph)), dtype, checked=False))
+    return hoist(decide(norms_in_range(stabilize(expand(graph)), dtype, checked=False), dtype))

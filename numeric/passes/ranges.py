@@ -19,6 +19,7 @@ from symad.core.contents import in_bodies, inner_graphs, op_classes
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.evaluation.scaled_norms import norms_in_range
+from symad.numeric.passes.in_box import decide
 from symad.numeric.passes.rewriting import over, rewrite, rewritten
 from symad.numeric.stages import GraphPass
 from symad.ops.basic.arithmetic import Add, Mul, neg
@@ -164,12 +165,16 @@ def _is_wide(value: Fraction | None) -> bool:
 
 
 def norms(dtype: str, checked: bool = True) -> tuple[GraphPass, ...]:
-    """The pass for norms, on every backend; blocks of rows are made after it.
+    """The passes for norms and for the box of the inputs; blocks of rows are made after them.
 
     ``checked``: whether sums of powers are looked at first, and scaled only where that is needed.
     """
     told = "no norm overflows unless its value does"
-    return (GraphPass("norms", partial(norms_in_range, dtype=dtype, checked=checked), "stabilize", told),)
+    decided = "nothing is computed, compared or guarded whose outcome the box of the inputs decides"
+    return (
+        GraphPass("norms", partial(norms_in_range, dtype=dtype, checked=checked), "stabilize", told),
+        GraphPass("box", partial(decide, dtype=dtype), "norms", decided),
+    )
 
 
 def in_range(dtype: str) -> tuple[GraphPass, ...]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import sympy
 
 from symad.core.graph import Graph, Node, rebuild
-from symad.core.identifiers import brief, not_one_of, short_name
+from symad.core.identifiers import not_one_of, short_name
 from symad.core.signatures import Inputs, Traceable
 from symad.errors import LoweringError
+from symad.numeric.box import GivenBox, read_box
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.scalars.numpy_runs import scalar_program
@@ -103,7 +104,7 @@ class ErrorBound:
 
 def error_bound(
     f: Traceable,
-    box: Mapping[sympy.Basic | str, object],
+    box: GivenBox,
     dtype: str = "float64",
     inputs: Inputs | None = None,
     round_inputs: bool = False,
@@ -150,8 +151,6 @@ def error_bound(
     """
     if dtype not in PRECISIONS:
         raise LoweringError(not_one_of("dtype", dtype, tuple(PRECISIONS)))
-    if not isinstance(box, Mapping):
-        raise LoweringError(f"box is {brief(box)}; give a dict, such as {{x: (1, 2), y: 3}}")
     if isinstance(f, Kernel):
         raise LoweringError("error_bound takes the function, not the code that was made of it")
     graph = as_graph(f, None, inputs)
@@ -179,47 +178,24 @@ def _program(graph: Graph, dtype: str) -> tuple[Program, bool]:
     return plain_program(graph, None, dtype), True
 
 
-def _sides(graph: Graph, box: Mapping[sympy.Basic | str, object]) -> Box:
+def _sides(graph: Graph, box: GivenBox) -> Box:
     """The bounds of every element of the inputs.
 
     Raises:
         LoweringError: see `error_bound`.
     """
-    symbols = [symbol_of(node) for node in graph.input_nodes]
-    names = [short_name(s) for s in symbols]
-    unknown = [key for key in box if key not in symbols and str(key) not in names]
-    if unknown:
-        raise LoweringError(f"the box names {brief(unknown[0])}; the inputs are {', '.join(names)}")
-    made: list[tuple[float, float]] = []
-    for symbol, name, node in zip(symbols, names, graph.input_nodes, strict=True):
-        if symbol not in box and name not in box:
+    sides, made = read_box(graph, box), list[tuple[float, float]]()
+    for node in graph.input_nodes:
+        name = short_name(symbol_of(node))
+        if node not in sides:
             raise LoweringError(f"the box lacks {name}: give {{{name}: (smallest, largest)}}")
-        side = _side(name, symbol, box[symbol] if symbol in box else box[name])
+        low, high = sides[node]
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise LoweringError(f"the box of {name} from {low!r} to {high!r} is infinite")
         if not all(isinstance(d, (int, sympy.Integer)) for d in node.shape):
             raise LoweringError(f"error_bound needs sizes: {name} has the shape {node.shape}; give inputs=")
-        made += [side] * math.prod(int(d) for d in node.shape)
+        made += [(low, high)] * math.prod(int(d) for d in node.shape)
     return tuple(made)
-
-
-def _side(name: str, symbol: sympy.Basic, given: object) -> tuple[float, float]:
-    """The bounds of one input."""
-    pair = given if isinstance(given, (tuple, list)) else (given, given)
-    try:
-        low, high = map(float, pair)
-    except (TypeError, ValueError):
-        raise LoweringError(
-            f"the box of {name} is {brief(given)}; give (smallest, largest), or one number"
-        ) from None
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise LoweringError(f"the box of {name} from {low!r} to {high!r} is empty or infinite")
-    above = getattr(symbol, "is_nonnegative", None) and low < 0
-    below = getattr(symbol, "is_nonpositive", None) and high > 0
-    if above or below:
-        raise LoweringError(
-            f"the box of {name} from {low!r} to {high!r} lies outside of what {name} assumes: "
-            f"{name} {'>=' if above else '<='} 0"
-        )
-    return low, high
 
 
 def _numbers(result: Node) -> list[Node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symad.core.dims import format_shape
+from symad.numeric.box import box_in_words
 from symad.numeric.compiler.c_header import C_KEYWORDS, CallLayout, Slot, argument_function
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
@@ -96,9 +97,9 @@ def print_c_module(program: Program, layout: CallLayout, name: str) -> str:
         functions += [*(f"    {line}" for line in body), "}", ""]
         writer.named |= {v: f"w[{j}]" for v, j in crossing.items() if made_in[v] == k}
     calls = "\n".join(f"    part_{k}_(x, w, y);" for k in range(len(program.statements)))
-    inputs, outputs = len(program.inputs), len(program.results)
+    inputs, outputs, box = len(program.inputs), len(program.results), one_line(box_in_words())
     parts = [
-        f"/* {one_line(program.name)}: x[{inputs}] -> y[{outputs}], printed by symad.",
+        f"/* {one_line(program.name)}: x[{inputs}] -> y[{outputs}], printed by symad{box}.",
         "   Inputs in order: " + ", ".join(map(_titled, layout.inputs[:MAX_INPUTS_NAMED])),
         "*/",
         "#include <math.h>",

@@ -262,6 +262,8 @@ class Intervals(Domain["Interval | float"]):
         a, b = interval(a), interval(b)
         if not (a.sure and b.sure):
             return OPEN
+        if a is b:
+            return relation in ("==", "<=")
         less, more = a.below(b), b.below(a)
         if relation in ("==", "!="):
             return (relation == "!=") if less or more else OPEN

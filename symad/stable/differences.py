@@ -11,7 +11,8 @@ recursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
@@ -65,16 +66,25 @@ DEPTH, STEPS = 5, 12
 """The depth of differences in differences; the replacements in one sum."""
 
 
+Near: TypeAlias = "Callable[[Node, Node], bool]"
+
+
+def never(u: Node, v: Node) -> bool:
+    """Two different inputs have no difference."""
+    return False
+
+
 class Differences:
     """The differences of one graph, each found once.
 
     ``last``: whether the graph is not differentiated afterwards. Rows with conditions serve only then.
     ``in_layers``: whether rows serve that take values of layers apart, which are stored anyway.
+    ``near``: whether two inputs are known to be near each other, so that their difference counts.
     """
 
-    def __init__(self, last: bool, in_layers: bool = False) -> None:
+    def __init__(self, last: bool, in_layers: bool = False, near: Near = never) -> None:
         """Nothing is known."""
-        self.last = last
+        self.last, self.near = last, near
         self.known: dict[tuple[Node, Node], Node | None] = {}
         self.forms = Forms()
         self.given = RuleContext(self.forms, last, in_layers)
@@ -134,7 +144,8 @@ class Differences:
             return None  # what is not shorter would be computed twice
         terms, met = collected((1, mine), (-1, other))
         made, changed = self._combined(terms, depth - 1) if depth else (terms, False)
-        return total(made) if (met or changed or len(made) == 1) and made else None
+        exact = met or changed or len(made) == 1 or self.near(u, v)
+        return total(made) if exact and made else None
 
     def _combined(self, terms: Terms, depth: int) -> tuple[Terms, bool]:
         """The terms after all replacements, and whether there was one."""

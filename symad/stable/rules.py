@@ -22,7 +22,7 @@ from symad.ops.basic.sources import Source, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import select
-from symad.stable.differences import Differences, difference_of_squares
+from symad.stable.differences import Differences, Near, difference_of_squares, never
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import head_of
@@ -35,10 +35,10 @@ from symad.stable.shifts import terms_of, without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
 
 
-def stabilize(graph: Graph) -> Graph:
-    """The graph with every rule applied, arguments first."""
+def stabilize(graph: Graph, near: Near = never) -> Graph:
+    """The graph with every rule applied, arguments first; ``near`` as in `Differences`."""
     bodies: dict[Graph, Graph] = {}
-    rows = NodeRules(graph.nodes, last=True)
+    rows = NodeRules(graph.nodes, last=True, near=near)
 
     def better_node(node: Node, args: Nodes) -> Node:
         inner = () if isinstance(node.op, (ElementwiseOp, Source)) else inner_graphs(node.op)
@@ -85,9 +85,9 @@ def _may_change(node: Node) -> bool:
 class NodeRules:
     """All rules for the nodes of one graph; ``last``: whether it is not differentiated afterwards."""
 
-    def __init__(self, order: Sequence[Node], last: bool) -> None:
+    def __init__(self, order: Sequence[Node], last: bool, near: Near = never) -> None:
         """Which rules may apply to the nodes of a graph; no rule has been tried."""
-        self.last, self.differences, self.selections = last, Differences(last), Selections()
+        self.last, self.differences, self.selections = last, Differences(last, near=near), Selections()
         self.huge = last and any(map(is_huge, order))
         heads = {head_of(n) for n in order}
         quotients = any([may_have_series(n) for n in order])

@@ -22,7 +22,7 @@ import sympy
 from sympy.codegen.cfunctions import Cbrt, expm1, hypot, log1p
 
 from symad.core.graph import Node
-from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.arithmetic import Add, add, mul
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare, select
@@ -178,6 +178,18 @@ def root(u: FormulaNode) -> FormulaNode:
     return function(hypot)(1, u)
 
 
+def by_addition(near: Callable[[FormulaNode, FormulaNode], FormulaNode], row: Secant) -> Secant:
+    """f(u) − f(v) as near(v, d) by the addition theorem if u alone is a sum, which is rounded, or v alone."""
+
+    def form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
+        sums = [type(x.node.op) is Add for x in (u, v)]
+        if sums[0] is sums[1]:
+            return row.form(u, v, d)
+        return near(v, d) if sums[0] else -near(u, -d)
+
+    return Secant(form, row.condition)
+
+
 @lru_cache(64)
 def polygamma_secant(order: int) -> Secant:
     """The row of ψ of an order, −1 for log Γ."""
@@ -189,9 +201,18 @@ SECANTS: dict[Hashable, Secant] = {
     sympy.exp: Secant(exp_form),
     expm1: Secant(exp_form),
     sympy.log: Secant(log_form, log_condition),
-    sympy.sin: Secant(lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2), small),
-    sympy.cos: Secant(lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)), small),
-    sympy.tan: Secant(lambda u, v, d: sin(d) / cos(u) / cos(v)),
+    sympy.sin: by_addition(
+        lambda w, d: cos(w) * sin(d) - 2 * sin(w) * sin(d / 2) ** 2,
+        Secant(lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2), small),
+    ),
+    sympy.cos: by_addition(
+        lambda w, d: -(sin(w) * sin(d) + 2 * cos(w) * sin(d / 2) ** 2),
+        Secant(lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)), small),
+    ),
+    sympy.tan: by_addition(
+        lambda w, d: sin(d) / cos(w) / (cos(w) * cos(d) - sin(w) * sin(d)),
+        Secant(lambda u, v, d: sin(d) / cos(u) / cos(v)),
+    ),
     sympy.cot: Secant(lambda u, v, d: -(sin(d) / sin(u) / sin(v)), small),
     sympy.sec: Secant(lambda u, v, d: 2 * sin(v + d / 2) * sin(d / 2) / cos(u) / cos(v), small),
     sympy.csc: Secant(lambda u, v, d: -(2 * cos(v + d / 2) * sin(d / 2) / sin(u) / sin(v)), small),

@@ -13,7 +13,7 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
 from symad.errors import SymadError
-from symad.evaluation.intervals import OPEN, Interval, OpenTruth, above, both, interval, whole_line
+from symad.evaluation.intervals import OPEN, Interval, OpenTruth, above, both, hull, interval, whole_line
 from symad.evaluation.value_ranges import promised
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.basic.sources import Input
@@ -98,11 +98,12 @@ def _indices(values: Any) -> np.ndarray:
 
 
 def _filled(node: Node, value: Interval | OpenTruth) -> Interval | OpenTruth | np.ndarray:
-    """An interval for each element of a node, all the same."""
+    """An interval for each element of a node; the elements are different values with the same bounds."""
     if not node.shape:
         return value
     made = np.empty(node.shape, dtype=object)
-    made.fill(value)
+    for place in np.ndindex(made.shape):
+        made[place] = hull([value]) if isinstance(value, Interval) else value
     return made
 
 

@@ -76,6 +76,22 @@ def test_differences_of_a_function(head: Any) -> None:
     assert found in expected(str(head))
 
 
+@pytest.mark.parametrize("head", [sp.sin, sp.cos, sp.tan], ids=str)
+@pytest.mark.parametrize("first", [True, False])
+def test_differences_from_the_argument_that_is_no_sum(head: Any, first: bool) -> None:
+    u, v, d = (add(V, A), V, A) if first else (V, add(V, A), neg(A))
+    written = sub(apply(head, u), apply(head, v))
+    made = guarded(SECANTS[head], u, v, d, written)
+    assert status(made, written) in ("proved", "tested")
+    for point in ((0.3, 0.0, 1000.1), (-1e-9, 0.0, 477.3), (1e-3, 0.0, -3e5)):
+        with mpmath.workdps(40):
+            exact = sp.lambdify(
+                sp.symbols("a v"), head(sum(sp.symbols("a v"))) - head(sp.Symbol("v")), "mpmath"
+            )
+            right = exact(mpmath.mpf(point[0]), mpmath.mpf(point[2])) * (1 if first else -1)
+        assert float(Graph((A, U, V), (made,))(*point)) == pytest.approx(float(right), rel=2e-15)
+
+
 @pytest.mark.parametrize("head", BY_SLOPES, ids=str)
 def test_differences_by_slopes(head: Any) -> None:
     u, v = sp.symbols("u v", real=True)
