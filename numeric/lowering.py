@@ -109,8 +109,8 @@ def lower(
         >>> "softplus" in softplus.source
         True
         >>> shift = lower(sympy.log(x + 1) - sympy.log(x), box={x: (1, 10)})
-        >>> print(shift.source.split("return ")[-1].strip())
-        log1p(1/x)
+        >>> "log1p(1.0/x)" in shift.source, "where" in shift.source
+        (True, False)
     """
     number = _checked(backend, dtype, style, packed, wrt is not None, log is not None, name, optimize)
     whole = as_graph(f, wrt, inputs)
