@@ -28,6 +28,8 @@ STATUS: Final = dict(zip(GROUNDS, STATUSES, strict=True))
 
 HELD = (SAMPLE, TEST, PROOF)
 
+NO_ELEMENTS = "nothing is claimed: the array has no elements"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -190,8 +192,8 @@ def accept(pair: Pair, verdict: Verdict, seen: Sequence[Seen]) -> list[Entry]:
     """
     for here in seen:
         verdict = weakened(verdict, here)
-    if verdict.ground.size == 0:  # nothing is claimed, so that there is nothing to replay
-        return [_entry(pair, replace(verdict, proof="there are no elements"), "", PROOF, None)]
+    if verdict.ground.size == 0:
+        return [_entry(pair, replace(verdict, reason=NO_ELEMENTS), "", NOTHING, None)]
     if verdict.ground.size > MAX_SINGLE_ENTRIES or not is_fixed(pair.left):
         grounds = dict.fromkeys(verdict.ground.ravel())
         return [_entry(pair, verdict, _count(verdict, g), g, None) for g in grounds]
@@ -220,7 +222,7 @@ def _entry(pair: Pair, verdict: Verdict, index: str, ground: str, at: tuple[int,
     claim, bound = verdict.claim + sizes, power_of_two(verdict.log2_bound)
     made = Entry(pair.name, STATUS[ground], claim, bound, pair.comparison.assumes, index=index)
     if ground == PROOF:
-        return replace(made, claim=verdict.proof + sizes, bound=0.0, checked=verdict.ground.size == 0)
+        return replace(made, claim=verdict.proof + sizes, bound=0.0)
     if ground == TEST:
         return replace(made, reason=verdict.reason)
     if ground == SAMPLE:

@@ -15,7 +15,7 @@ import sympy
 from symad.core.claims import Proof
 from symad.core.dims import format_shape, same_shape
 from symad.core.graph import Graph, rebuild
-from symad.core.identifiers import brief
+from symad.core.identifiers import brief, listed
 from symad.errors import ShapeError
 from symad.ops.basic.sources import constant
 from symad.verification.accept import accept
@@ -61,10 +61,13 @@ def decide(
     goals = Goals(pairs, seed, meter, known)
     solve(goals, TACTICS)
     seen = looked_at(goals)
-    entries = [accept(pair, goals.found[k], seen[k]) for k, pair in pairs.items()]
+    empty = [k for k, pair in pairs.items() if 0 in pair.left.shape]
+    left_out = empty if len(empty) < len(pairs) else []  # what is claimed of others does not depend on them
+    entries = [[] if k in left_out else accept(pair, goals.found[k], seen[k]) for k, pair in pairs.items()]
+    notes = [f"nothing is claimed of what has no elements: {listed(pairs[k].name for k in left_out)}"]
     made = Certificate(
         title, (), tuple(comparisons), seed, goals.primes, versions(), 0.0, int(meter.steps),
-        (*budget.notes, *refused),
+        (*budget.notes, *refused, *notes[: len(left_out)]),
     )  # fmt: skip
     made = with_proofs(made, entries, known)
     return replace(made, seconds=time.monotonic() - start)

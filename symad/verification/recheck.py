@@ -54,7 +54,8 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     for entry in made.entries:
         told.setdefault(entry.name, []).append(entry)
     derived = {goal for proof in made.proofs for goal in proof.goals if goal[0] < len(comparisons)}
-    for entry in _against_own(comparisons, derived, certificate.title, seed):
+    own = _against_own(comparisons, derived, certificate.title, seed)
+    for entry in (e for e in own if e.name in told):  # those without elements have no entry
         same = [e for e in told[entry.name] if e.index in (entry.index, "")]
         if entry.status == min((e.status for e in (entry, *same)), key=STATUSES.index):
             told[entry.name] = [e for e in told[entry.name] if e not in same] + [entry]

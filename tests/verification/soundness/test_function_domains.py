@@ -60,8 +60,14 @@ def test_a_scan_of_no_steps_has_no_states():
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3)])
-def test_sums_of_no_elements_have_no_derivatives(shape):
-    assert symad.check(symad.trace(lambda a: (a**2).sum(), [shape])).status == "proved"
+def test_nothing_is_claimed_of_no_elements(shape):
+    f = symad.trace(lambda a: (a**2).sum(), [shape])
+    for made in (symad.check(f), symad.equal(symad.gradient(f), symad.gradient(f))):
+        assert made.status == "undecided" and made.entries[0].reason.startswith("nothing is claimed: ")
+    both = symad.trace(lambda a, y: (a**2).sum() + y**3, [shape, ()])
+    for made in (symad.check(both), symad.equal(symad.gradient(both), symad.gradient(both, mode="forward"))):
+        assert made.status == "proved" and "nothing is claimed of what has no elements" in str(made)
+        assert symad.Certificate.from_json(made.to_json()).recheck().status == "proved"
 
 
 def test_a_scan_of_any_number_of_steps_is_no_other():
