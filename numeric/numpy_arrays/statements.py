@@ -12,8 +12,7 @@ from symad.numeric.numpy_arrays.elementwise_statements import elementwise_line
 from symad.numeric.numpy_arrays.memory_reuse import allocation, recycled_product
 from symad.numeric.numpy_arrays.writer import ArrayWriter, part_of
 from symad.numeric.program.expressions import Compute, Index, Read, Value, op_in
-from symad.numeric.program.functions import DefineFunction
-from symad.numeric.program.loops import Blocks
+from symad.numeric.program.loops import Blocks, DefineFunction
 from symad.numeric.program.statements import (
     Allocate,
     Assign,

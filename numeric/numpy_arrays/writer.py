@@ -20,8 +20,7 @@ from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
-from symad.numeric.program.functions import DefineFunction
-from symad.numeric.program.loops import Blocks, Loop
+from symad.numeric.program.loops import Blocks, DefineFunction, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments, every_statement
 from symad.numeric.program_passes.memory.allocation import is_fresh, is_long, is_view

@@ -5,8 +5,7 @@ from __future__ import annotations
 from symad.core.dims import dim_symbols, format_shape, same_shape, size
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Index, Read, Value, values_read
-from symad.numeric.program.functions import DefineFunction
-from symad.numeric.program.loops import Blocks, FindRoot, Loop
+from symad.numeric.program.loops import Blocks, DefineFunction, FindRoot, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
     Allocate,

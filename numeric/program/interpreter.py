@@ -28,8 +28,7 @@ from symad.numeric.program.expressions import (
     StepNumber,
     Value,
 )
-from symad.numeric.program.functions import DefineFunction
-from symad.numeric.program.loops import Blocks, FindRoot, Loop
+from symad.numeric.program.loops import Blocks, DefineFunction, FindRoot, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
     Allocate,

@@ -1,9 +1,11 @@
-"""Loop statements: over steps, over blocks of rows, and until a root is found."""
+"""Statements with a body: loops over steps, over blocks of rows, until a root is found; and functions.
+
+Functions are called by ops such as `Remat`. Their values are freed when a call returns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import sympy
 
@@ -58,6 +60,9 @@ class Loop(Statement):
     body has one statement for each op or kernel.
     """
 
+    reads = (("carried", "initial"), ("carried", "next"), ("rows", "array"), ("fixed", "expression"))
+    makes = (("carried", "value"),)
+
     index: Value
     count: Dim
     backwards: bool
@@ -66,37 +71,6 @@ class Loop(Statement):
     rows: tuple[LoopRow, ...] = ()
     fixed: tuple[Fixed, ...] = ()
     compiled: bool = False
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """The initial values, the next values, the arrays of the rows, and the fixed values."""
-        return (
-            *(c.initial for c in self.carried),
-            *(c.next for c in self.carried),
-            *(r.array for r in self.rows),
-            *(f.expression for f in self.fixed),
-        )
-
-    @property
-    def writes(self) -> tuple[Value, ...]:
-        """The carried values."""
-        return tuple(c.value for c in self.carried)
-
-    @property
-    def block(self) -> Block:
-        """The body."""
-        return self.body
-
-    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The loop with ``change`` applied to its own expressions."""
-        made = tuple(replace(c, initial=change(c.initial), next=change(c.next)) for c in self.carried)
-        rows = tuple(replace(r, array=change(r.array)) for r in self.rows)
-        fixed = tuple(Fixed(f.value, change(f.expression)) for f in self.fixed)
-        return replace(self, carried=made, rows=rows, fixed=fixed)
-
-    def with_block(self, block: Block) -> Statement:
-        """The loop with another body."""
-        return replace(self, body=block)
 
 
 @dataclass(frozen=True)
@@ -131,6 +105,9 @@ class Blocks(Statement):
     its last row. ``parts`` and ``fixed`` exist only in the body.
     """
 
+    reads = (("parts", "array"), ("fixed", "expression"), ("added", "expression"))
+    makes = (("added", "value"),)
+
     length: Dim
     height: int
     rows: sympy.Symbol
@@ -139,38 +116,6 @@ class Blocks(Statement):
     fixed: tuple[Fixed, ...]
     body: Block
     added: tuple[Added, ...]
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """The arrays, the fixed values, and the values that are added."""
-        return (
-            *(p.array for p in self.parts),
-            *(f.expression for f in self.fixed),
-            *(a.expression for a in self.added),
-        )
-
-    @property
-    def writes(self) -> tuple[Value, ...]:
-        """The sums."""
-        return tuple(a.value for a in self.added)
-
-    @property
-    def block(self) -> Block:
-        """The body."""
-        return self.body
-
-    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The statement with ``change`` applied to its own expressions."""
-        return replace(
-            self,
-            parts=tuple(replace(p, array=change(p.array)) for p in self.parts),
-            fixed=tuple(Fixed(f.value, change(f.expression)) for f in self.fixed),
-            added=tuple(replace(a, expression=change(a.expression)) for a in self.added),
-        )
-
-    def with_block(self, block: Block) -> Statement:
-        """The statement with another body."""
-        return replace(self, body=block)
 
 
 @dataclass(frozen=True)
@@ -181,6 +126,8 @@ class FindRoot(Statement):
     read.
     """
 
+    reads = (("guess",), ("residual",), ("slope",))
+
     value: Value
     unknown: Value
     guess: Expression
@@ -188,26 +135,29 @@ class FindRoot(Statement):
     residual: Expression
     slope: Expression
 
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """The guess, the residual, its derivative."""
-        return self.guess, self.residual, self.slope
 
-    @property
-    def writes(self) -> tuple[Value, ...]:
-        """The solution."""
-        return (self.value,)
+@dataclass(frozen=True)
+class DefineFunction(Statement):
+    """A function of the ``parameters``; a `Compute` calls it by ``value``.
 
-    @property
-    def block(self) -> Block:
-        """The statements of each evaluation of the residual and its derivative."""
-        return self.body
+    Attributes:
+        value: the function itself.
+        parameters: the values that a call gives.
+        fixed: values of the body that are the same in every call.
+        body: the statements.
+        results: what a call returns.
+        copied: for each result whether a call returns a copy, as it may be a view of a parameter.
+        steps: a dimension that each call binds: the length of the first axis of parameters.
+        repeated: whether the function is called many times.
+    """
 
-    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The statement with ``change`` applied to its three expressions."""
-        made = [change(e) for e in self.expressions]
-        return replace(self, guess=made[0], residual=made[1], slope=made[2])
+    reads = (("fixed", "expression"), ("results",))
 
-    def with_block(self, block: Block) -> Statement:
-        """The statement with another body."""
-        return replace(self, body=block)
+    value: Value
+    parameters: tuple[Value, ...]
+    fixed: tuple[Fixed, ...]
+    body: Block
+    results: tuple[Expression, ...]
+    copied: tuple[bool, ...]
+    steps: sympy.Symbol | None = None
+    repeated: bool = True

@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from symad.numeric.program.expressions import Compute, Expression, Position, Value
 
+Path: TypeAlias = "tuple[str, ...]"
+"""A field, or a field of records and the field of each: ``("rows", "array")``."""
+
 
 class Statement:
-    """One step of a program."""
+    """One step of a program.
 
-    __slots__ = ()
+    A class says in which fields its parts are: ``reads`` leads to the expressions that it evaluates, in
+    order, ``makes`` to the values that it defines or changes. Nested statements are in the field ``body``.
+    """
+
+    reads: ClassVar[tuple[Path, ...]] = ()
+    makes: ClassVar[tuple[Path, ...]] = (("value",),)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """The expressions that the statement evaluates, in order, without those of nested blocks."""
-        return ()
+        return tuple([part for path in self.reads for part in self._parts(path)])
 
     @property
     def writes(self) -> tuple[Value, ...]:
         """The values that the statement defines or changes, without those of nested blocks."""
-        return ()
+        return tuple([part for path in self.makes for part in self._parts(path)])
 
     @property
     def block(self) -> Block:
         """The nested statements."""
-        return ()
+        found: Block = getattr(self, "body", ())
+        return found
+
+    def _parts(self, path: Path) -> Iterable[Any]:
+        held = getattr(self, path[0])
+        if len(path) > 1:
+            return [getattr(record, path[1]) for record in held]
+        return held if isinstance(held, tuple) else (held,)
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
         """The statement with ``change`` applied to its own expressions."""
-        return self
+        made: dict[str, Any] = {}
+        for name, *inner in self.reads:
+            held = made.get(name, getattr(self, name))
+            if inner:
+                made[name] = tuple([replace(r, **{inner[0]: change(getattr(r, inner[0]))}) for r in held])
+            else:
+                made[name] = tuple(map(change, held)) if isinstance(held, tuple) else change(held)
+        same = all(getattr(self, name) is part for name, part in made.items())
+        return self if same else self._with(**made)
 
     def with_block(self, block: Block) -> Statement:
         """The statement with other nested statements."""
-        return self
+        return self._with(body=block)
+
+    def _with(self, **parts: Any) -> Statement:
+        itself: Any = self
+        made: Statement = replace(itself, **parts)
+        return made
 
 
 Block: TypeAlias = "tuple[Statement, ...]"
@@ -44,6 +72,8 @@ Block: TypeAlias = "tuple[Statement, ...]"
 @dataclass(frozen=True)
 class Comment(Statement):
     """A comment for the reader of the code, such as the formulas of the next statements."""
+
+    makes = ()
 
     text: str
 
@@ -59,6 +89,8 @@ class Assign(Statement):
     expression: Expression
     over: Value | None = None
     kept: bool = False
+
+    # Most statements are assignments: what the base class finds by names of fields is written out for them.
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -88,33 +120,17 @@ class Allocate(Statement):
     kept: bool = False
     swapped: bool = False
 
-    @property
-    def writes(self) -> tuple[Value, ...]:
-        """The array."""
-        return (self.value,)
-
 
 @dataclass(frozen=True)
 class Store(Statement):
     """array[position] = expression, along the first axis."""
 
+    reads = (("expression",),)
+    makes = (("array",),)
+
     array: Value
     position: Position
     expression: Expression
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """The expression."""
-        return (self.expression,)
-
-    @property
-    def writes(self) -> tuple[Value, ...]:
-        """The array."""
-        return (self.array,)
-
-    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The statement with ``change`` applied to its expression."""
-        return replace(self, expression=change(self.expression))
 
 
 @dataclass(frozen=True)
@@ -124,50 +140,30 @@ class Scatter(Statement):
     The expression has one element for each place, in order, or it has no axes and goes to every place.
     """
 
+    reads = (("expression",),)
+    makes = (("array",),)
+
     array: Value
     places: Compute
     expression: Expression
     adds: bool = False
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """The expression."""
-        return (self.expression,)
-
-    @property
-    def writes(self) -> tuple[Value, ...]:
-        """The array."""
-        return (self.array,)
-
-    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The statement with ``change`` applied to its expression."""
-        return replace(self, expression=change(self.expression))
 
 
 @dataclass(frozen=True)
 class Together(Statement):
     """Independent assignments: one function of several arguments, or all results of one op."""
 
+    reads = (("assignments", "expression"),)
+    makes = (("assignments", "value"),)
+
     assignments: tuple[Assign, ...]
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """The expressions of the assignments."""
-        return tuple(a.expression for a in self.assignments)
-
-    @property
-    def writes(self) -> tuple[Value, ...]:
-        """The values of the assignments."""
-        return tuple(a.value for a in self.assignments)
-
-    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
-        """The assignments with ``change`` applied to their expressions."""
-        return Together(tuple(replace(a, expression=change(a.expression)) for a in self.assignments))
 
 
 @dataclass(frozen=True)
 class Free(Statement):
     """The values end here: no later statement reads them, and their memory is freed."""
+
+    makes = ()
 
     values: tuple[Value, ...]
 
@@ -176,16 +172,9 @@ class Free(Statement):
 class Section(Statement):
     """Statements that become a function of their own; later statements read the values that they write."""
 
+    makes = ()
+
     body: Block
-
-    @property
-    def block(self) -> Block:
-        """The statements."""
-        return self.body
-
-    def with_block(self, block: Block) -> Statement:
-        """The part with other statements."""
-        return Section(block)
 
 
 def assignments(statement: Statement) -> tuple[Assign, ...]:

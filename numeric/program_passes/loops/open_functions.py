@@ -23,8 +23,7 @@ from symad.higher_order.checkpointed_chain_pullback import ChainPullback, stretc
 from symad.higher_order.remat import Fallback, Remat
 from symad.higher_order.scan import Local
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
-from symad.numeric.program.functions import DefineFunction
-from symad.numeric.program.loops import Fixed
+from symad.numeric.program.loops import DefineFunction, Fixed
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
 from symad.numeric.program.uses import lifetimes

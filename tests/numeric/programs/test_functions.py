@@ -11,9 +11,8 @@ from symad.cost import schedule
 from symad.numeric import lower, pipelines
 from symad.numeric.passes import prepare
 from symad.numeric.pipelines import ARRAY_GRAPH, BLOCK_GRAPH, NUMPY_GRAPH, in_place, run_program_passes
-from symad.numeric.program.functions import DefineFunction
 from symad.numeric.program.interpreter import run_program
-from symad.numeric.program.loops import Loop
+from symad.numeric.program.loops import DefineFunction, Loop
 from symad.numeric.program.statements import every_statement
 from symad.numeric.scheduling.plans import block_of
 from tests.numeric.programs import plain_cases as cases
