@@ -1,30 +1,24 @@
-"""CuPy as an array library of the printers."""
+"""CuPy as an array library of the printers: its types, as text and in C."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from symad.numeric.backends import ArrayLibrary
+from symad.numeric.numpy_arrays.writer import fast
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 HALVES = ("float16", "bfloat16")
 
-
-@dataclass(frozen=True)
-class CuPy(ArrayLibrary):
-    """CuPy on a CUDA device."""
-
-    def type_text(self, dtype: str) -> str:
-        """The text of an element type; bfloat16 is the only one from another module."""
-        return "ml_dtypes.bfloat16" if dtype == "bfloat16" else super().type_text(dtype)
-
-    def imports(self, dtype: str) -> set[str]:
-        """The imports that code for a type needs."""
-        made = {f"import {self.module} as {self.prefix}"}
-        return made | {"import ml_dtypes"} if dtype == "bfloat16" else made
+FAST_CUPY = fast("cupy", "cp")
+IMPORT = "import cupy as cp"
 
 
-CUPY = CuPy("cupy", "cupy", "cp")
+def type_text(dtype: str) -> str:
+    """The text of an element type; bfloat16 is the only one from another module."""
+    return "ml_dtypes.bfloat16" if dtype == "bfloat16" else f"cp.{dtype}"
+
+
+def imports(dtype: str) -> set[str]:
+    """The imports that code for a type needs."""
+    return {IMPORT, "import ml_dtypes"} if dtype == "bfloat16" else {IMPORT}
 
 
 def real_type(dtype: str) -> str:

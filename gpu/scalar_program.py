@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Graph, Node, topological
-from symad.gpu.cupy_library import CUPY, real_type
+from symad.gpu.cupy_library import imports, real_type, type_text
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter, Kernels
 from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, statements
@@ -59,7 +59,7 @@ def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...],
     body = indented([told, *_entry(graph, name, inputs, results, dtype)])
     helpers = input_helpers(False).values() if graph.inputs else ()
     blocks = [kernels.definitions("cp"), [f"def {entry}({', '.join(inputs)}):", *body]]
-    return entry, frame(graph.name, CUPY.imports(dtype), helpers, blocks, "CuPy"), kernels
+    return entry, frame(graph.name, imports(dtype), helpers, blocks, "CuPy"), kernels
 
 
 def _type(output: Node, dtype: str) -> str:
@@ -99,7 +99,7 @@ def _writes(graph: Graph, text: KernelBody) -> list[str]:
 def _entry(graph: Graph, kernel: str, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
     """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
     call = Call(tuple(inputs), tuple(map(str, graph.inputs)), ((),) * len(inputs), ())
-    lines = inputs_line(call, [CUPY.type_text(dtype)] * len(inputs), points=True)
+    lines = inputs_line(call, [type_text(dtype)] * len(inputs), points=True)
     many = len(inputs) > MAX_DIRECT
     if not inputs:
         lines.append("shape = ()")
@@ -112,11 +112,11 @@ def _entry(graph: Graph, kernel: str, inputs: Sequence[str], results: Sequence[s
         lines.append(f"shape = cp.broadcast({', '.join(inputs)}).shape")
     for name, output in zip(results, graph.output_nodes, strict=True):
         tail = "".join(f", {d}" for d in output.shape)
-        kind = "bool" if _type(output, dtype) == "bool" else CUPY.type_text(dtype)
+        kind = "bool" if _type(output, dtype) == "bool" else type_text(dtype)
         whole = f"(*shape{tail})" if tail else "shape"
         lines.append(f"{name} = cp.empty({whole}, dtype={kind})")
     if not inputs:
-        arguments = [f"cp.empty(0, dtype={CUPY.type_text(dtype)})", *results, "size=1"]
+        arguments = [f"cp.empty(0, dtype={type_text(dtype)})", *results, "size=1"]
     elif many:
         count = f"values.size//{len(inputs)}"
         arguments = ["values", count, *results, f"size={count}"]

@@ -3,37 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 
 from symad.core.identifiers import not_one_of
 from symad.errors import LoweringError
-
-
-@dataclass(frozen=True)
-class Backend:
-    """A target of `lower`."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class ArrayLibrary(Backend):
-    """A library with NumPy's interface; ``prefix`` is the name generated code uses for it."""
-
-    module: str
-    prefix: str
-
-    def type_text(self, dtype: str) -> str:
-        """The text of an element type in generated code."""
-        return f"{self.prefix}.{dtype}"
-
-
-@dataclass(frozen=True)
-class NumPyLibrary(ArrayLibrary):
-    """NumPy on the CPU."""
-
-
-NUMPY = NumPyLibrary("numpy", "numpy", "np")
 
 BACKENDS = {
     "numpy": "symad.numeric.numpy_arrays.lower",

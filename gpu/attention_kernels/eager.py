@@ -51,28 +51,17 @@ def attention(
 ) -> Any:
     """o_i = Σ_j softmax_j(f(scale ⟨q_i, k_j⟩, b, h, i, j, θ)) v_j over the pairs the mask allows.
 
-    Args:
-        q: queries (batch, heads, N, d), d ≤ 256: CuPy arrays of float16, bfloat16, float32 or
-            float64. NumPy arrays, if all are, are computed on the CPU. Arrays that are not C-contiguous are
-            copied.
-        k: keys (batch, kv heads, M, d); query head h reads key head h // (heads / kv heads).
-        v: values (batch, kv heads, M, d_v), d_v ≤ 256.
-        score: f(s, b, h, i, j, **params) -> SymPy expression. Kernels are compiled once for each
-            formula.
-        mask: (b, h, i, j, **params) -> SymPy Boolean, true for visible pairs.
-        params: parameter values by name; numbers, or arrays that the functions index.
-        scale: factor of ⟨q_i, k_j⟩; 1/√d if not given.
-        causal: hide the pairs with j > i; their tiles are never computed.
-        lengths: (N_b, M_b) integer arrays (batch,), or None for full length.
-        return_lse: also return L_i = log Σ_j exp(t_ij), shape (batch, heads, N), float32 (float64
-            for float64).
+    The arguments are those of `symad.numeric.attention`, with head dims of at most 256, and CuPy arrays of
+    float16, bfloat16, float32 or float64. NumPy arrays, if all are, are computed on the CPU; arrays that are
+    not C-contiguous are copied. Kernels are compiled once for each formula. In addition:
+
         fast: allow approximate instructions in the score function (tanh, absolute error 5e-4).
-        tensor_cores: False computes float32 products by ordinary arithmetic instead of three
-            tf32 products each (22 bits of every factor); compute capability 7.5 does so always.
+        tensor_cores: False computes float32 products by ordinary arithmetic instead of three tf32 products
+            each (22 bits of every factor); compute capability 7.5 does so always.
 
     Returns:
-        Outputs (batch, heads, N, d_v) in the dtype of ``q``, with L if asked. Rows without visible
-        keys are 0, with L = −∞.
+        Outputs (batch, heads, N, d_v) in the dtype of ``q``, with L in float32 (float64 for float64) if
+        asked. Rows without visible keys are 0, with L = −∞.
 
     Raises:
         ShapeError: the shapes do not fit.
@@ -117,24 +106,9 @@ def attention_vjp(
     v̄_j = Σ_i P_ij ō_i, s̄ = t̄ ∂f/∂s, q̄_i = scale Σ_j s̄_ij k_j, k̄_j = scale Σ_i s̄_ij q_i and
     θ̄ = Σ_ij t̄_ij ∂f/∂θ (Dao et al. 2022, arXiv 2205.14135, algorithm 4, with a score function).
 
-    Args:
-        q: queries, as for `attention`; likewise every argument not named here.
-        k: keys.
-        v: values.
-        out: the outputs o.
-        lse: the log-sum-exps L.
-        out_bar: cotangent of ``out``, in its shape and dtype.
-        lse_bar: cotangent of ``lse``; 0 if not given.
-        score: the score function.
-        mask: the mask function.
-        params: parameter values by name.
-        scale: factor of ⟨q_i, k_j⟩.
-        causal: as for `attention`.
-        lengths: as for `attention`.
-        fast: as for `attention`.
-        tensor_cores: as for `attention`.
-        deterministic: False allows q̄ to be summed in any order where that is faster: for 16-bit
-            dtypes, head dims up to 128 and scores without parameters per query or pair.
+    The arguments are those of `attention`, its results, and the cotangents of these in their shapes;
+    ``lse_bar`` is 0 if not given. If not ``deterministic``, q̄ may be summed in any order where that is faster:
+    for 16-bit dtypes, head dims up to 128 and scores without parameters per query or pair.
     """
     if _all_numpy(q, k, v):
         return cpu_attention_vjp(

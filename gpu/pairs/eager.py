@@ -43,18 +43,9 @@ def pairwise(
     L_i = log Σ_j b_j exp(k_ij) with b_j > 0; "softmax" gives
     a_i = Σ_j b_j exp(k_ij) / Σ_j exp(k_ij).
 
-    Args:
-        f: f(x, y, **params) -> SymPy expression, called with D×1 matrices of symbols; or an
-            expression in MatrixSymbols or IndexedBases named x and y. Kernels are compiled once
-            for each formula.
-        x: points (N, D), D ≤ 128: CuPy arrays of float32 or float64 (or NumPy arrays, all of
-            them, which go to `symad.numeric.pairwise`).
-        y: points (M, D).
-        b: (M,) or (M, E); ones if not given. "logsumexp" takes (M,).
-        reduce: "sum", "logsumexp" or "softmax".
-        params: numbers or CuPy vectors by name.
-        return_lse: with "softmax", also return L_i = log Σ_j exp(k_ij).
-        fast: allow approximate instructions (tanh, absolute error about 5e-4).
+    The arguments are those of `symad.numeric.pairwise`, with points of at most 128 components, and CuPy
+    arrays of float32 or float64 (NumPy arrays, if all are, are computed on the CPU). Kernels are compiled once
+    for each formula. ``fast`` allows approximate instructions (tanh, absolute error about 5e-4).
 
     Returns:
         (N,) or (N, E), as b; (N,) for "logsumexp". float32 exponentials have a relative error of
@@ -87,17 +78,8 @@ def pairwise_vjp(
 ) -> PairCotangents:
     """Cotangents of x, y, b and θ from those of `pairwise`'s result, in two passes over the pairs.
 
-    Args:
-        f: the pair function, as for `pairwise`; likewise every argument not named here.
-        x: points (N, D).
-        y: points (M, D).
-        b: (M,), (M, E) or None.
-        out: the result of `pairwise`.
-        out_bar: its cotangent, in its shape.
-        lse: the log-sum-exps that `pairwise` returned; needed for "softmax".
-        reduce: "sum", "logsumexp" or "softmax".
-        params: numbers or CuPy vectors by name.
-        fast: as for `pairwise`.
+    The arguments are those of `pairwise`, its results, and the cotangent of the first in its shape; ``lse`` is
+    needed for "softmax".
     """
     if _all_numpy(x, y, b):
         return cpu_pairwise_vjp(f, x, y, b, out, out_bar, lse=lse, reduce=reduce, params=params)

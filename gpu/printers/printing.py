@@ -11,7 +11,7 @@ from symad.core.graph import Graph, Node, Op, topological
 from symad.core.questions import question
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp
-from symad.gpu.cupy_library import CUPY, HALVES
+from symad.gpu.cupy_library import FAST_CUPY, HALVES, IMPORT, imports, type_text
 from symad.gpu.passes.fusion import Sums, fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
 from symad.gpu.printers.helpers import HELPERS, IMPORTS, PRODUCTS
@@ -70,9 +70,11 @@ class CuPyWriter(ArrayWriter):
     Each value is printed from its node, on which the types of arrays depend.
     """
 
+    library = IMPORT
+
     def __init__(self, graph: Graph, dtype: str, roles: Roles) -> None:
         """Print for a floating-point type."""
-        super().__init__(graph, CUPY, dtype, CuPyPlans(passes, roles))
+        super().__init__(graph, dtype, CuPyPlans(passes, roles), FAST_CUPY)
         self.kernels = Kernels(dtype)
         self.texts: dict[Node, str] = {}
         """The texts of the nodes of the body being printed."""
@@ -102,7 +104,7 @@ class CuPyWriter(ArrayWriter):
         self.as_given: set[Node] = set()
         """The inputs that are read in the type in which they are given."""
         self.accumulator = "float32" if dtype in HALVES else dtype
-        self.imports |= CUPY.imports(dtype)
+        self.imports |= imports(dtype)
         for node in integer_inputs(graph):
             self.kernels.types[node] = "int64"
 
@@ -289,7 +291,7 @@ class CuPyWriter(ArrayWriter):
 
     def type_of(self, node: Node) -> str:
         """The type of the array that holds a node's value, as text."""
-        return CUPY.type_text(self.kernels.type_of(node))
+        return type_text(self.kernels.type_of(node))
 
     def flag_name(self) -> str:
         """The name of the array in which kernels record wrong indices."""
@@ -308,6 +310,11 @@ class CuPyWriter(ArrayWriter):
         if text not in self.sources:
             self.sources[text] = f"_source_{len(self.sources) + 1}"
         return self.sources[text]
+
+    @property
+    def type_text(self) -> str:
+        """See `Writer.type_text`."""
+        return type_text(self.dtype)
 
     def needs(self) -> str:
         """See `Writer.needs`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from symad.core.graph import Graph
-from symad.numeric.backends import NUMPY
 from symad.numeric.box import box_in_words
 from symad.numeric.compiled_arrays import kernels  # noqa: F401  (registers answers)
 from symad.numeric.compiled_arrays.choose_kernels import fuse
@@ -37,7 +36,7 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
     passes = in_order((*COMPILED_GRAPH, *norms(dtype), *BLOCK_GRAPH, *KERNEL_GRAPH, *in_range(dtype)))
     with roles_of(graph, inner=False).followed() as roles:
         fused = fuse(run_graph_passes(graph, passes, report), dtype)
-    writer = NativeWriter(fused, NUMPY, dtype, roles)
+    writer = NativeWriter(fused, dtype, roles)
     name, source = lower_numpy.print_array_module(fused, writer, needed_sizes(graph), report)
     loops = LOOPS_ALONE.format(name=name, box=one_line(box_in_words())) + writer.c_source
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,9 +35,6 @@ from symad.numeric.targets.target import MatrixProduct
 from symad.ops.basic.sources import ArrayConstant
 from symad.ops.sparse.csr import IntArray
 
-if TYPE_CHECKING:
-    from symad.numeric.backends import ArrayLibrary
-
 MULTIPLY = "_multiply"
 """The name in generated code of the function that multiplies matrices."""
 
@@ -51,9 +47,9 @@ def _tuple(names: Iterable[str]) -> str:
 class NativeWriter(NumPyWriter):
     """The state of one module: that of NumPy's writer, and the texts of the kernels."""
 
-    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str, roles: Roles) -> None:
+    def __init__(self, graph: Graph, dtype: str, roles: Roles) -> None:
         """See `ArrayWriter`."""
-        super().__init__(graph, library, dtype, lower.plans(passes, dtype, roles))
+        super().__init__(graph, dtype, lower.plans(passes, dtype, roles))
         self.kernels: dict[str, tuple[str, str, str]] = {}
         """The name, types and signature of each kernel, by its text with the name left out."""
         self.bodies: list[NativeBody] = []

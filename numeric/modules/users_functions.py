@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +32,8 @@ def {name}(*values):
 '''
 
 
-@dataclass(frozen=True)
-class UsersCall:
-    """The text that generated code needs to call a user's function: an import line, and a helper."""
-
-    imported: str
-    source: str
-
-
-def users_call(head: type[sympy.Basic], name: str, elementwise: str) -> UsersCall:
-    """The import and the helper ``name`` for a SymPy head that a user implements.
+def users_call(head: type[sympy.Basic], name: str, elementwise: str) -> tuple[str, str]:
+    """The line that imports what a SymPy head's user implements, and the source of the helper ``name``.
 
     ``elementwise`` is the module's name for `symad.special.elementwise`.
 
@@ -63,7 +55,7 @@ def users_call(head: type[sympy.Basic], name: str, elementwise: str) -> UsersCal
         text = f'CALLS["{_key(head.__name__, function)}"]'
         imported = f"from {__name__} import CALLS"
     source = SOURCE.format(name=name, head=head.__name__, callable=text, elementwise=elementwise)
-    return UsersCall(imported, source)
+    return imported, source.strip()
 
 
 def _key(name: str, function: Callable[..., Any]) -> str:

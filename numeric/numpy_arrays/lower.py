@@ -9,7 +9,6 @@ from functools import partial
 import sympy
 
 from symad.core.graph import Graph
-from symad.numeric.backends import NUMPY
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.numpy_arrays import expressions, kernels, loop_statements  # noqa: F401  (register answers)
 from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
@@ -52,7 +51,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
             return compile_source(name, source, packed)
         last = (*norms(dtype), *BLOCK_GRAPH, *NUMPY_GRAPH, *in_range(dtype))
         made = run_graph_passes(prepared, last, report)
-    writer = NumPyWriter(made, NUMPY, dtype, plans(passes, dtype, roles))
+    writer = NumPyWriter(made, dtype, plans(passes, dtype, roles))
     return compile_source(*print_array_module(made, writer, needed_sizes(graph), report))
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph
 from symad.higher_order.scan import Scan
-from symad.numeric.backends import ArrayLibrary
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.names import Names
 from symad.numeric.passes.loop import LoopValue
@@ -46,10 +45,12 @@ class Fast(NumPy):
     """NumPy, or a library with its interface, in text that is written for speed."""
 
 
-def fast_target(library: ArrayLibrary) -> Fast:
-    """The target of a library."""
-    np_ = library.prefix
-    return Fast(library.name, NUMPY.functions, f"{np_}.inf", f"{np_}.nan", np=np_)
+def fast(name: str, np_: str) -> Fast:
+    """The target of a library, with the name that code gives it."""
+    return Fast(name, NUMPY.functions, f"{np_}.inf", f"{np_}.nan", np=np_)
+
+
+FAST_NUMPY = fast("numpy", "np")
 
 
 def part_of(expression: Expression) -> Index | None:
@@ -64,11 +65,11 @@ class ArrayWriter(Writer):
 
     reads_well = False
 
-    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str, plans: Plans) -> None:
+    def __init__(self, graph: Graph, dtype: str, plans: Plans, target: Fast = FAST_NUMPY) -> None:
         """A writer for a library and a floating-point type."""
-        super().__init__(fast_target(library), dtype, Names())
-        self.graph, self.arrays, self.plans = graph, library, plans
-        self.imports = {f"import {library.module} as {library.prefix}"}
+        super().__init__(target, dtype, Names())
+        self.graph, self.plans = graph, plans
+        self.imports = {self.library}
         self.settings: list[str] = []
         """Statements after the constants; the module executes them once."""
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
@@ -178,11 +179,6 @@ class ArrayWriter(Writer):
         """A shape as a tuple display."""
         items = [self.dim(d) for d in shape]
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-
-    @property
-    def type_text(self) -> str:
-        """The element type, as the library spells it."""
-        return self.arrays.type_text(self.dtype)
 
     @property
     def itemsize(self) -> int:

@@ -99,6 +99,7 @@ class SymbolicBounds:
 
 
 Kind = type[ArrayBounds] | type[SymbolicBounds]
+Rule = Callable[[sp.Basic, list[Any], Kind], Any]
 
 
 def evaluate(expr: sp.Basic, known: Mapping[sp.Basic, Any], kind: Kind) -> Any:
@@ -196,24 +197,17 @@ def _absolute(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInter
     return ScoreInterval(inside, kind.maximum(-low, high))
 
 
-def _minimum(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
-    return ScoreInterval(
-        reduce(kind.minimum, [p.low for p in parts]), reduce(kind.minimum, [p.high for p in parts])
-    )
+def _each_end(name: str, several: bool = True) -> Rule:
+    """The rule of a monotone function of bounds, by its name there: the function of the ends on each side."""
 
+    def rule(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
+        function = getattr(kind, name)
+        low, high = [p.low for p in parts], [p.high for p in parts]
+        if not several:
+            return ScoreInterval(function(low[0]), function(high[0]))
+        return ScoreInterval(reduce(function, low), reduce(function, high))
 
-def _maximum(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
-    return ScoreInterval(
-        reduce(kind.maximum, [p.low for p in parts]), reduce(kind.maximum, [p.high for p in parts])
-    )
-
-
-def _floor(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
-    return ScoreInterval(kind.floor(parts[0].low), kind.floor(parts[0].high))
-
-
-def _ceiling(_: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
-    return ScoreInterval(kind.ceiling(parts[0].low), kind.ceiling(parts[0].high))
+    return rule
 
 
 def _floor_divide(expr: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInterval:
@@ -234,36 +228,33 @@ def _modulo(expr: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInte
     return ScoreInterval(kind.where(same, kind.mod(low, n), least), kind.where(same, kind.mod(high, n), most))
 
 
-def _and(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
-    return TruthBounds(
-        reduce(kind.both, [p.always for p in parts]),
-        reduce(kind.both, [p.sometimes for p in parts]),
-    )
+def _each_truth(name: str) -> Rule:
+    """The rule of a function of truth values: the function of what always and of what sometimes holds."""
 
+    def rule(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
+        function = getattr(kind, name)
+        always, sometimes = [p.always for p in parts], [p.sometimes for p in parts]
+        return TruthBounds(reduce(function, always), reduce(function, sometimes))
 
-def _or(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
-    return TruthBounds(
-        reduce(kind.either, [p.always for p in parts]),
-        reduce(kind.either, [p.sometimes for p in parts]),
-    )
+    return rule
 
 
 def _not(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
     return TruthBounds(kind.negate(parts[0].sometimes), kind.negate(parts[0].always))
 
 
-_RULES: dict[type, Callable[[sp.Basic, list[Any], Kind], Any]] = {
+_RULES: dict[type, Rule] = {
     sp.Add: _add,
     sp.Mul: _multiply,
     sp.Pow: _power,
     sp.Abs: _absolute,
-    sp.Max: _maximum,
-    sp.Min: _minimum,
-    sp.floor: _floor,
-    sp.ceiling: _ceiling,
+    sp.Max: _each_end("maximum"),
+    sp.Min: _each_end("minimum"),
+    sp.floor: _each_end("floor", several=False),
+    sp.ceiling: _each_end("ceiling", several=False),
     FloorDivide: _floor_divide,
     sp.Mod: _modulo,
-    sp.And: _and,
-    sp.Or: _or,
+    sp.And: _each_truth("both"),
+    sp.Or: _each_truth("either"),
     sp.Not: _not,
 }

@@ -262,9 +262,9 @@ class Writer:
             if source is not None:
                 self.helpers[self.users[head]] = source(head, self.users[head], self)
                 return self.users[head]
-            found = users_call(head, self.users[head], self.helper(special.elementwise))
-            self.imports.add(found.imported)
-            self.helpers[self.users[head]] = found.source.strip()
+            imported, text = users_call(head, self.users[head], self.helper(special.elementwise))
+            self.imports.add(imported)
+            self.helpers[self.users[head]] = text
         return self.users[head]
 
     def beside(self) -> Writer:

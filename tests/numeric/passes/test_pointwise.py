@@ -8,7 +8,6 @@ from sympy.codegen import cfunctions as cf
 
 from symad.core.graph import Graph
 from symad.errors import DerivativeError, LoweringError
-from symad.numeric.backends import NUMPY
 from symad.numeric.numpy_arrays import lower
 from symad.numeric.numpy_arrays.pairs.formulas import ExpressionText
 from symad.numeric.numpy_arrays.writer import ArrayWriter
@@ -25,7 +24,7 @@ def written(expressions, symbols):
     """The statements of printed code, the texts of the expressions, and their values as a function."""
     inputs = tuple(input_node(s) for s in symbols)
     plans = lower.plans(lower.passes, "float64", NO_ROLES)
-    printer = ArrayWriter(Graph(inputs, inputs), NUMPY, "float64", plans)
+    printer = ArrayWriter(Graph(inputs, inputs), "float64", plans)
     names = {s: s.name for s in symbols}
     text = ExpressionText(printer, {*names.values()}, names, {})
     results = [str(made) for made in text.write(*expressions)]

@@ -10,7 +10,6 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.backends import NUMPY
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.scheduling.roles import NO_ROLES
@@ -65,7 +64,7 @@ def test_a_recurrence_has_its_states_rows_and_formula():
 
 def test_names_are_identifiers_whatever_they_are_made_of():
     plans = lower_numpy.plans(lower_numpy.passes, "float64", NO_ROLES)
-    writer = ArrayWriter(symad.trace(lambda x: x, [(3,)]), NUMPY, "float64", plans)
+    writer = ArrayWriter(symad.trace(lambda x: x, [(3,)]), "float64", plans)
     assert writer.fresh("f\nprint('run')").isidentifier()
     assert writer.fresh("itertools_t") != writer.fresh("itertools_t")
 
