@@ -107,8 +107,8 @@ def attention_vjp(
     θ̄ = Σ_ij t̄_ij ∂f/∂θ (Dao et al. 2022, arXiv 2205.14135, algorithm 4, with a score function).
 
     The arguments are those of `attention`, its results, and the cotangents of these in their shapes;
-    ``lse_bar`` is 0 if not given. If not ``deterministic``, q̄ may be summed in any order where that is faster:
-    for 16-bit dtypes, head dims up to 128 and scores without parameters per query or pair.
+    ``lse_bar`` is 0 if not given. If not ``deterministic``, q̄ may be summed in any order where that is
+    faster: for 16-bit dtypes, head dims up to 128 and scores without parameters per query or pair.
     """
     if _all_numpy(q, k, v):
         return cpu_attention_vjp(

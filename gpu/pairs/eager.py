@@ -44,8 +44,8 @@ def pairwise(
     a_i = Σ_j b_j exp(k_ij) / Σ_j exp(k_ij).
 
     The arguments are those of `symad.numeric.pairwise`, with points of at most 128 components, and CuPy
-    arrays of float32 or float64 (NumPy arrays, if all are, are computed on the CPU). Kernels are compiled once
-    for each formula. ``fast`` allows approximate instructions (tanh, absolute error about 5e-4).
+    arrays of float32 or float64 (NumPy arrays, if all are, are computed on the CPU). Kernels are compiled
+    once for each formula. ``fast`` allows approximate instructions (tanh, absolute error about 5e-4).
 
     Returns:
         (N,) or (N, E), as b; (N,) for "logsumexp". float32 exponentials have a relative error of
@@ -78,8 +78,8 @@ def pairwise_vjp(
 ) -> PairCotangents:
     """Cotangents of x, y, b and θ from those of `pairwise`'s result, in two passes over the pairs.
 
-    The arguments are those of `pairwise`, its results, and the cotangent of the first in its shape; ``lse`` is
-    needed for "softmax".
+    The arguments are those of `pairwise`, its results, and the cotangent of the first in its shape; ``lse``
+    is needed for "softmax".
     """
     if _all_numpy(x, y, b):
         return cpu_pairwise_vjp(f, x, y, b, out, out_bar, lse=lse, reduce=reduce, params=params)
