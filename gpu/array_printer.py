@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from symad.core.graph import Graph, Node
-from symad.derivatives.root import Root
+from symad.derivatives.implicit import Root
 from symad.errors import LoweringError
 from symad.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.gpu.attention_kernels.printer import attention_lines, inputs_as_given

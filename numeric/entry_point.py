@@ -31,7 +31,7 @@ from symad.ops.arrays.stacking import concatenate, pack_scalars
 from symad.ops.basic.shaping import flatten, reshape
 from symad.ops.basic.sources import ArrayConstant, constant, symbol_of
 from symad.tracing.wrt import select, value_part
-from symad.transforms.seeding import total_size
+from symad.transforms.jacobians import total_size
 
 
 @dataclass(frozen=True)

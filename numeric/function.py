@@ -10,8 +10,7 @@ from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Wrt
 from symad.derivatives import hessian, jacobian
-from symad.derivatives.forward import pushforward
-from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.derivatives.sweeps import pullback, pushforward, value_and_gradient
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 from symad.tracing import trace

@@ -22,7 +22,6 @@ with loading():
     from symad import scipy_functions as _in_place_of_scipys  # noqa: F401  (registers them)
     from symad.core.graph import METHODS, Graph
     from symad.cost import flops, live_memory, memory
-    from symad.derivatives.forward import pushforward
     from symad.derivatives.hessian import hessian, hvp
     from symad.derivatives.implicit import implicit
     from symad.derivatives.jacobian import gradient, jacobian
@@ -30,7 +29,7 @@ with loading():
     from symad.derivatives.join import join
     from symad.derivatives.memory_plans import memory_plan, memory_plans
     from symad.derivatives.remat import remat
-    from symad.derivatives.reverse import pullback, value_and_gradient
+    from symad.derivatives.sweeps import pullback, pushforward, value_and_gradient
     from symad.derivatives.vmap import vmap
     from symad.evaluation import dual_functions as _functions_on_duals  # noqa: F401  (registers them)
     from symad.evaluation.evaluate import call

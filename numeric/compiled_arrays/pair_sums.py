@@ -17,7 +17,7 @@ from itertools import islice
 import sympy as sp
 
 from symad.core.graph import Graph, Node, rebuild
-from symad.derivatives.reverse import value_and_gradient
+from symad.derivatives.sweeps import value_and_gradient
 from symad.errors import LoweringError
 from symad.fused.pair_sum import PairOp, PairSum
 from symad.higher_order.scan import Local

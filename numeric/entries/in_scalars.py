@@ -24,7 +24,7 @@ from symad.numeric.pipelines import ENTRY_GRAPH, PassReport, run_graph_passes
 from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.basic.sources import Source, input_node, symbol_of
 from symad.ops.sparse.csr import CompressedRows, compressed_rows
-from symad.transforms.seeding import total_size
+from symad.transforms.jacobians import total_size
 
 MAX_OPERATIONS = 100_000
 """The most operations of a function that is written out. At -O2, gcc 12 takes a second for 1,500 operations,

@@ -15,7 +15,7 @@ import numpy as np
 from symad.core.arrays import ArrayLike
 from symad.core.graph import Node, Op
 from symad.core.questions import Array, Values, definition, evaluate, question
-from symad.derivatives.root import Root
+from symad.derivatives.implicit import Root
 from symad.errors import LoweringError
 from symad.evaluation.node_numbers import NodeNumber, as_nodes, as_numbers
 from symad.higher_order.scan import Scan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symad.derivatives.root import Root
+from symad.derivatives.implicit import Root
 from symad.errors import LoweringError
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp

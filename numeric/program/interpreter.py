@@ -12,7 +12,7 @@ from symad.core.arrays import ArrayLike, Number
 from symad.core.dims import Dim, bind, solve_dims
 from symad.core.graph import Op, bind_op, pack
 from symad.core.questions import Array, Values, evaluate, question
-from symad.derivatives.root import Root, newton
+from symad.derivatives.implicit import Root, newton
 from symad.higher_order.checkpointed_chain import Kept, kept_by
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback, pulled_back
 from symad.higher_order.remat import Fallback, Remat, in_range

@@ -14,7 +14,7 @@ from typing import Any
 
 from symad.core.dims import Dim, plus
 from symad.core.graph import Node, op_of
-from symad.derivatives.root import Root, residual_at, slope_at
+from symad.derivatives.implicit import Root, residual_at, slope_at
 from symad.errors import LoweringError
 from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes.loop import LoopValue, pieces, values

@@ -19,11 +19,10 @@ from symad.core.graph import Graph
 from symad.core.identifiers import listed
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.core.structures import Structure, field_names
-from symad.derivatives.forward import pushforward
 from symad.derivatives.hessian import hessian, hvp
 from symad.derivatives.jacobian import jacobian
 from symad.derivatives.join import join
-from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.derivatives.sweeps import pullback, pushforward, value_and_gradient
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
 from symad.numeric.solvers.named_values import Named, Start

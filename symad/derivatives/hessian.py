@@ -35,13 +35,15 @@ from symad.tracing.wrt import (
     with_directions,
 )
 from symad.transforms.cotangents import gradient_nodes, pull
-from symad.transforms.jacobians import forward_gradient, forward_jacobian, reverse_jacobian
-from symad.transforms.seeding import (
+from symad.transforms.jacobians import (
     Block,
     Descent,
     blocks_of,
     flat_columns,
+    forward_gradient,
+    forward_jacobian,
     pack_matrix,
+    reverse_jacobian,
     scalar_parts,
     through_lanes,
     transposed,

@@ -14,8 +14,10 @@ from symad.errors import DerivativeError
 from symad.tracing import as_graph
 from symad.tracing.wrt import packing_of, scalar_output, select
 from symad.transforms.cotangents import gradient_nodes
-from symad.transforms.jacobians import forward_gradient, forward_jacobian, reverse_jacobian
-from symad.transforms.seeding import (
+from symad.transforms.jacobians import (
+    forward_gradient,
+    forward_jacobian,
+    reverse_jacobian,
     total_size,
 )
 from symad.transforms.tangents import dense

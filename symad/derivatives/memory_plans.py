@@ -27,7 +27,7 @@ import numpy as np
 from symad.core.arrays import Array
 from symad.core.graph import Graph, TupleOf
 from symad.core.signatures import Inputs, Memory, Traceable
-from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.derivatives.sweeps import pullback, value_and_gradient
 from symad.errors import DerivativeError, EvaluationError
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback
 from symad.library.scan import as_policy

@@ -14,9 +14,8 @@ from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.graph import Graph, TupleOf, pack
 from symad.core.identifiers import not_one_of
 from symad.core.signatures import Inputs, Traceable, Tree
-from symad.derivatives.forward import pushforward
-from symad.derivatives.reverse import pullback
-from symad.derivatives.root import Root
+from symad.derivatives.implicit import Root
+from symad.derivatives.sweeps import pullback, pushforward
 from symad.errors import EvaluationError, SymadError
 from symad.jax.target import JAX, JaxWriter
 from symad.numeric.kernel import Kernel, compile_source

@@ -19,8 +19,7 @@ import sympy
 from symad.core.arrays import Array, Number
 from symad.core.dims import Dim
 from symad.core.expressions import as_sympy
-from symad.numbers.arb_functions import by_arb
-from symad.numbers.function_values import mpmath_function, numpy_function
+from symad.numbers.function_values import by_arb, mpmath_function, numpy_function
 
 
 class UndefinedValue:

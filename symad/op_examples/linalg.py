@@ -6,7 +6,7 @@ import sympy
 
 from symad.core.graph import Graph, Node
 from symad.core.questions import examples
-from symad.derivatives.root import Root, root
+from symad.derivatives.implicit import Root, root
 from symad.higher_order.adjugate import Adjugate, AdjugateTangent, adjugate
 from symad.higher_order.scan import Local
 from symad.ops.basic.arithmetic import add, mul, sub

@@ -17,8 +17,8 @@ from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import Source, array_constant, constant
 from symad.ops.elementwise.selection import select
 from symad.sparsity.patterns.structural_zeros import ZERO, states_of
-from symad.transforms.finite_slopes import flat_nodes, has_finite_slopes
-from symad.transforms.seeding import scalar_parts
+from symad.transforms.branch_masks import flat_nodes, has_finite_slopes
+from symad.transforms.jacobians import scalar_parts
 
 MAX_ELEMENTS = 1024
 """The elements of a derivative that is masked."""

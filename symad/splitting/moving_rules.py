@@ -9,7 +9,7 @@ import sympy
 
 from symad.core.dims import Dim, same_dim, size, times
 from symad.core.graph import Node
-from symad.derivatives.root import Root
+from symad.derivatives.implicit import Root
 from symad.higher_order.affine_scan import AffineScan
 from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent, Kept, arguments, plain
 from symad.higher_order.scan import Scan

@@ -11,7 +11,7 @@ from sympy.core.function import ArgumentIndexError
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node
 from symad.facts.functions import state
-from symad.numbers.arb_functions import by_arb
+from symad.numbers.function_values import by_arb
 from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply

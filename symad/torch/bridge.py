@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from symad.core.graph import Graph, TupleOf
-from symad.derivatives.forward import pushforward
-from symad.derivatives.reverse import pullback
+from symad.derivatives.sweeps import pullback, pushforward
 from symad.derivatives.vmap import vmap
 from symad.errors import EvaluationError
 from symad.gpu.compile import cupy as library

@@ -13,7 +13,7 @@ import torch
 
 from symad.core.graph import Graph, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
-from symad.derivatives.reverse import pullback
+from symad.derivatives.sweeps import pullback
 from symad.torch.manners import with_manners
 from symad.torch.passes import Passes
 from symad.tracing import as_graph

@@ -1,4 +1,4 @@
-"""The condition under which each value of a graph is used.
+"""The condition under which each value of a graph is used, and where it matters: at ops with infinite slopes.
 
 A value that only an untaken branch needs may be undefined (``log(x)`` at x = 0), and so may
 its derivative. Linearization masks the tangents that enter such nodes by the condition under which
@@ -19,16 +19,55 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import Node, Op
 from symad.core.questions import chosen, transpose
+from symad.facts.functions import fact
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.arithmetic import ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum, sum_axes
 from symad.ops.basic.shaping import Broadcast, ShapingOp
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.radius import inside
 from symad.ops.elementwise.selection import Condition, Select, compare, indicator, logic
 from symad.ops.elementwise.undefined import Undefined
-from symad.transforms.finite_slopes import flat_nodes, may_overflow
+
+# ---- which ops have finite partial derivatives wherever their arguments are finite ---------------
+
+
+def flat_nodes(order: Sequence[Node]) -> set[Node]:
+    """The nodes of an order without a derivative: numbers, comparisons, steps, and what is made of these."""
+    flat: set[Node] = set()
+    for node in order:
+        if isinstance(node.op, Constant) or (
+            node.args and all(a in flat or never(node, k) for k, a in enumerate(node.args))
+        ):
+            flat.add(node)
+    return flat
+
+
+def never(node: Node, k: int) -> bool:
+    """True if argument k has no part in the derivative of a node."""
+    taken = chosen(node.op, node, k) if node.op.branches else None
+    return taken is not None and constant_value(taken) is False
+
+
+def has_finite_slopes(node: Node, flat: Collection[Node]) -> bool:
+    """True if all partial derivatives of the op, by arguments that have one, are finite where these are."""
+    op = node.op
+    if op.linear or node in flat or op.finite_slopes:
+        return True
+    if isinstance(op, Mul):
+        return all(a in flat for p, a in zip(op.powers, node.args, strict=True) if p == -1)
+    if isinstance(op, Pow):
+        exponent = constant_value(node.args[1])
+        return isinstance(exponent, int) and exponent >= 1
+    return isinstance(op, Apply) and fact(op.head).total
+
+
+def may_overflow(node: Node, flat: Collection[Node]) -> bool:
+    """True if the value or a slope of the op may not be finite where its arguments are."""
+    growing = isinstance(node.op, Apply) and fact(node.op.head).grows and node not in flat
+    return growing or not has_finite_slopes(node, flat)
 
 
 def has_branches(order: Sequence[Node]) -> bool:

@@ -32,13 +32,16 @@ from symad.ops.elementwise.radius import RADIAL, inside
 from symad.ops.elementwise.selection import Condition, Logic, Select, compare, indicator, logic, select
 from symad.transforms.branch_masks import (
     both,
+    flat_nodes,
     has_branches,
+    has_finite_slopes,
     is_decision,
+    may_overflow,
     moves_elements,
+    never,
     upwards,
     use_conditions,
 )
-from symad.transforms.finite_slopes import flat_nodes, has_finite_slopes, may_overflow
 
 Conditions = tuple["Node | None", ...]
 
@@ -206,17 +209,12 @@ def _alive(
                 alive[node] = alive[below[0]]
             continue
         if active and node.op.branches:
-            active = [k for k in active if not _never(node, k)]
+            active = [k for k in active if not never(node, k)]
         if active:
             args = node.args
             may = node in wanted and (sizes or node.op.branches or any([alive[args[k]] for k in active]))
             alive[node] = _alive_node(node, active, alive) if may else None
     return alive
-
-
-def _never(node: Node, k: int) -> bool:
-    taken = chosen(node.op, node, k)
-    return taken is not None and constant_value(taken) is False
 
 
 def _alive_node(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:

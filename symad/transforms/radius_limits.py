@@ -1,4 +1,4 @@
-"""Products F'(r) · slope of r, for a radius r, with their limits at r = 0; see `radii`.
+"""Products F'(r) · slope of r, for a radius r, with their limits at r = 0; see `tangents`.
 
 The limit is used where r = 0 and F'(r) = 0. Elsewhere on r = 0 the function is a cone, without derivative,
 and the product stays what it is.
@@ -15,6 +15,7 @@ from math import factorial, isfinite, nan, sqrt
 import numpy as np
 import sympy
 
+from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, Op, Tangent, rebuild, topological
 from symad.core.questions import Nodes, evaluate
 from symad.facts.functions import fact
@@ -58,9 +59,11 @@ def with_limits(
         push_along: differentiates nodes along an order.
     """
     radii = {slope: (r, k) for r in order if inside(r) for k, slope in enumerate(slopes_of(r))}
-    products = (
-        {node: found for node in order if (found := _factors(node, radii)) is not None} if radii else {}
-    )
+    products: dict[Node, tuple[Node, int, Node]] = {}
+    for node in order if radii else ():
+        if isinstance(node.op, Mul):
+            found = _slope_among(list(zip(node.op.powers, node.args, strict=True)), node.shape, radii)
+            products |= {} if found is None else {node: found}
     if not products:
         return tuple(outputs), order
     limits = RadiusLimits.of(order, outputs, roots, {radius for radius, *_ in products.values()}, push_along)
@@ -164,11 +167,9 @@ class RadiusLimits:
         terms = [_flat(arg) for arg in node.args]
         groups: dict[tuple[Node, int], dict[int, Node]] = {}
         for i, factors in enumerate(terms):
-            for j, (sign, factor) in enumerate(factors):
-                if sign == 1 and factor in radii and factor.shape == node.shape:
-                    rest = signed_product(factors[:j] + factors[j + 1 :])
-                    groups.setdefault(radii[factor], {})[i] = rest
-                    break
+            found = _slope_among(factors, node.shape, radii)
+            if found is not None:
+                groups.setdefault(found[:2], {})[i] = found[2]
         return [c for (r, k), found in groups.items() if (c := self._joint(node, r, k, found, terms))]
 
     def _joint(
@@ -403,15 +404,13 @@ def _is_of(comparison: Node, radius: Node) -> bool:
     return len(values) == 1 and values <= {radius, *(below if len(below) == 1 else ())}
 
 
-def _factors(node: Node, radii: Mapping[Node, tuple[Node, int]]) -> tuple[Node, int, Node] | None:
-    """For F'(r) · slope of r the radius, by which value inside, and F'(r); None for other nodes."""
-    if not isinstance(node.op, Mul):
-        return None
-    for k, (sign, factor) in enumerate(zip(node.op.powers, node.args, strict=True)):
-        found = radii.get(factor) if sign == 1 else None
-        if found is not None and factor.shape == node.shape:
-            pairs = enumerate(zip(node.op.powers, node.args, strict=True))
-            return *found, signed_product([pair for i, pair in pairs if i != k])
+def _slope_among(
+    factors: Factors, shape: Shape, radii: Mapping[Node, tuple[Node, int]]
+) -> tuple[Node, int, Node] | None:
+    """For F'(r) · slope of r the radius, by which value inside, and F'(r); None for other products."""
+    for k, (sign, factor) in enumerate(factors):
+        if sign == 1 and factor in radii and factor.shape == shape:
+            return *radii[factor], signed_product(factors[:k] + factors[k + 1 :])
     return None
 
 

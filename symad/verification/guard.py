@@ -24,7 +24,7 @@ from flint import arb
 
 from symad.core.graph import Node, topological
 from symad.core.process import without_collecting
-from symad.derivatives.root import Root
+from symad.derivatives.implicit import Root
 from symad.facts.functions import fact
 from symad.numbers.ball_functions import to_mpmath
 from symad.numbers.function_values import implementation

@@ -13,11 +13,11 @@ import sympy
 from symad.core.claims import Derivative
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Inputs, Traceable, Where, Wrt
-from symad.derivatives.forward import pushforward as own_pushforward
 from symad.derivatives.hessian import hessian as own_hessian
 from symad.derivatives.jacobian import gradient as own_gradient
 from symad.derivatives.jacobian import jacobian as own_jacobian
-from symad.derivatives.reverse import pullback as own_pullback
+from symad.derivatives.sweeps import pullback as own_pullback
+from symad.derivatives.sweeps import pushforward as own_pushforward
 from symad.tracing.wrt import select
 from symad.verification.after_refutation import named_formula
 from symad.verification.budget import Budget, Meter

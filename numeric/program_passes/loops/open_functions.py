@@ -17,7 +17,7 @@ import sympy
 from symad.core.dims import dim_symbols
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
-from symad.derivatives.root import Root, residual_at, slope_at, sparse_slope
+from symad.derivatives.implicit import Root, residual_at, slope_at, sparse_slope
 from symad.higher_order.checkpointed_chain import ChainOp, Kept
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback, stretch_pullback
 from symad.higher_order.remat import Fallback, Remat

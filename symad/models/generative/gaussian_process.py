@@ -23,7 +23,7 @@ from symad.core.arrays import Array
 from symad.core.graph import Graph
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient
-from symad.derivatives.reverse import value_and_gradient
+from symad.derivatives.sweeps import value_and_gradient
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
 from symad.models.layers.options import refuse_complex

@@ -24,7 +24,7 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.graph import Graph
-from symad.derivatives.reverse import pullback
+from symad.derivatives.sweeps import pullback
 from symad.errors import ShapeError
 from symad.functions import fold, scan
 from symad.tracing import trace

@@ -23,7 +23,7 @@ import numpy as np
 from symad.core.arrays import Array
 from symad.core.dims import Shape
 from symad.core.graph import Graph, TupleOf
-from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.derivatives.sweeps import pullback, value_and_gradient
 from symad.errors import ShapeError
 from symad.tracing import trace
 

@@ -21,8 +21,7 @@ from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import fresh_seed, pull
-from symad.transforms.jacobians import forward_gradient
-from symad.transforms.seeding import flat_columns
+from symad.transforms.jacobians import flat_columns, forward_gradient
 from symad.transforms.tangents import push
 
 MAX_TREE_DEPTH = 200

@@ -16,7 +16,7 @@ from symad.sparsity.recovery.early_slices import chosen
 from symad.sparsity.recovery.stencil_terms import stencil_terms
 from symad.transforms.cotangents import fresh_seed
 from symad.transforms.guards import Guards
-from symad.transforms.seeding import Descent, scalar_parts
+from symad.transforms.jacobians import Descent, scalar_parts
 from symad.transforms.tangents import push, push_along
 
 Parts = list[tuple[Node, IntArray]]

@@ -18,7 +18,7 @@ import sympy
 
 from symad.core.graph import Node
 from symad.errors import TraceError
-from symad.higher_order.captured import Captured
+from symad.higher_order.scan import Captured
 from symad.tracing.proxies.frames import Frames
 
 

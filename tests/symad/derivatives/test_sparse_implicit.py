@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import solve_banded
 
 import symad
-from symad.derivatives import root
+from symad.derivatives import implicit
 from symad.derivatives.hessian import MODES
 from symad.numeric import lower
 from symad.ops.sparse.sparse_solve import SparseSolve
@@ -81,11 +81,11 @@ def dense(monkeypatch):
     """Switches the sparse path off inside."""
 
     def switch(off):
-        root.sparse_slope.cache_clear()
-        monkeypatch.setattr(root, "MIN_UNKNOWNS", 10**9 if off else 50)
+        implicit.sparse_slope.cache_clear()
+        monkeypatch.setattr(implicit, "MIN_UNKNOWNS", 10**9 if off else 50)
 
     yield switch
-    root.sparse_slope.cache_clear()
+    implicit.sparse_slope.cache_clear()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -5,8 +5,7 @@ import pytest
 import sympy as sp
 
 from symad.facts.functions import FACTS
-from symad.numbers.arb_functions import by_arb
-from symad.numbers.function_values import mpmath_function
+from symad.numbers.function_values import by_arb, mpmath_function
 from symad.numbers.number_domains import HighPrecision
 from symad.sympy_functions import probability
 from symad.sympy_functions import special_functions as special

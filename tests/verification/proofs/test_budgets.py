@@ -261,10 +261,10 @@ def test_exact_factors_of_a_million_digits_are_refused():
 @pytest.mark.thorough
 def test_solutions_are_scouted_point_by_point_at_few_points(monkeypatch):
     """Each value is a solve: 4096 points at once took 50 s."""
-    from symad.derivatives import root
+    from symad.derivatives import implicit
 
-    solved, solve = [], root._solve
-    monkeypatch.setattr(root, "_solve", lambda *args: solved.append(1) or solve(*args))
+    solved, solve = [], implicit._solve
+    monkeypatch.setattr(implicit, "_solve", lambda *args: solved.append(1) or solve(*args))
     solution = symad.implicit(x + x**3 - y, x, [y])
     assert symad.check(solution, seed=1).status == "tested"
     assert 10 < len(solved) < 1000
