@@ -116,7 +116,10 @@ def var(
     mean: ArrayLike | None = None,
     correction: ArrayLike | None = None,
 ) -> Proxy:
-    """Σ (a − mean)² / max(count − ddof, 0); ``correction`` is another name of ddof."""
+    """Σ (a − mean)² / max(count − ddof, 0); ``correction`` is another name of ddof.
+
+    A count that is a symbol is taken to be 1 or more where ddof is 1, for the sake of proofs.
+    """
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
     middle = average_of(node, axes, where) if _missing(mean) else number(mean)
@@ -125,7 +128,8 @@ def var(
     freedom = number(ddof if _missing(correction) else correction)
     left = sub(_how_many(node, axes, where), freedom)
     value = constant_value(left)
-    if where is not True or (isinstance(value, (int, float, Fraction)) and value < 0):
+    known = isinstance(value, (int, float, Fraction))
+    if where is not True or (value < 0 if known else constant_value(freedom) not in (0, 1)):
         left = apply(sympy.Max, *broadcast(left, constant(0)))
     return _reduced(node, div(squares, left), axes, keepdims)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.arrays import Array, ArrayLike, Axis
 from symad.errors import ShapeError
@@ -40,7 +41,11 @@ def cov(
         count = rows.shape[1]
         centered = rows - np.mean(rows, axis=1, keepdims=True)
         left = count - freedom
-        return np.squeeze(centered @ centered.T / (max(left, 0) if isinstance(left, int) else left))
+        if isinstance(left, int):
+            left = max(left, 0)
+        elif freedom not in (0, 1):  # as in np.var
+            left = sympy.Max(left, 0)
+        return np.squeeze(centered @ centered.T / left)
     times, weights = (_weights(w, rows) for w in (fweights, aweights))
     if np.shape(times) != rows.shape[1:] or np.shape(weights) != rows.shape[1:]:
         raise ShapeError(f"np.cov: weights of shape {np.shape(times)}, {np.shape(weights)} for {rows.shape}")
