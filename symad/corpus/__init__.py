@@ -21,7 +21,7 @@ import sympy
 
 from symad.derivatives.jacobian import gradient
 from symad.errors import SavingError
-from symad.saving.expressions import read_expression
+from symad.saving.saved_values import read_expression
 from symad.tracing import trace
 from symad.verification import Certificate, verify
 

@@ -22,8 +22,8 @@ from symad.core.graph import Graph, topological
 from symad.errors import SavingError
 from symad.op_examples import EXAMPLES
 from symad.ops.basic.sources import Input
-from symad.saving.expressions import read_expression, write_expression
 from symad.saving.save_load import dumps, load, loads
+from symad.saving.saved_values import read_expression, write_expression
 
 x = sympy.Symbol("x", real=True)
 n = sympy.Symbol("n", integer=True, positive=True)
