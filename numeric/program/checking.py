@@ -5,7 +5,7 @@ from __future__ import annotations
 from symad.core.dims import dim_symbols, format_shape, same_shape, size
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Index, Read, Value, values_read
-from symad.numeric.program.loops import Blocks, DefineFunction, FindRoot, Loop
+from symad.numeric.program.loops import Blocks, DefineFunction, Loop
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import (
     Allocate,
@@ -105,14 +105,8 @@ class _Checker:
             self.store(statement)
         elif isinstance(statement, Scatter):
             self.scatter(statement)
-        elif isinstance(statement, Loop):
-            self.loop(statement)
-        elif isinstance(statement, Blocks):
-            self.blocks(statement)
-        elif isinstance(statement, FindRoot):
-            self.root(statement)
-        elif isinstance(statement, DefineFunction):
-            self.function(statement)
+        elif statement.gives:
+            self.nested(statement)
 
     def assigned(self, statement: Assign) -> None:
         self.fits(statement.value, statement.expression)
@@ -147,65 +141,40 @@ class _Checker:
         if array not in self.arrays:
             self.fail(f"{label(array)} is stored to, but was never allocated")
 
-    def loop(self, statement: Loop) -> None:
-        for carried in statement.carried:
-            self.readable(carried.initial, label(carried.value))
-            self.fits(carried.value, carried.initial)
-        for fixed in statement.fixed:
-            self.readable(fixed.expression, label(fixed.value))
-            self.fits(fixed.value, fixed.expression)
-        for each in statement.rows:
-            self.readable(each.array, label(each.value))
-            count = 2 if each.alternates else statement.count
-            if not same_shape((count, *each.value.shape), each.array.shape):
-                self.fail(f"{label(each.value)} is given rows of {format_shape(each.array.shape)}")
-        outside = set(self.known)
-        self.define(statement.index)
-        given = [*(row.value for row in statement.rows), *(fixed.value for fixed in statement.fixed)]
-        for value in (*statement.writes, *given):
-            self.define(value)
-        self.block(statement.body)
-        for carried in statement.carried:
-            self.readable(carried.next, label(carried.value))
-            self.fits(carried.value, carried.next)
-        self.known = outside | set(statement.writes)
-
-    def blocks(self, statement: Blocks) -> None:
-        outside = set(self.known)
-        self.dims |= {str(statement.rows), str(statement.stop)}
-        for fixed in statement.fixed:
-            self.readable(fixed.expression, label(fixed.value))
-            self.fits(fixed.value, fixed.expression)
-        for part in statement.parts:
-            self.readable(part.array, label(part.value))
-        for value in (*(p.value for p in statement.parts), *(f.value for f in statement.fixed)):
-            self.define(value)
-        self.block(statement.body)
-        for added in statement.added:
-            self.readable(added.expression, label(added.value))
-            self.readable(Read(added.value), "a sum over blocks")
-        self.known = outside
-
-    def function(self, statement: DefineFunction) -> None:
-        for fixed in statement.fixed:
-            self.readable(fixed.expression, label(fixed.value))
-            self.fits(fixed.value, fixed.expression)
+    def nested(self, statement: Statement) -> None:
+        """A statement with a body: what it is given exists there alone."""
+        where = ", ".join(map(label, statement.writes)) or "a loop"
+        for expression in statement.held(path for path in statement.reads if path not in statement.ends):
+            self.readable(expression, where)
+        pairs = [(f.value, f.expression) for f in getattr(statement, "fixed", ())]
+        carried = statement.carried if isinstance(statement, Loop) else ()
+        for value, expression in (*pairs, *((c.value, c.initial) for c in carried)):
+            self.fits(value, expression)
+        if isinstance(statement, Loop):
+            self.rows(statement)
         outside, dims = set(self.known), set(self.dims)
-        self.dims |= {str(statement.steps)}
-        for value in (*statement.parameters, *(fixed.value for fixed in statement.fixed)):
+        if isinstance(statement, Blocks):
+            self.dims |= {str(statement.rows), str(statement.stop)}
+        elif isinstance(statement, DefineFunction):
+            self.dims |= {str(statement.steps)}
+        for value in statement.held(statement.gives):
             self.define(value)
-        self.block(statement.body)
-        for result in statement.results:
-            self.readable(result, f"a result of {label(statement.value)}")
+        self.block(statement.block)
+        for expression in statement.held(statement.ends):
+            self.readable(expression, where)
+        for c in carried:
+            self.fits(c.value, c.next)
         self.known, self.dims = outside, dims
-        self.define(statement.value)
+        if isinstance(statement, Blocks):
+            for value in statement.writes:
+                self.readable(Read(value), "a sum over blocks")
+        elif isinstance(statement, Loop):
+            self.known |= {*statement.writes}
+        else:
+            self.define(*statement.writes)
 
-    def root(self, statement: FindRoot) -> None:
-        self.readable(statement.guess, label(statement.value))
-        outside = set(self.known)
-        self.define(statement.unknown)
-        self.block(statement.body)
-        self.readable(statement.residual, label(statement.value))
-        self.readable(statement.slope, label(statement.value))
-        self.known = outside
-        self.define(statement.value)
+    def rows(self, loop: Loop) -> None:
+        for row in loop.rows:
+            count = 2 if row.alternates else loop.count
+            if not same_shape((count, *row.value.shape), row.array.shape):
+                self.fail(f"{label(row.value)} is given rows of {format_shape(row.array.shape)}")

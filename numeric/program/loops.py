@@ -61,7 +61,9 @@ class Loop(Statement):
     """
 
     reads = (("carried", "initial"), ("carried", "next"), ("rows", "array"), ("fixed", "expression"))
+    ends = (("carried", "next"),)
     makes = (("carried", "value"),)
+    gives = (("index",), ("carried", "value"), ("rows", "value"), ("fixed", "value"))
 
     index: Value
     count: Dim
@@ -106,7 +108,9 @@ class Blocks(Statement):
     """
 
     reads = (("parts", "array"), ("fixed", "expression"), ("added", "expression"))
+    ends = (("added", "expression"),)
     makes = (("added", "value"),)
+    gives = (("parts", "value"), ("fixed", "value"))
 
     length: Dim
     height: int
@@ -127,6 +131,8 @@ class FindRoot(Statement):
     """
 
     reads = (("guess",), ("residual",), ("slope",))
+    ends = (("residual",), ("slope",))
+    gives = (("unknown",),)
 
     value: Value
     unknown: Value
@@ -152,6 +158,8 @@ class DefineFunction(Statement):
     """
 
     reads = (("fixed", "expression"), ("results",))
+    ends = (("results",),)
+    gives = (("parameters",), ("fixed", "value"))
 
     value: Value
     parameters: tuple[Value, ...]

@@ -16,21 +16,25 @@ class Statement:
     """One step of a program.
 
     A class says in which fields its parts are: ``reads`` leads to the expressions that it evaluates, in
-    order, ``makes`` to the values that it defines or changes. Nested statements are in the field ``body``.
+    order, ``makes`` to the values that it defines or changes. Nested statements are in the field ``body``;
+    ``gives`` leads to the values that exist there only, ``ends`` to the expressions that are evaluated at the
+    end of the body.
     """
 
     reads: ClassVar[tuple[Path, ...]] = ()
+    ends: ClassVar[tuple[Path, ...]] = ()
     makes: ClassVar[tuple[Path, ...]] = (("value",),)
+    gives: ClassVar[tuple[Path, ...]] = ()
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """The expressions that the statement evaluates, in order, without those of nested blocks."""
-        return tuple([part for path in self.reads for part in self._parts(path)])
+        return self.held(self.reads)
 
     @property
     def writes(self) -> tuple[Value, ...]:
         """The values that the statement defines or changes, without those of nested blocks."""
-        return tuple([part for path in self.makes for part in self._parts(path)])
+        return self.held(self.makes)
 
     @property
     def block(self) -> Block:
@@ -38,11 +42,16 @@ class Statement:
         found: Block = getattr(self, "body", ())
         return found
 
-    def _parts(self, path: Path) -> Iterable[Any]:
-        held = getattr(self, path[0])
-        if len(path) > 1:
-            return [getattr(record, path[1]) for record in held]
-        return held if isinstance(held, tuple) else (held,)
+    def held(self, paths: Iterable[Path]) -> tuple[Any, ...]:
+        """The parts that some paths lead to, in order."""
+        found: list[Any] = []
+        for name, *inner in paths:
+            held = getattr(self, name)
+            if inner:
+                found += [getattr(record, inner[0]) for record in held]
+            else:
+                found += held if isinstance(held, tuple) else (held,)
+        return tuple(found)
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
         """The statement with ``change`` applied to its own expressions."""

@@ -158,21 +158,13 @@ def stem_nothing(op: Op, node: Node, names: Stems) -> str:
     return ""
 
 
-@stem.dispatch
-def stem_softmax(op: Softmax, node: Node, names: Stems) -> str:
-    """P, the probabilities."""
-    return "P"
+LETTERS: dict[type[Op], str] = {Softmax: "P", LogSoftmax: "log_P", Cholesky: "L"}
+"""P, the probabilities, and L, of A = L Lᵀ."""
 
 
 @stem.dispatch
-def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> str:
-    return "log_P"
-
-
-@stem.dispatch
-def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> str:
-    """L, of A = L Lᵀ."""
-    return "L"
+def stem_letter(op: Softmax | LogSoftmax | Cholesky, node: Node, names: Stems) -> str:
+    return LETTERS[type(op)]
 
 
 @stem.dispatch

@@ -61,18 +61,28 @@ def write_call(op: Called, target: NumPy, node: Compute, args: Texts, writer: Wr
     return Text(f"{name}({', '.join(a.text for a in args)})")
 
 
-@write.dispatch
-def write_triangular_solve(
-    op: TriangularSolve, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Written:
-    return Text(f"{writer.helper(helpers._solve_triangular)}({args[0]}, {args[1]}, {op.lower})")
+Formed: TypeAlias = (
+    DeterminantSign | MatrixPower | EigenValues | EigenVectors | TriangularSolve | AffineScan | FoldIn
+)
+"""Ops whose text is a form that is filled."""
+
+FORMS: dict[type[Op], tuple[str, Callable[..., Array] | None]] = {
+    DeterminantSign: ("{np}.linalg.slogdet({0})[0]", None),
+    MatrixPower: ("{np}.linalg.matrix_power({0}, int({1})).copy()", None),  # the power 1 is the matrix itself
+    EigenValues: ("{last}[..., 0, :].copy()", None),  # results must not share memory
+    EigenVectors: ("{last}[..., 1:, :].copy()", None),
+    TriangularSolve: ("{helper}({0}, {1}, {op.lower})", helpers._solve_triangular),
+    AffineScan: ("{helper}({0}, {1}, {op.matrices}, {op.backward})", join_pairs),  # h_t = a_t h_{t−1} + b_t
+    FoldIn: ("{helper}({0}, {1}, {type})", philox._fold_in),
+}
+"""The form of each of these ops, and the helper that it calls."""
 
 
 @write.dispatch
-def write_determinant_sign(
-    op: DeterminantSign, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Written:
-    return Text(f"{target.np}.linalg.slogdet({args[0]})[0]")
+def write_form(op: Formed, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
+    form, function = FORMS[type(op)]
+    helper, last = writer.helper(function) if function else "", args[-1].inside(Level.ATOM)
+    return Text(form.format(*args, np=target.np, helper=helper, last=last, op=op, type=writer.type_text))
 
 
 @write.dispatch
@@ -83,39 +93,9 @@ def write_triangle(op: Triangle, target: NumPy, node: Compute, args: Texts, writ
 
 
 @write.dispatch
-def write_matrix_power(op: MatrixPower, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """A copy, because the power 1 is the matrix itself."""
-    return Text(f"{target.np}.linalg.matrix_power({args[0]}, int({args[1]})).copy()")
-
-
-@write.dispatch
-def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """A copy, because results must not share memory."""
-    return Text(f"{args[1].inside(Level.ATOM)}[..., 0, :].copy()")
-
-
-@write.dispatch
-def write_eigenvectors(
-    op: EigenVectors, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Written:
-    return Text(f"{args[1].inside(Level.ATOM)}[..., 1:, :].copy()")
-
-
-@write.dispatch
-def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    """h_t = a_t h_{t−1} + b_t, computed by combining pairs of steps."""
-    return Text(f"{writer.helper(join_pairs)}({args[0]}, {args[1]}, {op.matrices}, {op.backward})")
-
-
-@write.dispatch
 def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
     shape = "".join(f"{writer.dim(d)}, " for d in op.shape)
     return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), {writer.type_text})")
-
-
-@write.dispatch
-def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Written:
-    return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, {writer.type_text})")
 
 
 @write.dispatch
