@@ -1,4 +1,4 @@
-"""Expressions and the fields of ops inside saved graphs: numbers, dimensions, symbols, functions, as plain JSON.
+"""Expressions and fields of ops in saved graphs: numbers, dimensions, symbols, functions, as plain JSON.
 
 Every value is a JSON literal or a list that begins with its kind. Kinds, functions
 and classes are looked up in fixed tables; nothing is imported, evaluated or parsed as code.
