@@ -88,8 +88,8 @@ def lower(
         optimize: how much the C compiler optimizes, for backend "c". 2 makes the fastest code. 1 compiles
             in half of the time, and calls take 1 to 2.4 times as long; 0 compiles in a sixth, and calls take
             twice as long or more. Compiled code is kept on disk, so each kernel is compiled once.
-        box: where the inputs lie: for inputs, by symbol or name, the smallest and the largest value, which
-            may be infinite; for an array they hold for every element. Branches, guards and scalings that the
+        box: the smallest and the largest value of inputs, by symbol or name, or of every element of an array.
+            They may be infinite. Branches, guards and scalings that the
             box decides are left out, and differences of inputs that are near each other count as exact. The
             header of the code tells the box. Calls do not check it: at points outside they compute what is
             printed, which may be wrong there.

@@ -87,11 +87,11 @@ def verify(
         hessian: N×N over all wrt elements flattened in order.
         vjp: x_bar of each wrt entry from the inputs and y_bar of each output: a function
             (inputs..., y_bar...), or in the shape of ``backward(ctx, y_bar...)`` with the inputs as
-            ``ctx.saved_tensors``; it may return one part for each input. A formula has the symbols y_bar, or
-            y1_bar, y2_bar, ...
+            ``ctx.saved_tensors``; it may return one part for each input. A formula has the names of
+            `pullback` for them: y_bar, or y1_bar, y2_bar, ...; f_bar if an input is called y.
         jvp: y_dot of each output from the inputs and x_dot of each wrt entry, in that order.
-        where: the domain in which the claim is made: a SymPy condition, or a function of the inputs; true,
-            which x² >= 0 becomes for a real x, is no condition.
+        where: the domain of the claim: a SymPy condition, or a function of the inputs. SymPy makes true of
+            x² >= 0 for a real x; true is no condition.
         constants: "exact", or "rounded" where floats of a formula stand for the simple numbers that they
             are when rounded, such as 0.3333333333333333 for 1/3.
         seed: for the random primes; a new one by default, always recorded.
