@@ -9,8 +9,7 @@ from symad.gpu.cupy_library import imports, real_type, type_text
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter, Kernels
 from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, statements
-from symad.numeric.modules.module_text import frame, pack_text, summary
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names, frame, pack_text, summary
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
 from symad.numeric.targets.module import Call
 from symad.numeric.targets.statements import indented

@@ -20,8 +20,7 @@ from symad.core.signatures import Wrt
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
-from symad.numeric.modules.module_text import pack_text
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names, pack_text
 from symad.numeric.passes.memory_layout.packed_entries import entries_of
 from symad.numeric.targets import helpers
 from symad.numeric.targets.pasting import pasted

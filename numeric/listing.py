@@ -24,7 +24,7 @@ from symad.display.typesetting.pieces import (
     write,
 )
 from symad.display.typesetting.rules import Shaped, Shown, interval, subscript, typeset
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.plain import plain_program

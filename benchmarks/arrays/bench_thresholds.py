@@ -251,7 +251,7 @@ CASES = {
         [2, 3, 4, 6, 8, 16], equal_functions, 0, NEVER, "c"
     ),
     "rows in C": Case(
-        ("compiled_arrays.kernels.MIN_CHEAP_ROW",), [2**k for k in range(5, 16, 2)], halves, NEVER, 0, "c"
+        ("compiled_arrays.lower.MIN_CHEAP_ROW",), [2**k for k in range(5, 16, 2)], halves, NEVER, 0, "c"
     ),
 }  # fmt: skip
 

@@ -11,11 +11,10 @@ from symad.core.graph import Graph, Node
 from symad.numeric.compiled_arrays.c.blas_calls import GEMM
 from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, NAME, REAL, NativeBody
 from symad.numeric.compiled_arrays.c.c_body import functions as c_functions
-from symad.numeric.compiled_arrays.c.compilable import has_c_steps
 from symad.numeric.compiled_arrays.c.drivers import SIGNATURE, drivers, gather_source
 from symad.numeric.compiled_arrays.c.loop_text import LoopText
 from symad.numeric.compiled_arrays.c.nest_text import result_type
-from symad.numeric.compiled_arrays.choose_kernels import fuse
+from symad.numeric.compiled_arrays.choose_kernels import fuse, has_c_steps
 from symad.numeric.compiler.c_compiler import FULL, level
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.nest import is_chain

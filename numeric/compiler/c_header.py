@@ -15,8 +15,7 @@ from symad.core.graph import Graph, Node, Structure
 from symad.core.identifiers import ascii_identifier, brief, short_name
 from symad.core.structures import VectorOf, leaves
 from symad.errors import LoweringError
-from symad.numeric.modules.module_text import one_line
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names, one_line
 from symad.numeric.passes.memory_layout.packed_entries import scalars_of, stored_entries
 from symad.ops.basic.sources import symbol_of
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import sympy
 
-from symad.numeric.expressions.numbers import literal
 from symad.numeric.numpy_arrays.memory_reuse import new_text
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
-from symad.numeric.program.expressions import Compute, Expression, Read
+from symad.numeric.program.expressions import Compute, Expression, Read, literal
 from symad.numeric.program.statements import Assign
 from symad.numeric.program_passes.lines.by_twos import is_indicator, is_repeated
 from symad.numeric.program_passes.memory.allocation import ufunc_name

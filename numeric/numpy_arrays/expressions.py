@@ -14,13 +14,12 @@ from symad.errors import LoweringError
 from symad.higher_order.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback
 from symad.higher_order.remat import Fallback, Remat
-from symad.numeric.expressions.numbers import literal
 from symad.numeric.expressions.views import as_index, joined
 from symad.numeric.numpy_arrays.memory_reuse import allocation
 from symad.numeric.numpy_arrays.writer import ArrayWriter, Fast
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal, Mosaic
 from symad.numeric.passes.memory_layout.memory_spans import Spread
-from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, op_in
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, literal, op_in
 from symad.numeric.program.statements import Allocate
 from symad.numeric.program_passes.memory.reuse import is_large
 from symad.numeric.targets import arrays, helpers, linear_algebra, scalars  # noqa: F401  (register their answers)

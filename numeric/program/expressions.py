@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
 from typing import TypeAlias
+
+import sympy
 
 from symad.core.dims import Dim, Shape, same_dim
 from symad.core.graph import Op
+from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Broadcast
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import Constant, Dimension, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,3 +195,30 @@ def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) ->
         return rule(expression)
     new = tuple([rewrite(part, rule) for part in old])
     return rule(with_parts(expression, new))
+
+
+# ---- numbers of the host language in printed code ------------------------------------------------
+
+
+def is_number(expression: Expression, made: Mapping[Value, Expression] = MappingProxyType({})) -> bool:
+    """Whether an expression consists of constants and dimensions, and elementwise ops of them.
+
+    Args:
+        expression: the expression.
+        made: what values were assigned; others are no numbers.
+    """
+    while isinstance(expression, Read) and expression.value in made and not expression.shape:
+        expression = made[expression.value]
+    if not isinstance(expression, Compute):
+        return False
+    if isinstance(expression.op, (Constant, Dimension)):
+        return True
+    return isinstance(expression.op, ElementwiseOp) and all(is_number(a, made) for a in expression.args)
+
+
+def literal(expression: Expression) -> int | float | Fraction | sympy.Expr | bool | None:
+    """The value of a constant; None for other expressions."""
+    if isinstance(expression, Compute) and isinstance(expression.op, Constant):
+        value: int | float | Fraction | sympy.Expr | bool = expression.op.value
+        return value
+    return None

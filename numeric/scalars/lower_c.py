@@ -13,6 +13,7 @@ from symad.core.arrays import ArrayLike
 from symad.core.contents import inner_graphs
 from symad.core.dims import is_concrete, size
 from symad.core.graph import Graph, Node
+from symad.core.identifiers import identifier
 from symad.core.questions import evaluate, flops
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
@@ -21,7 +22,6 @@ from symad.numeric.compiler.c_compiler import compile_c, compiler, native_option
 from symad.numeric.compiler.c_header import CallLayout, layout_of, print_header
 from symad.numeric.entries.in_scalars import TooManyOperations, in_scalars
 from symad.numeric.kernel import Kernel
-from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars

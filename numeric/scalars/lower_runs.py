@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Graph
+from symad.core.identifiers import identifier
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import CFunction, aligned_zeros, bound, bound_frame, check_sizes, frame_of
 from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, native_options
 from symad.numeric.kernel import Kernel
-from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, VectorPlan, plan

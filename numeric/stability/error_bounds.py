@@ -15,7 +15,7 @@ from symad.core.signatures import Inputs, Traceable
 from symad.errors import LoweringError
 from symad.numeric.box import GivenBox, read_box
 from symad.numeric.kernel import Kernel
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names
 from symad.numeric.numpy_arrays.scalars.numpy_runs import scalar_program
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack, is_scalar, is_straight

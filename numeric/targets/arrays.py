@@ -8,10 +8,9 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.dims import plus, same_dim
-from symad.numeric.expressions.numbers import is_number
 from symad.numeric.expressions.views import as_index
 from symad.numeric.passes.memory_layout.packed_entries import Pack
-from symad.numeric.program.expressions import Compute
+from symad.numeric.program.expressions import Compute, is_number
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.sizes import dimension

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from symad.core.dims import format_shape
+from symad.core.identifiers import identifier
 from symad.numeric.box import box_in_words
 from symad.numeric.compiler.c_header import C_KEYWORDS, CallLayout, Slot, argument_function
 from symad.numeric.compiler.c_templates import filled
-from symad.numeric.modules.module_text import one_line
-from symad.numeric.modules.names import Names, identifier
+from symad.numeric.modules.module_text import Names, one_line
 from symad.numeric.program.expressions import Compute, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Together

@@ -14,12 +14,10 @@ from typing import Any, TypeAlias
 import sympy
 
 from symad.core.dims import Dim, Shape, dim_symbols, format_shape
-from symad.numeric.expressions.numbers import is_number
 from symad.numeric.expressions.views import Shown, origins, shown_by
-from symad.numeric.modules.module_text import frame, one_line, returned, summary
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names, frame, one_line, returned, summary
 from symad.numeric.passes.memory_layout.packed_entries import Pack
-from symad.numeric.program.expressions import Compute, Expression, Value, parts, walk
+from symad.numeric.program.expressions import Compute, Expression, Value, is_number, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.targets import helpers

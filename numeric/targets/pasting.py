@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.core.arrays import Array
 from symad.facts.functions import float_names
 from symad.numeric.compiler.c_templates import filled
-from symad.numeric.modules.module_text import frame, returned, summary
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names, frame, returned, summary
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program.program import Program

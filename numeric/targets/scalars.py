@@ -17,8 +17,7 @@ from symad.core.arrays import Number
 from symad.core.graph import Op
 from symad.errors import LoweringError
 from symad.numbers.number_domains import as_float
-from symad.numeric.expressions.numbers import is_number, literal
-from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.program.expressions import Compute, Expression, is_number, literal
 from symad.numeric.targets.sizes import dimension
 from symad.numeric.targets.target import C, Level, LibraryFunction, NumPy, Python, Target, Text, Texts
 from symad.numeric.targets.writer import Writer

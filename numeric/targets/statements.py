@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from symad.core.questions import question
 from symad.errors import LoweringError
-from symad.numeric.expressions.numbers import is_number, literal
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.program.expressions import (
     Compute,
@@ -19,6 +18,8 @@ from symad.numeric.program.expressions import (
     Read,
     Span,
     Value,
+    is_number,
+    literal,
     values_read,
 )
 from symad.numeric.program.loops import FindRoot, Loop

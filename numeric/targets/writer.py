@@ -14,7 +14,7 @@ from symad.core.dims import Dim, Shape, plus, same_dim, times
 from symad.core.graph import Op
 from symad.core.questions import question
 from symad.errors import LoweringError
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names
 from symad.numeric.modules.users_functions import users_call
 from symad.numeric.program.expressions import (
     Compute,

@@ -11,7 +11,7 @@ import sympy
 
 import symad
 from symad.numeric import lower
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names
 from symad.numeric.targets.constants import integers_text
 from symad.numeric.targets.scalar_module import BodyWriter
 from symad.sparsity import sparse_hessian, sparse_jacobian

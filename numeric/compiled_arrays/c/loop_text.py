@@ -19,9 +19,8 @@ from symad.higher_order.scan import Local
 from symad.numeric.compiled_arrays.c.blas_calls import contraction_lines
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
 from symad.numeric.compiled_arrays.c.nest_text import NativeNest, result_type, vector_loop
-from symad.numeric.compiled_arrays.c.scratch import Scratch
 from symad.numeric.compiled_arrays.c.small_systems import ELIMINATION, SINGULAR
-from symad.numeric.compiled_arrays.strided_arrays import Ints, View, contiguous, merged
+from symad.numeric.compiled_arrays.strided_arrays import Ints, Scratch, View, contiguous, merged
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.nest import Nest, is_chain
 from symad.numeric.fusion.nest_loops import RowLoop

@@ -13,8 +13,7 @@ import sympy
 
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
-from symad.numeric.modules.module_text import frame, pack_text, summary
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names, frame, pack_text, summary
 from symad.numeric.numpy_arrays.scalars.level_runs import LevelRun, VectorPlan, plan
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
 from symad.numeric.passes.ranges import in_range, norms

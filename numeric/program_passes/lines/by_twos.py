@@ -17,9 +17,8 @@ import sympy
 
 from symad.core.dims import same_shape
 from symad.core.graph import Op
-from symad.numeric.expressions.numbers import literal
 from symad.numeric.fusion.nest import is_chain
-from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, literal, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement, Together, assignments
 from symad.ops.arrays.softmax import Softmax

@@ -5,7 +5,6 @@ Views are inlined however often they are read. Named values keep their line.
 
 from __future__ import annotations
 
-from symad.numeric.expressions.numbers import is_number
 from symad.numeric.expressions.views import is_view, joined, unit_axes, viewed
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import (
@@ -15,6 +14,7 @@ from symad.numeric.program.expressions import (
     NewAxis,
     Read,
     Value,
+    is_number,
     op_in,
     rewrite,
     values_read,

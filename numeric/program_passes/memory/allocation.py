@@ -12,14 +12,13 @@ from symad.core.dims import Shape
 from symad.core.graph import Node, Op
 from symad.core.questions import question
 from symad.higher_order.scan import Scan
-from symad.numeric.expressions.numbers import literal
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal
 from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.pads import Overlay
-from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value
+from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, literal
 from symad.numeric.program.program import Program
 from symad.numeric.targets.target import NUMPY
 from symad.ops.arrays.softmax import (

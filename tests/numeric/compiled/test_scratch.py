@@ -6,7 +6,7 @@ import pytest
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.compiled_arrays.c.scratch import ALIGNMENT, Scratch
+from symad.numeric.compiled_arrays.strided_arrays import ALIGNMENT, Scratch
 from symad.numeric.compiler.c_compiler import compiler
 
 

@@ -10,8 +10,7 @@ from symad.core.graph import Graph
 from symad.cost import schedule
 from symad.higher_order.scan import Scan
 from symad.numeric import lower
-from symad.numeric.compiled_arrays.c.compilable import has_c_steps
-from symad.numeric.compiled_arrays.choose_kernels import fuse
+from symad.numeric.compiled_arrays.choose_kernels import fuse, has_c_steps
 from symad.numeric.passes.blocking import row_blocks
 from symad.numeric.pipelines import (
     ARRAY_GRAPH,

@@ -14,7 +14,7 @@ from symad.cli.tour.stages import all_stages
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric import lower
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names
 from symad.numeric.plain import plain_program
 from symad.numeric.program.expressions import Compute, Index, Position, Read, Value
 from symad.numeric.program.interpreter import run_program

@@ -13,7 +13,7 @@ from symad.errors import LoweringError
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
 from symad.numeric.compiler.c_compiler import compiler
 from symad.numeric.fusion.c_expressions import KernelBody, statements
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.module_text import Names
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.targets.c_functions import SCALAR_C as C99
 from symad.numeric.targets.c_functions import helper_source
