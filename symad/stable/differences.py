@@ -17,6 +17,7 @@ from typing import TypeAlias
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
+from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
@@ -95,13 +96,14 @@ class Differences:
             return None
         listed = [(sign, self.forms.terms(a)) for sign, a in zip(op.signs, args, strict=True)]
         terms, met = collected(*listed)
+        if not terms and met:
+            return broadcast_to(constant(0), _shape_of(args))
         if not 0 < len(terms) <= MAX_TERMS:
             return None
         made, changed = self._combined(terms, DEPTH)
         if not changed and not met:
             return None
-        shape = next((a.shape for a in args if a.shape), ())
-        return broadcast_to(_joined(made, list(zip(args, listed, strict=True))), shape)
+        return broadcast_to(_joined(made, list(zip(args, listed, strict=True))), _shape_of(args))
 
     def of_root(self, inside: Node) -> Node | None:
         """The logarithm of p + √(p² ± 1): an inverse hyperbolic function."""
@@ -285,6 +287,11 @@ class Differences:
             return None
         p = exponent if k > 0 else neg(exponent)
         return guarded(power_secant(p), base, one, sub(base, one), sub(_power(a, k), one))
+
+
+def _shape_of(args: Nodes) -> Shape:
+    """The shape of a sum; scalars are repeated in it."""
+    return next((a.shape for a in args if a.shape), ())
 
 
 def _size_of_difference(u: Terms, v: Terms) -> int:

@@ -14,6 +14,10 @@ import sympy
 from flint import ctx, fmpq, fmpq_series
 from sympy.codegen.cfunctions import expm1, log1p
 
+from symad.core.graph import Node
+from symad.numbers.number_domains import as_float
+from symad.ops.basic.sources import constant
+from symad.ops.elementwise.powers import HALF, power
 from symad.sympy_functions.scalar_functions import sigmoid
 
 ORDER, FEW = 48, 6
@@ -136,5 +140,13 @@ SERIES: dict[Any, Rule] = {
     log1p: _at_zero(lambda x: (1 + x).log()),
     expm1: _at_zero(lambda x: x.exp() - 1),
     sigmoid: _at_zero(lambda x: 1 / (1 + (-x).exp())),
+    sympy.erf: _at_zero(lambda x: 2 * ((-(x * x)).exp() * x.derivative()).integral()),
+    sympy.erfi: _at_zero(lambda x: 2 * ((x * x).exp() * x.derivative()).integral()),
 }  # fmt: skip
-"""The series of functions by those of their arguments."""
+"""The series of functions by those of their arguments, up to a factor."""
+
+ROOT_OF_PI, ROUNDED = power(constant(sympy.pi), constant(HALF)), constant(as_float(sympy.sqrt(sympy.pi)))
+FACTORS: dict[Any, tuple[tuple[Node, int], ...]] = {
+    head: ((ROUNDED, -1),) for head in (sympy.erf, sympy.erfi)
+}
+"""The factors of functions whose series have no rational coefficients."""

@@ -20,7 +20,7 @@ from symad.ops.basic.arithmetic import add, div, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
-from symad.ops.elementwise.selection import compare, select
+from symad.ops.elementwise.selection import Select, compare, logic, select
 from symad.stable.formulas import FormulaNode, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
@@ -148,6 +148,29 @@ def better_product(node: Node, forms: Forms, last: bool) -> Node | None:
         factors, changed = forms.times(left, ((value, 1),)), True
     quotients = _quotients(factors, forms) if last else factors
     return product(coefficient, quotients) if changed or quotients is not factors else None
+
+
+def in_branches(node: Node, forms: Forms) -> Node | None:
+    """The product m select(c, a, b) as select(c, m a, m b) where factors of m and a cancel; else None.
+
+    The product has no value at 0 of a factor by which it was divided.
+    """
+    coefficient, factors = forms.monomial(node)
+    for f, k in factors:
+        if k != 1 or type(f.op) is not Select:
+            continue
+        (condition, near, far), rest = f.args, tuple([pair for pair in factors if pair[0] is not f])
+        c, m = forms.monomial(near)
+        powers = dict(m)
+        met = [(b, j) for b, j in rest if j * powers.get(b, 0) < 0]
+        if met:
+            given = [compare("!=", b, constant(0)) for b, j in met if j < 0]
+            return select(
+                logic("and", condition, *given),
+                product(coefficient * c, forms.times(rest, m)),
+                product(coefficient, forms.times(rest, ((far, 1),))),
+            )
+    return None
 
 
 def _quotients(factors: Monomial, forms: Forms) -> Monomial:

@@ -25,7 +25,19 @@ from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import compare, equal, logic, select
-from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, first, product_of, scaled, sum_of
+from symad.stable.laurent import (
+    FACTORS,
+    FEW,
+    ORDER,
+    ROOT_OF_PI,
+    ROUNDED,
+    SERIES,
+    Laurent,
+    first,
+    product_of,
+    scaled,
+    sum_of,
+)
 from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational
 
 MAX_DEGREE, MAX_NODES = 24, 40
@@ -60,11 +72,11 @@ class SeriesVariable:
     known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
 
     def may_hold(self, base: Node) -> bool:
-        """Whether a factor may depend on t, quickly."""
+        """Whether a factor may depend on t, or come from a function that does, quickly."""
         if type(base.op) is Apply:
             inside = base.args[0]
             return base.op.head in SERIES and (bool(inside.args) or self.may_hold(inside))
-        return type(base.op) in (Add, Pow) or any([base is b for b, _ in self.monomial])
+        return type(base.op) in (Add, Pow, Constant) or any([base is b for b, _ in self.monomial])
 
     def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
         """The factors that do not depend on t, and the series of the others."""
@@ -86,6 +98,8 @@ class SeriesVariable:
 
     def _factor(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
         """Other factors and the series of a function of t; None if it is none."""
+        if base is ROOT_OF_PI:
+            return ((ROUNDED, 1),), scaled(1)
         if not base.args or not depth:
             return None
         if base not in self.known:
@@ -95,7 +109,8 @@ class SeriesVariable:
     def _expanded(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
         if type(base.op) is Add:
             return self.sum_of(base, depth)
-        head, inside, rest = head_of(base), base.args[0], ONE
+        head, inside = head_of(base), base.args[0]
+        rest = FACTORS.get(head, ONE)
         if type(base.op) is Pow and constant_value(base.args[1]) is None:
             whole, moving = _whole_part(base.args[1], self.forms)
             head, inside = sympy.exp, exponent_of(inside, moving)
@@ -155,7 +170,7 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
     """
     if type(better.op) is not Add or 1 in (len(written.args), len(better.args)):
         return None
-    sums = [n for n in dict.fromkeys((better, written)) if len(n.args) <= MAX_TERMS]
+    sums = [n for n in dict.fromkeys((written, better)) if len(n.args) <= MAX_TERMS]
     if not sums:
         return None
     large = any([a in forms.large or any([b in forms.large for b in a.args]) for a in written.args])
@@ -164,7 +179,7 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         forms.large.add(written)
         return None
     only = next(iter(inputs)) if {type(n.op) for n in inputs} == {Input} and len(inputs) == 1 else None
-    for total in sums if only is None else sums[::-1]:
+    for total in sums:
         variables = _variables(total, only, forms)
         if only is not None:
             variables = {

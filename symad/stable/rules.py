@@ -21,13 +21,13 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Source, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import select
+from symad.ops.elementwise.selection import Select, select
 from symad.stable.differences import Differences, Near, difference_of_squares, never
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
-from symad.stable.products import PRODUCTS, SQUARES, better_product, may_simplify
+from symad.stable.products import PRODUCTS, SQUARES, better_product, in_branches, may_simplify
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.secants import NEAR_ONE
 from symad.stable.selections import Selections
@@ -141,8 +141,11 @@ class NodeRules:
             if made is None and self.last:
                 made = difference_of_squares(op_of(node, Add), node.args)
         elif kind is Mul:
-            if self.products and may_simplify(self.differences.forms.monomial(node)[1]):
-                made = better_product(node, self.differences.forms, self.last)
+            forms = self.differences.forms
+            if self.products and may_simplify(forms.monomial(node)[1]):
+                made = better_product(node, forms, self.last)
+            if made is None and self.last and any([type(a.op) is Select for a in node.args]):
+                made = in_branches(node, forms)
         elif self.last and head_of(node) is sympy.log:
             made = self.differences.logarithm(node.args[0])
         return node if made is None else made
