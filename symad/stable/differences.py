@@ -36,6 +36,7 @@ from symad.stable.normal_forms import (
     collected,
     common,
     head_of,
+    is_root,
     product,
     rational,
     total,
@@ -55,11 +56,9 @@ from symad.stable.steps import (
     RuleContext,
     Step,
     SumTraits,
-    is_root,
     is_sum,
     kind_of,
     pairs,
-    rooted,
     roots,
 )
 
@@ -266,9 +265,8 @@ class Differences:
     def _of_quotient(self, r: Monomial, depth: int) -> Node | None:
         """a/b − 1 = (a − b)/b, where roots in even powers are no roots."""
         parts = [tuple([(b, abs(k)) for b, k in r if k * sign > 0]) for sign in (1, -1)]
-        over, under = (rooted(part, self.forms) for part in parts)
-        a, b = product(1, over), product(1, under)
-        d = self.difference(a, b, depth - 1) if depth and under else None
+        a, b = (product(*self.forms.rooted(part)) for part in parts)
+        d = self.difference(a, b, depth - 1) if depth and parts[1] else None
         if d is None or (not self.last and rational(d) is None):
             return None
         if rational(d) is not None:

@@ -19,7 +19,7 @@ from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_sum
 from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.powers import HALF, Pow, power
 
 Monomial = tuple[tuple[Node, int], ...]
 Number = int | Fraction
@@ -39,6 +39,11 @@ def head_of(node: Node) -> sympy.FunctionClass | None:
 def plain(node: Node) -> Node:
     """A repeated scalar as this scalar; other nodes unchanged."""
     return node.args[0] if node.op.repeats and not node.args[0].shape else node
+
+
+def is_root(node: Node) -> bool:
+    """Whether a node is √q."""
+    return type(node.op) is Pow and rational(node.args[1]) == HALF
 
 
 def rational(node: Node) -> Number | None:
@@ -144,6 +149,18 @@ class Forms:
         if not (type(u.op) is Add and u.op.signs == (-1,)):
             return 1, ((node, 1),)
         return fact(head).parity, ((apply(head, u.args[0]), 1),)
+
+    def rooted(self, m: Monomial) -> Term:
+        """A product where it has a value: even powers of √q and |u| are powers of q and u."""
+        coefficient: Number = 1
+        for base, k in m:
+            root = is_root(base)
+            if k % 2 == 0 and (root or head_of(base) is sympy.Abs):
+                j = k // 2 if root else k
+                c, inside = self.monomial(base.args[0])
+                coefficient *= Fraction(c) ** j
+                m = self.times(self.times(m, ((base, -k),)), inside, j)
+        return coefficient, m
 
     def terms(self, node: Node, depth: int = 3) -> Terms:
         """The terms of a sum, of sums in it, and of multiples of sums."""

@@ -19,10 +19,10 @@ from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import add, div, mul, neg
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import HALF, Pow, power, sqrt
+from symad.ops.elementwise.powers import HALF, power, sqrt
 from symad.ops.elementwise.selection import Select, compare, logic, select
 from symad.stable.formulas import FormulaNode, function
-from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product, rational
+from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
 from symad.sympy_functions.scalar_functions import sigmoid
 
@@ -70,11 +70,8 @@ def normal_slope(u: Nodes, v: Nodes) -> Node | None:
     """√(π/2) h(−√2 v) for u = −v², with the slope h of log Φ."""
     forms = Forms()
     c, m = forms.monomial(neg(power(v[0], TWO)))
-    for base, k in m:  # v may hold roots of numbers
-        if type(base.op) is Pow and rational(base.args[1]) == HALF and k % 2 == 0:
-            c *= Fraction(rational(base.args[0]) or 0) ** (k // 2)
-            m = tuple([pair for pair in m if pair[0] is not base])
-    if forms.monomial(u[0]) != (c, m):
+    k, m = forms.rooted(m)
+    if forms.monomial(u[0]) != (c * k, m):  # √p where exp(p) is, or of a number
         return None
     x = product(*forms.monomial(neg(mul(sqrt(TWO), v[0]))))
     return ((FormulaNode(constant(sympy.pi)) / 2) ** HALF * apply(normal_ratio, x)).node

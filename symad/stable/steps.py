@@ -16,7 +16,7 @@ from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, add, div, mul, sub
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.powers import HALF, Pow
+from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import compare, select
 from symad.ops.elementwise.slopes import of_layer
 from symad.stable.formulas import FormulaNode
@@ -28,6 +28,7 @@ from symad.stable.normal_forms import (
     Terms,
     collected,
     head_of,
+    is_root,
     product,
     rational,
     total,
@@ -157,7 +158,7 @@ def conjugates(whole: SumTraits) -> Iterator[Step]:
 
 def _is_positive(m: Monomial) -> bool:
     """Whether a product has no negative value, by its form."""
-    return all([k % 2 == 0 or _is_even(b) for b, k in m])
+    return all([k % 2 == 0 or is_root(b) or head_of(b) is sympy.Abs for b, k in m])
 
 
 def roots(terms: Terms, forms: Forms) -> Iterator[tuple[Monomial, Node, Terms, int]]:
@@ -168,24 +169,16 @@ def roots(terms: Terms, forms: Forms) -> Iterator[tuple[Monomial, Node, Terms, i
             continue
         others = {n: x for n, x in terms.items() if n != m}
         both = pairs_of(others.items(), others.items())
-        square = [(1, {rooted(forms.times(x, y), forms): a * b}) for (x, a), (y, b) in both]
+        square = [(1, _rooted(forms, forms.times(x, y), a * b)) for (x, a), (y, b) in both]
         inside = {n: -(terms[m] ** 2) * x for n, x in forms.terms(root.args[0]).items()}
         rest, met = collected(*square, (1, inside))
         if met and rest:
             yield m, total(others), rest, len(inside)
 
 
-def rooted(m: Monomial, forms: Forms) -> Monomial:
-    """Even powers of √q and |u| as powers of q and u."""
-    for base, k in m:
-        if k % 2 == 0 and _is_even(base):
-            m = forms.times(m, ((base, -k), (base.args[0], k // 2 if is_root(base) else k)))
-    return m
-
-
-def _is_even(base: Node) -> bool:
-    """Whether a factor is √q or |u|."""
-    return is_root(base) or head_of(base) is sympy.Abs
+def _rooted(forms: Forms, m: Monomial, coefficient: Number) -> Terms:
+    c, m = forms.rooted(m)
+    return {m: c * coefficient}
 
 
 def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
@@ -277,11 +270,6 @@ def kind_of(base: Node) -> object:
     if found is not None:
         return "power" if isinstance(found[0], Node) else found[0]
     return head_of(base)
-
-
-def is_root(node: Node) -> bool:
-    """Whether a node is √q."""
-    return type(node.op) is Pow and rational(node.args[1]) == HALF
 
 
 def is_sum(node: Node) -> bool:

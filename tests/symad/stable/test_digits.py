@@ -115,6 +115,17 @@ CASES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
         sp.log(X**6 / (sp.exp(X**2) - 1)),
         [(40.0,), (-40.0,), (0.01,), (0.3,), (3.0,)],
     ),
+    "erf(x)/x": (sp.erf(X) / X, [(s * v,) for v in (1e-160, 1e-8, 1e-3, 0.1, 0.3, 5.0) for s in (1, -1)]),
+    "(x - sin(x))/x³": ((X - sp.sin(X)) / X**3, [(1e-160,), (-1e-110,), (1e-8,), (0.3,), (10.0,)]),
+    "a spherical Bessel function": (
+        (sp.sin(X) - X * sp.cos(X)) / X**2,
+        [(1e-140,), (-1e-60,), (1e-8,), (1e-3,), (0.3,), (10.0,)],
+    ),
+    "(exp(x y) - 1)/x": (
+        (sp.exp(X * Y) - 1) / X,
+        [(1e-160, 1.0), (1e-8, 2.0), (1e-3, 0.5), (1e-3, 1e-8), (0.3, 0.7)],
+    ),
+    "coth(x) - 1/x": (sp.coth(X) - 1 / X, [(1e-160,), (-1e-8,), (1e-3,), (0.1,), (10.0,), (400.0,)]),
     "a multiple of the logistic density": (
         3 * sp.exp(X) / (sp.exp(2 * X) + 2 * sp.exp(X) + 1),
         [(0.3,), (30.0,), (-30.0,), (300.0,)],
@@ -134,6 +145,10 @@ VALUES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
         [(30.0, 30.0), (5.0, 4.0), (-0.3, 0.2)],
     ),
     "a scaled tail": (sp.exp(X**2) * sp.erfc(X), [(40.0,), (10.0,), (-5.0,), (1e3,), (0.5,)]),
+    "a scaled tail of a root": (
+        sp.exp(P) * sp.erfc(sp.sqrt(P)),
+        [(800.0,), (30.0,), (1.0,), (1e-3,)],
+    ),
     "exponentials that cancel": (sp.exp(X**2) * sp.cos(X) * sp.exp(-(X**2)), [(40.0,), (2.0,)]),
     "a product beside its terms": ((X + Y) * U - X * U, [(1.0, 1e9, 1e-9), (0.3, 2.0, 0.7)]),
 }
@@ -165,8 +180,9 @@ def derivatives(name: str, order: int) -> list[sp.Expr]:
 
 def right(name: str, order: int, point: tuple[float, ...]) -> list[Any]:
     made = [sp.lambdify(inputs(name), f, "mpmath") for f in derivatives(name, order)]
-    largest = max(map(abs, point))
-    with mpmath.workdps(9000 if largest == 1e4 else 900 if 200 < largest < 1e3 else 330):
+    largest, least = max(map(abs, point)), min(map(abs, point))
+    many = 900 if 200 < largest < 1e3 or least < 1e-100 else 330
+    with mpmath.workdps(9000 if largest == 1e4 else many):
         return [mpmath.mpmathify(f(*map(mpmath.mpf, point))) for f in made]
 
 
