@@ -25,7 +25,7 @@ disturb()
 import symad
 from benchmarks.scalar.bench_lost_bits import FORMULAS
 from symad.numeric import lower
-from tests.symad.stable.test_digits import CASES, VALUES
+from tests.symad.stable.digit_cases import CASES, VALUES
 
 formulas = {name: case[0] for name, case in (CASES | VALUES).items()}
 formulas |= {name: f.value for name, f in FORMULAS.items()}
