@@ -141,6 +141,10 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
 
     Raises:
         ShapeError: there is no such axis.
+
+    Example:
+        >>> log_softmax(np.array([0.0, np.log(3.0)])).round(6)
+        array([-1.386294, -0.287682])
     """
     if isinstance(x, Proxy):
         return Proxy(fused.log_softmax(number(x), _axes(axis)))
@@ -217,7 +221,12 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
-    """Arrays one after the other along an axis; for matrix expressions a BlockMatrix."""
+    """Arrays one after the other along an axis; for matrix expressions a BlockMatrix.
+
+    Example:
+        >>> concatenate([np.zeros(2), np.ones(1)])
+        array([0., 0., 1.])
+    """
     arrays = sequence_of_arrays("concatenate", arrays)
     matrices = [_as_matrix(a) for a in arrays]
     if any(m is None for m in matrices):
@@ -236,6 +245,11 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
 
     Raises:
         ShapeError: matrix expressions that are not columns; the result would have three axes.
+
+    Example:
+        >>> stack([np.zeros(2), np.ones(2)])
+        array([[0., 0.],
+               [1., 1.]])
     """
     parts = sequence_of_arrays("stack", arrays)
     if all(isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase)) for a in parts):
@@ -281,13 +295,24 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
 
 
 def eye(count: Dim) -> Array:
-    """The identity matrix; its order may be a dimension symbol. An array, or a traced value."""
+    """The identity matrix; its order may be a dimension symbol. An array, or a traced value.
+
+    Example:
+        >>> eye(2)
+        array([[1., 0.],
+               [0., 1.]])
+    """
     if isinstance(as_dim(count), int):
         return np.eye(as_dim(count))
     return Proxy(identity(count))
 
 
 def arange(count: Dim) -> Any:
-    """0, 1, ..., count − 1, for a count that may be a symbolic dimension such as ``x.shape[0]``."""
+    """0, 1, ..., count − 1, for a count that may be a symbolic dimension such as ``x.shape[0]``.
+
+    Example:
+        >>> arange(3)
+        array([0, 1, 2])
+    """
     dim = as_dim(count)
     return np.arange(dim) if isinstance(dim, int) else Proxy(iota(dim))

@@ -175,19 +175,19 @@ def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
         >>> answer
         wrong (refuted): 1 of 2 entries right
         ∂f/∂y is wrong: missing factor 2
-            at       x = 1/4, y = 7/5
-            expected 0.7
-            found    0.35
+            at       x = ..., y = ...
+            expected ...
+            found    ...
             the smallest part that differs:
-              expected 2*y = 2.8
-              found    y = 1.4
+              expected 2*y = ...
+              found    y = ...
         ∂f/∂x is right
         >>> answer.hint(1)
         '∂f/∂y needs: power rule, product rule'
         >>> print(answer.hint(2))
         ∂f/∂y, step by step:
         s_1 = y²
-        s_2 = x s_1
+        s_2 = s_1 x
         r_2 = 1
         r_1 = r_2 x
         r_y = ?

@@ -31,6 +31,10 @@ def key(seed: int) -> np.ndarray:
 
     Raises:
         ShapeError: the seed is not such an integer.
+
+    Example:
+        >>> key(1)
+        array([1., 0., 0., 0.])
     """
     return random.key_of(seed)
 
@@ -58,7 +62,13 @@ def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 
 
 def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
-    """Independent standard normal numbers by the transform of Box and Muller; see `rand`."""
+    """Independent standard normal numbers by the transform of Box and Muller; see `rand`.
+
+    Example:
+        >>> draws = randn(key(1), (1000,))
+        >>> bool(abs(draws.mean()) < 0.1 and abs(draws.std() - 1) < 0.1)
+        True
+    """
     return _made(lambda node: random.normal(node, _shape(shape)), key, is_concrete(_shape(shape)))
 
 
@@ -75,7 +85,13 @@ def split(key: Array | int, count: Dim = 2) -> Array:
 
 
 def fold_in(key: Array, number: Array | int) -> Array:
-    """The key of the stream with this number, an integer from 0 up, such as a step or a sample."""
+    """The key of the stream with this number, an integer from 0 up, such as a step or a sample.
+
+    Example:
+        >>> epoch, other = fold_in(key(1), 0), fold_in(key(1), 1)
+        >>> bool((epoch == other).all())
+        False
+    """
     which = as_node(number)
     return _made(lambda node: random.fold_in(node, which), key, not isinstance(number, Proxy))
 

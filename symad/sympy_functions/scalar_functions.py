@@ -250,22 +250,42 @@ class stop_gradient(ScalarFunction):
 
 
 def log1p(x: Array) -> Array:
-    """log(1 + x), accurate near 0; SymPy's ``codegen.cfunctions.log1p`` on SymPy expressions."""
+    """log(1 + x), accurate near 0; SymPy's ``codegen.cfunctions.log1p`` on SymPy expressions.
+
+    Example:
+        >>> log1p(np.array([1e-20]))
+        array([1.e-20])
+    """
     return _of_sympy(cfunctions.log1p, x)
 
 
 def expm1(x: Array) -> Array:
-    """Exp(x) − 1, accurate near 0; SymPy's ``codegen.cfunctions.expm1`` on SymPy expressions."""
+    """Exp(x) − 1, accurate near 0; SymPy's ``codegen.cfunctions.expm1`` on SymPy expressions.
+
+    Example:
+        >>> expm1(np.array([1e-20]))
+        array([1.e-20])
+    """
     return _of_sympy(cfunctions.expm1, x)
 
 
 def logaddexp(x: Array, y: Array) -> Array:
-    """log(exp(x) + exp(y)); SymPy's ``codegen.numpy_nodes.logaddexp`` on SymPy expressions."""
+    """log(exp(x) + exp(y)); SymPy's ``codegen.numpy_nodes.logaddexp`` on SymPy expressions.
+
+    Example:
+        >>> logaddexp(np.array([1000.0]), -1000.0)
+        array([1000.])
+    """
     return _of_sympy(logaddexp_head, x, y)
 
 
 def hypot(x: Array, y: Array) -> Array:
-    """√(x² + y²); SymPy's ``codegen.cfunctions.hypot`` on SymPy expressions."""
+    """√(x² + y²); SymPy's ``codegen.cfunctions.hypot`` on SymPy expressions.
+
+    Example:
+        >>> hypot(np.array([3e200]), 4e200)
+        array([5.e+200])
+    """
     return _of_sympy(cfunctions.hypot, x, y)
 
 
