@@ -128,17 +128,7 @@ def lower(
     structure = graph.structure if packed else whole.structure
     graph = write_definitions(graph)
     report: list[PassReport] | None = None if log is None else []
-    with inside(sides):
-        if style == "plain":
-            kernel = lower_plain(graph, number, report)
-        else:
-            graph = join_cotangents(graph)
-            module: Any = load_backend(backend)
-            told = () if report is None else (report,)
-            with optimized(optimize):
-                kernel = module.lower(graph, number, packed and len(parameters) == 1, *told)
-    if sides and kernel.plain is not None:
-        kernel = replace(kernel, plain=partial(_plain_inside, kernel.plain, sides))
+    kernel = _printed(graph, origin, packed and len(parameters) == 1, sides, report)
     if log is not None:
         for line in report or ():
             log(str(line))
@@ -146,6 +136,23 @@ def lower(
         kernel = with_entry_point(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
     integers = () if packed or whole.grouping else _integers(whole)
     return replace(kernel, arguments=arguments_of(parameters), origin=origin, whole=integers)
+
+
+def _printed(
+    graph: Graph, origin: LoweredFrom, one_vector: bool, sides: Sides, report: list[PassReport] | None
+) -> Kernel:
+    """The kernel of a function of all inputs, which it may take in ``one_vector``."""
+    options: dict[str, Any] = dict(origin.options)
+    with inside(sides):
+        if options["style"] == "plain":
+            return lower_plain(graph, origin.dtype, report)
+        module: Any = load_backend(origin.backend)
+        told = () if report is None else (report,)
+        with optimized(options.get("optimize", FULL)):
+            kernel: Kernel = module.lower(join_cotangents(graph), origin.dtype, one_vector, *told)
+    if sides and kernel.plain is not None:
+        return replace(kernel, plain=partial(_plain_inside, kernel.plain, sides))
+    return kernel
 
 
 def _checked(

@@ -12,12 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-import sympy as sp
-
 from symad.gpu.attention_kernels.score_layout import ScoreField
-from symad.gpu.attention_kernels.score_text import macros, score_text
+from symad.gpu.attention_kernels.score_text import Groups, macros, score_text
 from symad.gpu.device_formulas import Device
 from symad.numeric.pairs.scores import B, H, I, J, Load, S, Score, SummedOver
+
+KINDS = {
+    SummedOver.ALL: "row", SummedOver.ROW: "row", SummedOver.COLUMN: "column",
+    SummedOver.DIAGONAL: "diagonal", SummedOver.PAIR: "pair",
+}  # fmt: skip
+"""The kind of sum that a kernel takes of a cotangent."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,8 @@ class CompiledScore:
     Attributes:
         score: the traced functions.
         text: the C text; it needs ``macros`` and prims.h before it.
-        rows: symbols whose cotangents the kernels sum over keys; those of `columns` are summed over rows,
-            those of `diagonals` along i − j, and those of `pairs` are not summed.
+        groups: the symbols whose cotangents the kernels sum, by kind: "row" over keys, "column" over rows,
+            "diagonal" along i − j; those of "pair" are not summed.
         macros: #define lines of SCORE_ROWS and the other traits.
         fields: the fields of ScoreArgs.
         real: "float" or "double".
@@ -36,10 +40,7 @@ class CompiledScore:
 
     score: Score
     text: str
-    rows: tuple[sp.Symbol, ...]
-    columns: tuple[sp.Symbol, ...]
-    diagonals: tuple[sp.Symbol, ...]
-    pairs: tuple[sp.Symbol, ...]
+    groups: Groups
     macros: str
     fields: tuple[ScoreField, ...]
     real: str
@@ -62,9 +63,7 @@ class CompiledScore:
 
 
 @lru_cache(maxsize=256)
-def compile_score(
-    score: Score, real: str = "float", fast: bool = False
-) -> CompiledScore:
+def compile_score(score: Score, real: str = "float", fast: bool = False) -> CompiledScore:
     """The C text of a traced score function and mask.
 
     Args:
@@ -75,15 +74,8 @@ def compile_score(
     Raises:
         LoweringError: the score uses a function without a CUDA form.
     """
-    groups: dict[SummedOver, list[sp.Symbol]] = {r: [] for r in SummedOver}
+    groups: Groups = {kind: () for kind in KINDS.values()}
     for symbol in score.differentiable:
-        reduction = score.reduction(symbol)
-        groups[SummedOver.ROW if reduction is SummedOver.ALL else reduction].append(symbol)
-    symbols = (
-        tuple(groups[SummedOver.ROW]),
-        tuple(groups[SummedOver.COLUMN]),
-        tuple(groups[SummedOver.DIAGONAL]),
-        tuple(groups[SummedOver.PAIR]),
-    )
-    text, fields = score_text(score, symbols, Device(real, fast))
-    return CompiledScore(score, text, *symbols, macros(score, symbols), fields, real)
+        groups[KINDS[score.reduction(symbol)]] += (symbol,)
+    text, fields = score_text(score, groups, Device(real, fast))
+    return CompiledScore(score, text, groups, macros(score, groups), fields, real)

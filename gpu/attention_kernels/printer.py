@@ -57,7 +57,6 @@ from symad.numeric.targets.statements import Lines
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import constant_value
 
-Groups = list[tuple[str, tuple[sp.Symbol, ...]]]
 PASSES = {
     Attention: (FORWARD,),
     AttentionTangent: (TANGENT,),
@@ -182,8 +181,7 @@ class _AttentionWriter:
             printer.kernels.types[printer.computed[1]] = printer.accumulator
         if not isinstance(op, AttentionCotangent):
             return [f"{names} = {printer.helper(*HELPER[type(op)])}({common})"]
-        groups = self.groups()
-        counts = tuple_text([str(len(symbols)) for _, symbols in groups])
+        counts = tuple_text([str(len(symbols)) for symbols in self.compiled.groups.values()])
         printer.helper("_delta", texts.DELTA)
         kind = ("_atomic_bars", texts.ATOMIC) if self.atomic else ("_owned_bars", texts.OWNED)
         bars = printer.helper(*kind)
@@ -197,7 +195,7 @@ class _AttentionWriter:
             if as_given:
                 printer.kernels.types[result] = printer.accumulator
             dtype = self.np_real if as_given else printer.type_text
-            lines.append(f"{printer.texts[result]} = {self.parameter_bar(r - 3, sums, groups, dtype)}")
+            lines.append(f"{printer.texts[result]} = {self.parameter_bar(r - 3, sums, dtype)}")
         return lines
 
     def _point(self) -> list[str]:
@@ -224,7 +222,7 @@ class _AttentionWriter:
     def plans_name(self) -> str:
         """The plans of one pass, or of several by name."""
         kinds = list(PASSES[type(self.op)])
-        if isinstance(self.op, AttentionCotangent) and self.compiled.diagonals:
+        if isinstance(self.op, AttentionCotangent) and self.compiled.groups["diagonal"]:
             kinds.append(DIAGONALS)
         if len(kinds) == 1:
             return self.plan_constant(kinds[0])
@@ -259,7 +257,8 @@ class _AttentionWriter:
         """Whether the pass over keys sums q̄ by atomic additions: the option is on, and a kernel exists."""
         d, d_v = padded(self.node, self.printer.dtype)
         halves = ELEMENTS[self.printer.dtype].family == HALF and max(d, d_v) <= 128
-        known = isinstance(self.op, AttentionCotangent) and not (self.compiled.rows or self.compiled.pairs)
+        groups = self.compiled.groups
+        known = isinstance(self.op, AttentionCotangent) and not (groups["row"] or groups["pair"])
         return current().atomics and halves and known
 
     def elements(self) -> Sequence[tuple[Element, int]]:
@@ -329,16 +328,10 @@ class _AttentionWriter:
             ]
         )
 
-    def groups(self) -> Groups:
-        """The symbols whose cotangents the kernels sum, by kind of sum."""
-        c = self.compiled
-        named = ("row", c.rows), ("column", c.columns), ("diagonal", c.diagonals), ("pair", c.pairs)
-        return list(named)
-
-    def parameter_bar(self, position: int, sums: str, groups: Groups, dtype: str) -> str:
+    def parameter_bar(self, position: int, sums: str, dtype: str) -> str:
         """The call that gathers the cotangent of one parameter."""
         parameter, terms = self.parameters[position], []
-        for group, (kind, symbols) in enumerate(groups):
+        for group, (kind, symbols) in enumerate(self.compiled.groups.items()):
             for k, symbol in enumerate(symbols):
                 load = next(r for r in self.compiled.score.loads if r.symbol is symbol)
                 if load.name == parameter.name:

@@ -48,7 +48,7 @@ _FILL = (
 )
 _TILE = "const ScoreArgs& args, const ScoreHead& head, int b, int h"
 _CTYPES = {"real": "Real", "int": "int", "bool": "bool"}
-Groups = tuple[tuple[sp.Symbol, ...], ...]
+Groups = dict[str, tuple[sp.Symbol, ...]]
 
 
 def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple[ScoreField, ...]]:
@@ -56,7 +56,7 @@ def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple
 
     Args:
         score: the traced functions.
-        groups: symbols whose partials go to row, column, diagonal and pair, in order.
+        groups: the symbols whose partials are summed, by kind: "row", "column", "diagonal", "pair".
         device: the precision, and the approximations allowed.
     """
     levels = _Levels(score, device)
@@ -64,7 +64,7 @@ def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple
     slope = levels.hoisted(score.slope)
     partials = [
         (f"out.{name}[{k}]", levels.hoisted(score.partial(symbol)))
-        for name, symbols in zip(("row", "column", "diagonal", "pair"), groups, strict=True)
+        for name, symbols in groups.items()
         for k, symbol in enumerate(symbols)
     ]
     curvature = levels.hoisted(score.curvature)
@@ -88,8 +88,7 @@ def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple
 
 def macros(score: Score, groups: Groups) -> str:
     """The traits of a score that the kernels branch on, as #define lines; `pieces` adds SCORE_PLAIN."""
-    sizes = zip(("ROWS", "COLUMNS", "DIAGONALS", "PAIRS"), groups, strict=True)
-    values = {name: len(symbols) for name, symbols in sizes}
+    values = {f"{kind.upper()}S": len(symbols) for kind, symbols in groups.items()}
     values["MASKED"] = int(score.mask != sp.true)
     return "".join(f"#define SCORE_{name} {value}\n" for name, value in values.items())
 

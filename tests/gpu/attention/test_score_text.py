@@ -103,7 +103,7 @@ def run(score=None, mask=None, params=None, real="double", fast=False):
     dtype = np.float64 if real == "double" else np.float32
     s = RNG.normal(size=(B, H, N, M)).astype(dtype)
     t, ds, dss = (np.empty_like(s) for _ in range(3))
-    symbols = (*compiled.rows, *compiled.columns, *compiled.diagonals, *compiled.pairs)
+    symbols = [symbol for group in compiled.groups.values() for symbol in group]
     partials = np.empty((max(len(symbols), 1), *s.shape), dtype)
     allowed = np.empty(s.shape, np.int32)
     made, _kept = arguments(compiled, params or {})
@@ -198,7 +198,7 @@ def test_value_and_partials(name, real):
     close(ds, slope(s), real)
     loads = {load.symbol: load.name for load in compiled.score.loads}
     names = loads | {symbol: n for n, symbol in compiled.score.scalars}
-    symbols = (*compiled.rows, *compiled.columns, *compiled.diagonals, *compiled.pairs)
+    symbols = [symbol for group in compiled.groups.values() for symbol in group]
     assert sorted(names[x] for x in symbols) == sorted(partials)
     for symbol, result in zip(symbols, found, strict=True):
         expected, reduction = partials[names[symbol]]
