@@ -16,7 +16,8 @@ Value = Any
 NEWLINE = "\n"
 C_TYPES = {
     "float64": "double", "float32": "float", "float16": "float16", "bfloat16": "bfloat16",
-    "int64": "long long", "int32": "int", "uint64": "unsigned long long", "bool": "bool",
+    "int64": "long long", "int32": "int", "uint64": "unsigned long long", "uint32": "unsigned int",
+    "uint16": "unsigned short", "bool": "bool",
 }  # fmt: skip
 
 

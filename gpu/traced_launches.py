@@ -216,10 +216,6 @@ class Trace:
         self.constants: dict[int, np.ndarray[Value, Value]] = {}
         self.flags: list[Memory] = []
 
-    def named(self, name: str) -> Value:
-        """What the module's kernel of this name computes."""
-        return self.kernels[f"_{name}"]
-
     def empty(self, shape: Value, dtype: Value = float) -> Memory:
         """New memory, at multiples of 256 bytes."""
         raw = np.empty(math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize + 512, np.uint8)
@@ -248,11 +244,11 @@ class Trace:
         return made
 
     def launch(
-        self, text: str, kernel: str, grid: Value, block: Value, given: Sequence[Value], shared: int
+        self, text: str, kernel: str, grid: Value, block: Value, given: Sequence[Value], shared_mem: int = 0
     ) -> None:
-        """Writes a launch down."""
+        """Writes a launch down; for a text and a kernel, it is called like a kernel of CuPy's."""
         sizes = [(*map(int, axes), 1, 1)[:3] for axes in (grid, block)]
-        self.launches.append(Launch(text, kernel, sizes[0], sizes[1], int(shared), tuple(given)))
+        self.launches.append(Launch(text, kernel, sizes[0], sizes[1], int(shared_mem), tuple(given)))
 
     def elementwise(self, body: str, *given: Value, dtype: Value, out: Memory | None = None) -> Memory:
         """A small kernel that the code has no text of."""
@@ -277,7 +273,7 @@ class Trace:
             text = elementwise_text(kernel, values, shape)
             blocks = min(-(-count // 256), 1 << 20)
             arrays = [v for v in values if isinstance(v, Memory)]
-            self.launch(text, "elements", (blocks,), (256,), arrays, 0)
+            self.launch(text, "elements", (blocks,), (256,), arrays)
         made = tuple(values[len(kernel.inputs) :])
         return made[0] if len(made) == 1 else made
 
@@ -291,7 +287,7 @@ class Trace:
         made = self.empty(moved[0].shape[: len(kept)], kernel.output.dtype)
         if made.size:
             text = sum_text(kernel, moved, len(kept))
-            self.launch(text, "sums", (made.size,), (256,), (*moved, made), 0)
+            self.launch(text, "sums", (made.size,), (256,), (*moved, made))
         return made
 
     def joined(self, arrays: Sequence[Value], axis: int = 0, out: Value = None, **options: Value) -> Memory:
@@ -315,21 +311,6 @@ class Trace:
         if isinstance(value, float) or (isinstance(value, type) and issubclass(value, np.generic)):
             return value
         raise refused(f"cupy.{name}")
-
-
-class Module:
-    """CuPy's RawModule, and its RawKernel."""
-
-    def __init__(self, trace: Trace, code: str, name: str = "", options: Sequence[str] = ()) -> None:
-        self.trace, self.code, self.name = trace, code, name
-
-    def get_function(self, name: str) -> Module:
-        """A kernel of the text."""
-        return Module(self.trace, self.code, name)
-
-    def __call__(self, grid: Value, block: Value, given: Value, *, shared_mem: int = 0) -> None:
-        """Launches it."""
-        self.trace.launch(self.code, self.name, grid, block, given, shared_mem)
 
 
 def _cuda(trace: Trace) -> Value:
@@ -359,6 +340,10 @@ def _cuda(trace: Trace) -> Value:
     )
 
 
+def _module(trace: Trace, code: str, options: Value = ()) -> Value:
+    return SimpleNamespace(get_function=partial(partial, trace.launch, code))
+
+
 _LIBRARY: dict[str, Callable[[Trace], Value]] = {
     "ndarray": lambda trace: Memory,
     "cuda": _cuda,
@@ -379,10 +364,10 @@ _LIBRARY: dict[str, Callable[[Trace], Value]] = {
     "stack": lambda trace: lambda arrays, axis=0, **options: trace.joined(
         [np.expand_dims(a, axis) for a in arrays], axis, **options
     ),
-    "ElementwiseKernel": lambda trace: lambda *given, **options: partial(trace.run, trace.named(given[3])),
-    "ReductionKernel": lambda trace: lambda *given, **options: partial(trace.sum, trace.named(given[6])),
-    "RawModule": lambda trace: lambda code, options=(): Module(trace, code),
-    "RawKernel": lambda trace: lambda code, name, options=(): Module(trace, code, name),
+    "ElementwiseKernel": lambda trace: lambda *a, **options: partial(trace.run, trace.kernels[f"_{a[3]}"]),
+    "ReductionKernel": lambda trace: lambda *a, **options: partial(trace.sum, trace.kernels[f"_{a[6]}"]),
+    "RawModule": lambda trace: partial(_module, trace),
+    "RawKernel": lambda trace: lambda code, name, options=(): partial(trace.launch, code, name),
 }
 
 

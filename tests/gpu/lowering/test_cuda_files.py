@@ -49,6 +49,9 @@ CASES = {
     "scalar": lambda: symad.value_and_gradient(symad.trace(sp.sin(x) * y + sp.exp(x * y), (x, y))),
     "attention": lambda: symad.trace(attention, SHAPES),
     "loss": lambda: symad.value_and_gradient(symad.trace(lambda *a: (attention(*a) ** 2).sum(), SHAPES)),
+    "narrow heads": lambda: symad.value_and_gradient(
+        symad.trace(lambda *a: (attention(*a) ** 2).sum(), [(1, 2, 7, 3)] * 3)
+    ),
     "pairs": lambda: symad.value_and_gradient(symad.trace(near, [(30, 3), (40, 3), ()])),
     "views": lambda: symad.trace(lambda a: (a.T[1:] + 2 * a[0, 1], a, a.sum(axis=0), a * 0 + 1), [(3, 4)]),
     "dict": lambda: symad.trace(lambda p, a: {"s": p["w"] * a + p["b"]}, [{"w": (3,), "b": ()}, (2, 3)]),
