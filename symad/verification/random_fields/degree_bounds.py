@@ -32,6 +32,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.terms.discontinuities import SIGNS
+from symad.verification.terms.linear_terms import order_of_root
 
 MAX_DENOMINATOR_FACTORS = 300
 """The maximum number of factors of a denominator; more are merged: a coarser bound, in linear time."""
@@ -255,10 +256,11 @@ def pow_growth(op: Pow, y: Node, args: tuple[Growth, ...], all_: Growths) -> Gro
     exponent = Fraction(constant_value(y.args[1]))
     if exponent.denominator == 1:
         return all_.power(args[0], int(exponent))
-    all_.met("root", elements(y), args[:1])
     if all_.exact_roots:
         all_.met(sympy.sign, elements(y), args[:1])  # of its argument, which may have to be positive
-    return root_growth(args[0], exponent.denominator, elements(y), all_)
+    order = order_of_root(y)
+    all_.met(("power", exponent) if order is None else "root", elements(y), args[:1])
+    return GENERATOR if order is None else root_growth(args[0], order, elements(y), all_)
 
 
 def root_growth(g: Growth, order: int, count: int, all_: Growths) -> Growth:

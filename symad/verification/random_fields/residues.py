@@ -34,7 +34,7 @@ from symad.verification.fields.prime_fields import Array, Field
 from symad.verification.random_fields.function_values import Signatures
 from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
 from symad.verification.terms.discontinuities import WeakSign
-from symad.verification.terms.linear_terms import number
+from symad.verification.terms.linear_terms import number, order_of_root
 from symad.verification.terms.signs import weak_sign
 
 
@@ -240,10 +240,11 @@ def pow_residue(op: Pow, y: Node, values: Values, run: Run) -> Array:
         raise Unsupported("a power whose exponent is no number")
     if value.denominator == 1:
         return run.field.power(base, int(value))
-    if value.numerator == 1 and value.denominator <= 64:
-        run.leave(y, y.args[0], base)
-        return run.signatures.root(base, value.denominator)
-    return run.signatures.opaque(("power", value), [base])
+    run.leave(y, y.args[0], base)
+    order = order_of_root(y)
+    if order is None:
+        return run.signatures.opaque(("power", value), [base])
+    return run.signatures.root(base, order)
 
 
 @residue.dispatch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property, partial
 from math import ceil, log2, prod
 from random import Random
@@ -14,8 +13,6 @@ import numpy as np
 import symad.verification.random_fields.degree_bounds_linalg
 import symad.verification.random_fields.residues_linalg  # noqa: F401  (both register rules)
 from symad.core.graph import Node, topological
-from symad.ops.basic.sources import constant_value
-from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.budget import Meter, Unsupported
 from symad.verification.fields.prime_fields import Array, Field
@@ -35,6 +32,7 @@ from symad.verification.random_fields.function_values import NeedsLevel, Signatu
 from symad.verification.random_fields.residues import Run
 from symad.verification.random_fields.sign_degrees import sign_degree
 from symad.verification.random_fields.sign_regions import Regions
+from symad.verification.terms.linear_terms import order_of_root
 
 LANES = 6
 """Lanes of a first run."""
@@ -128,7 +126,7 @@ class Sampler:
 
     def _rooted(self) -> Sampling:
         """As many lanes as tell whether the roots are independent, where they are few."""
-        roots = sum(prod(n.shape) for n in topological(self.left + self.right) if _is_root(n))
+        roots = sum(prod(n.shape) for n in topological(self.left + self.right) if order_of_root(n))
         lanes = LANES if not roots or roots > FEW_ROOTS else roots + 16
         return Sampling(SMALL, lanes, self.odd_roots)
 
@@ -275,11 +273,6 @@ class Sampler:
         if needed <= sampling.bits or sampling.coins:
             return None
         return replace(sampling, bits=needed, lanes=few)
-
-
-def _is_root(node: Node) -> bool:
-    value = constant_value(node.args[1]) if isinstance(node.op, Pow) else 1
-    return isinstance(value, (float, Fraction))
 
 
 def _together(runs: Sequence[SignedRun]) -> list[PairResult]:

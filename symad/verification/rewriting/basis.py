@@ -15,6 +15,9 @@ from symad.verification.terms.signs import weak_sign
 MAX_REFINEMENT = 64
 """The maximum multiple of a unit, and refinement of it; beyond it a new class is opened."""
 
+MAX_MULTIPLE = 8
+"""The largest multiple of a unit that is looked for modulo 1."""
+
 
 class Units:
     """Units of coefficients, refined as new coefficients come; start again when ``changed``."""
@@ -23,19 +26,50 @@ class Units:
         """The first class has the unit 1."""
         self.found: list[Fraction] = [Fraction(1)]
         self.changed = False
+        self._apart: dict[Fraction, tuple[int, int]] = {}
+        """What small multiples of a unit are modulo 1: the multiple, and the position of the unit."""
 
-    def split(self, coefficient: Fraction) -> tuple[int, Fraction]:
-        """(k, u) with coefficient = k·u and u the unit of its class, positive."""
-        for position, unit in enumerate(self.found):
-            ratio = coefficient / unit
-            if max(abs(ratio.numerator), ratio.denominator) > MAX_REFINEMENT:
-                continue
-            if ratio.denominator > 1:
-                self.found[position] = unit / ratio.denominator
-                self.changed = True
-            return int(coefficient / self.found[position]), self.found[position]
+    def split(self, coefficient: Fraction) -> list[tuple[int, Fraction]]:
+        """(k, u) with Σ k·u = coefficient, of different units u > 0.
+
+        What differs from a small multiple of a unit by a whole number is no class of its own: 0.7 is
+        1 − 0.3, and u**0.3, u**0.7 and u**−1.7 are u and u**0.3 to whole powers.
+        """
+        first = self._multiple(coefficient, 0)
+        if first is not None:
+            return [first]
+        k, position = self._apart.get(coefficient % 1, (0, 0))
+        whole = (coefficient - k * self.found[position]) / self.found[0]
+        if k and abs(whole) <= MAX_REFINEMENT:
+            return [part for part in ((k, self.found[position]), (int(whole), self.found[0])) if part[0]]
+        for position in range(1, len(self.found)):
+            multiple = self._multiple(coefficient, position)
+            if multiple is not None:
+                return [multiple]
         self.found.append(abs(coefficient))
-        return (1 if coefficient > 0 else -1), abs(coefficient)
+        self._enter(len(self.found) - 1)
+        return [(1 if coefficient > 0 else -1, abs(coefficient))]
+
+    def _multiple(self, coefficient: Fraction, position: int) -> tuple[int, Fraction] | None:
+        """A coefficient as a multiple of a unit, which is refined if need be; None if it is far from it."""
+        ratio = coefficient / self.found[position]
+        if max(abs(ratio.numerator), ratio.denominator) > MAX_REFINEMENT:
+            return None
+        if ratio.denominator > 1:
+            self.found[position] /= ratio.denominator
+            self.changed = True
+            self._apart = {
+                part: (k * ratio.denominator if at == position else k, at)
+                for part, (k, at) in self._apart.items()
+            }
+            self._enter(position)
+        return int(coefficient / self.found[position]), self.found[position]
+
+    def _enter(self, position: int) -> None:
+        """Note the small multiples of a unit, the smallest first."""
+        for k in range(1, MAX_MULTIPLE + 1) if position else ():
+            for turn in (k, -k):
+                self._apart.setdefault(turn * self.found[position] % 1, (turn, position))
 
 
 class Basis:

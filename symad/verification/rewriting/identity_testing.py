@@ -48,6 +48,7 @@ from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import SIGNS
+from symad.verification.terms.linear_terms import MAX_ORDER, order_of_root
 from symad.verification.values.constant_exponents import is_nonzero_somewhere
 from symad.verification.values.find_values import have_values
 
@@ -389,9 +390,9 @@ def ways_of(outputs: Sequence[Node]) -> list[Way]:
 
 def has_domain(node: Node) -> bool:
     """Whether a node is defined for positive arguments only."""
-    return (isinstance(node.op, Apply) and node.op.head is sympy.log) or (
-        is_root_or_sign(node) and not isinstance(node.op, Apply)
-    )
+    if isinstance(node.op, Pow):
+        return isinstance(constant_value(node.args[1]), (float, Fraction))
+    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head is sympy.log)
 
 
 def has_exponents_with_signs(outputs: Sequence[Node]) -> bool:
@@ -404,15 +405,14 @@ def has_exponents_with_signs(outputs: Sequence[Node]) -> bool:
 
 def is_root_or_sign(node: Node) -> bool:
     """Whether a node has a value of its own in each region: a root, a factor of Cholesky's, or a sign."""
-    if isinstance(node.op, Pow):
-        value = constant_value(node.args[1])
-        return isinstance(value, (float, Fraction))
-    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head in SIGNS)
+    if isinstance(node.op, Apply):
+        return node.op.head in SIGNS
+    return isinstance(node.op, Cholesky) or order_of_root(node) is not None
 
 
 def odd_parts(units: Sequence[Fraction]) -> tuple[int, ...]:
     """The odd primes that divide orders of roots."""
-    orders = [unit.denominator for unit in units if unit.denominator <= 64]
+    orders = [unit.denominator for unit in units if unit.denominator <= MAX_ORDER]
     return tuple(sorted({int(q) for order in orders for q in sympy.primefactors(order) if q > 2}))
 
 
@@ -420,11 +420,7 @@ def root_inputs(outputs: Sequence[Node]) -> dict[Node, int]:
     """Inputs of which roots are taken, and that are promised to be positive: they are drawn as powers."""
     found: dict[Node, int] = {}
     for node in topological(outputs):
-        base = node.args[0] if isinstance(node.op, Pow) else node
-        if base is node or not isinstance(base.op, Input):
-            continue
-        value = constant_value(node.args[1])
-        is_root = isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64
-        if is_root and getattr(base.op.symbol, "is_nonnegative", None):
-            found[base] = value.denominator
+        order, base = order_of_root(node), node.args[0] if node.args else node
+        if order and isinstance(base.op, Input) and getattr(base.op.symbol, "is_nonnegative", None):
+            found[base] = order
     return found

@@ -171,12 +171,23 @@ def _root(node: Node) -> tuple[Node, Fraction] | None:
     if not isinstance(node.op, Pow):
         return None
     own = number(node.args[1])
-    if own is None or own.denominator > 64:
+    if own is None or own.denominator > MAX_ORDER:
         return None
     if own.denominator > 1:
         return node.args[0], own
     inner = _root(node.args[0])
     return None if inner is None else (inner[0], inner[1] * own)
+
+
+MAX_ORDER = 64
+"""The largest order of a root; other powers with fractional exponents are functions without relations."""
+
+
+def order_of_root(node: Node) -> int | None:
+    """k of u**(1/k), which has values in fields; None for other nodes."""
+    value = number(node.args[1]) if isinstance(node.op, Pow) else None
+    is_root = value is not None and value.numerator == 1 < value.denominator <= MAX_ORDER
+    return value.denominator if value is not None and is_root else None
 
 
 def _holds_root(node: Node) -> bool:

@@ -60,8 +60,8 @@ def _exponential_of(c: Fraction, m: Node, basis: Basis) -> Node:
         base = _inverse_of_exponential(m, basis)
         if base is not None:
             return rational_power(base, c, basis)
-    k, unit = basis.exponents.split(c)
-    return integer_power(apply(sympy.exp, mul(constant(unit), m)), k)
+    parts = basis.exponents.split(c)
+    return mul(*[integer_power(apply(sympy.exp, mul(constant(unit), m)), k) for k, unit in parts])
 
 
 def _inverse_of_exponential(m: Node, basis: Basis) -> Node | None:
@@ -143,12 +143,8 @@ def _root_power(b: Node, exponent: Fraction, basis: Basis) -> Node:
         inner = number(b.args[1])
         if inner is not None:
             return _root_power(b.args[0], inner * exponent, basis)
-    k, unit = basis.roots.split(exponent)
-    if unit.denominator <= 64 and unit.numerator == 1:
-        return integer_power(Node.of(Pow(), (b, constant(unit))), k)
-    whole = exponent.numerator // exponent.denominator
-    part = Node.of(Pow(), (b, constant(exponent - whole)))
-    return mul(integer_power(b, whole), part)
+    parts = basis.roots.split(exponent)
+    return mul(*[integer_power(power(b, constant(unit)), k) for k, unit in parts])
 
 
 # ---- sines and cosines --------------------------------------------------------------------------
@@ -183,13 +179,13 @@ def _rotation_of(c: Fraction, m: Node, basis: Basis) -> Rotation:
             through(m, lambda inner: sine_and_cosine(mul(constant(c), inner), basis)[0]),
             through(m, lambda inner: sine_and_cosine(mul(constant(c), inner), basis)[1]),
         )
-    k, unit = basis.angles.split(c)
-    angle = mul(constant(unit), m)
-    rotation = _inverse_of_rotation(m, basis) if unit == 1 else None
-    if rotation is None:
-        rotation = apply(sympy.cos, angle), apply(sympy.sin, angle)
-    turned = _turned(rotation, abs(k))
-    return turned if k > 0 else (turned[0], neg(turned[1]))
+    total: Rotation = constant(1), constant(0)
+    for k, unit in basis.angles.split(c):
+        angle = mul(constant(unit), m)
+        rotation = _inverse_of_rotation(m, basis) if unit == 1 else None
+        turned = _turned(rotation or (apply(sympy.cos, angle), apply(sympy.sin, angle)), abs(k))
+        total = _compose(total, turned if k > 0 else (turned[0], neg(turned[1])))
+    return total
 
 
 def _turned(rotation: Rotation, k: int) -> Rotation:
