@@ -231,9 +231,12 @@ class Quotients:
         return "positive" if any(all(signs[k] == "positive" for k in m) for m in p) else "nonnegative"
 
     def never_zero(self, p: Poly) -> bool:
-        """Whether p is 0 on no open set, as it is shown by one real input b after the other."""
+        """Whether p is 0 on no open set, as it is shown by terms, or by one generator b after the other."""
+        # A sum of terms that are not negative is 0 only where all of them are.
         # As a polynomial in b alone, p has finitely many zeros where its leading coefficient is not 0.
         p = self.reduced(p)
+        if self._sign(p) and any(all(map(self.nonzero, m)) for m in p):
+            return True
         known = {k: self.generators[k] for k in sorted({k for m in p for k in m}, reverse=True)}
         if len(p) < 2:
             return bool(p) and all(map(self.nonzero, known))

@@ -59,6 +59,8 @@ def difference(a: Growth, b: Growth, growths: Growths) -> tuple[int, int]:
 def lane_parts(deg: int, bits: int, growths: Growths, sampling: Sampling) -> tuple[float, float]:
     """log₂ of the two terms of ε: an unlucky point, and an unlucky prime."""
     extension = growths.root_bits + 1
+    if sampling.coins:  # a lane in which the argument of a function is 0 by chance says nothing
+        deg += sum(count * size for count, size, _ in growths.arguments.values())
     point = log2_of(deg) - (sampling.bits - 1) + extension
     prime = log2_of(bits) - log2(sampling.bits - 1) - log2_prime_count(sampling.bits, sampling.odd_roots)
     return point, prime + extension

@@ -167,7 +167,12 @@ class Signatures:
             return [(values[:, k],) for k in range(a.shape[1])]
 
         (values,), turns = self.look_up(kind, arguments, fresh, odd)
-        return self.turn(values, turns)
+        values = self.turn(values, turns)
+        if not odd or self.regions is None or not self.regions.differ:
+            return values
+        zero = self.field.is_zero(arguments[0])  # in the regions of some lanes alone
+        zero = zero.reshape(zero.shape + (1,) * len(self.field.tail))
+        return np.where(zero, 0, values).astype(self.field.dtype)
 
     def opaque_array(self, kind: Hashable, arguments: Sequence[Array], shape: Sequence[int]) -> Array:
         """An array that is a function of whole arrays, without relations."""

@@ -49,6 +49,9 @@ MAX_REGIONS = 64
 MAX_SIGN_DEGREE = 3
 """The maximum degree in signs of which each lane draws its own: it needs some 110, 270 or 570 lanes."""
 
+MAX_COIN_LANE = -8.0
+"""log₂ of the probability of an unlucky point in a lane with coins: primes are as large as it needs."""
+
 MAX_CUT_LEVELS = 3
 """The maximum depth of roots inside of roots that are taken exactly."""
 
@@ -263,7 +266,10 @@ class Sampler:
         size = max(prod(n.shape) for n in self.left)
         slack = 34 + log2(max(size, 1)) + 4 * log2(max([1, *(n for n, _, _ in arguments)]))
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))
-        if sampling.coins and lane < -8:
+        if 0 < sampling.coins <= MAX_SIGN_DEGREE and lane >= MAX_COIN_LANE:
+            many = ceil((slack - TARGET) / -MAX_COIN_LANE)
+            return replace(sampling, bits=bits_for(deg, bits, growths, many, slack))
+        if sampling.coins and lane < MAX_COIN_LANE:
             lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)
         lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MAX_LANES + 1
         if sampling.lanes < lanes <= MAX_LANES and (lane < -6 or sampling.coins):

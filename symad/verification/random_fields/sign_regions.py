@@ -43,6 +43,11 @@ class Regions:
     linked: bool = False
     """Whether a sign followed from others, so that not all choices are equally likely."""
 
+    @property
+    def differ(self) -> bool:
+        """Whether each lane has a region of its own."""
+        return isinstance(self.choices, Random)
+
     def sign(self, column: Array) -> Array:
         """The signs of an argument (T, *tail), as residues."""
         known, positive = self._implied(column)

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from sympy import (
     Abs,
@@ -26,6 +27,7 @@ from sympy import (
 
 import symad
 from symad.evaluation.intervals import INTERVALS, ZERO, above, below, both
+from symad.models.layers import margin_losses
 from symad.verification.budget import Budget
 from symad.verification.rewriting.identity_testing import compare_nodes
 from symad.verification.terms.signs import known_signs
@@ -111,3 +113,45 @@ def test_intervals_of_waves_enclose_all_values(head):
 def test_a_root_is_larger_than_the_root_of_a_part(f, known):
     (node,) = symad.trace(f).output_nodes
     assert known_signs([node])[node] == known
+
+
+def triplet(anchor, near, far):
+    """The triplet loss with the margin 1, the mean over rows: one sign for each row."""
+    gaps = [np.sqrt(np.sum((anchor - other) ** 2, axis=1)) for other in (near, far)]
+    return np.mean(np.maximum(0, 1 + gaps[0] - gaps[1]))
+
+
+def triplet_slope(turn):
+    """Its gradient by the anchor, where the loss is positive (1), or where it is 0 (-1)."""
+
+    def slope(anchor, near, far):
+        ways = [anchor - other for other in (near, far)]
+        sizes = [np.sqrt(np.sum(way**2, axis=1)) for way in ways]
+        taken = np.where(turn * (1 + sizes[0] - sizes[1]) > 0, 1, 0)
+        return (ways[0] / sizes[0][:, None] - ways[1] / sizes[1][:, None]) * taken[:, None] / len(sizes[0])
+
+    return slope
+
+
+@pytest.mark.parametrize(
+    ("rows", "turn"), [(2, 1), (2, -1), pytest.param(7, 1, marks=pytest.mark.thorough)]
+)
+def test_each_lane_may_have_a_region_of_its_own(rows, turn):
+    """With a sign for each of 7 rows there are 128 regions."""
+    loss = symad.trace(triplet, [(rows, 2)] * 3)
+    slope = symad.trace(triplet_slope(turn), [(rows, 2)] * 3)
+    certificate = symad.verify(loss, gradient=slope, wrt="anchor", seed=1)
+    assert (certificate.status in ("proved", "tested")) == (turn == 1)
+
+
+@pytest.mark.thorough
+def test_a_triplet_loss_of_several_rows_is_decided():
+    loss = symad.trace(lambda a, p, n: margin_losses.triplet(a, p, n).mean(), [(4, 4)] * 3)
+    certificate = symad.check(loss, wrt="a", seed=1)
+    assert {entry.status for entry in certificate.entries} <= {"proved", "tested"}
+
+
+def test_a_sum_of_cubes_of_absolute_values_is_0_at_a_point_alone():
+    """The slope of the norm divides by it, and by something else where it is 0."""
+    norm = symad.trace((Abs(x) ** 3 + Abs(y) ** 3) ** Fraction(1, 3), inputs=[x, y])
+    assert symad.check(norm, wrt="x", seed=1).status == "proved"

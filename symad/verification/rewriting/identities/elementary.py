@@ -289,6 +289,8 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
 
 def _sign_of_sum(node: Node, basis: Basis) -> Node | None:
     """The sign of a multiple of one term, or of the difference of one increasing function at two places."""
+    if len(node.args) == 1:
+        return mul(constant(op_of(node, Add).signs[0]), sign(node.args[0], basis))
     terms = linear_terms(node)
     if len(terms) == 1:
         ((c, m),) = terms
