@@ -47,7 +47,7 @@ from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.rewriting.identities.infinities import without_infinities
 from symad.verification.rewriting.identity_testing import Result, compare_nodes
-from symad.verification.rewriting.restated.by_one_element import by_one_element
+from symad.verification.rewriting.restated.by_elements import by_one_element
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.depending import depending
 from symad.verification.time_guard import in_time, within

@@ -22,8 +22,15 @@ import numpy as np
 from symad.errors import SymadError
 from symad.verification.budget import Unsupported
 from symad.verification.fields.prime_fields import Array, Field
-from symad.verification.random_fields.known_values import MAX_PAIRED_ROOTS, Logarithms, Signs, same, two_of
-from symad.verification.random_fields.sign_regions import Regions, small_rational
+from symad.verification.random_fields.known_values import (
+    MAX_PAIRED_ROOTS,
+    Logarithms,
+    Regions,
+    Signs,
+    same,
+    small_rational,
+    two_of,
+)
 
 
 @dataclass(eq=False)

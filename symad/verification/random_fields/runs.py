@@ -10,8 +10,7 @@ from random import Random
 
 import numpy as np
 
-import symad.verification.random_fields.degree_bounds_linalg
-import symad.verification.random_fields.residues_linalg  # noqa: F401  (both register rules)
+import symad.verification.random_fields.linear_algebra  # noqa: F401  (registers rules)
 from symad.core.graph import Node, topological
 from symad.ops.elementwise.selection import Select
 from symad.verification.budget import Meter, Unsupported
@@ -27,11 +26,11 @@ from symad.verification.random_fields.error_bound import (
     lane_parts,
     log2_collisions,
     log2_false_zero,
+    sign_degree,
 )
 from symad.verification.random_fields.function_values import NeedsLevel, Signatures
+from symad.verification.random_fields.known_values import Regions
 from symad.verification.random_fields.residues import Run
-from symad.verification.random_fields.sign_degrees import sign_degree
-from symad.verification.random_fields.sign_regions import Regions
 from symad.verification.terms.linear_terms import order_of_root
 
 LANES = 6

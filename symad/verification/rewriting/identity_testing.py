@@ -39,11 +39,10 @@ from symad.verification.random_fields.error_bound import add_logs
 from symad.verification.random_fields.function_values import NeedsLevel
 from symad.verification.random_fields.runs import PairResult, Sampler
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.restated.by_elements import by_elements
+from symad.verification.rewriting.restated.by_cases import cases_of, with_known_signs
+from symad.verification.rewriting.restated.by_elements import by_elements, one_element_of
 from symad.verification.rewriting.restated.by_free_choices import with_free_choices
 from symad.verification.rewriting.restated.by_injective import Box, by_injective
-from symad.verification.rewriting.restated.by_one_element import one_element_of
-from symad.verification.rewriting.restated.by_regions import cases_of, with_known_signs
 from symad.verification.rewriting.restated.by_spectra import by_spectra
 from symad.verification.rewriting.rewrite import expand_definitions, rewrite
 from symad.verification.terms.depending import depending

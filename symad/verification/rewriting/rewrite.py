@@ -19,7 +19,6 @@ from math import prod
 import numpy as np
 import sympy
 
-import symad.verification.rewriting.identities.elliptic
 import symad.verification.rewriting.identities.special  # noqa: F401  (registers rules)
 from symad.core.graph import Node, Op, rebuild, topological
 from symad.core.questions import Nodes, definition, question
@@ -43,10 +42,8 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.identities.at_numbers import at_numbers
 from symad.verification.rewriting.identities.elementary import exponential, is_zero, step
-from symad.verification.rewriting.identities.extremes import largest
-from symad.verification.rewriting.identities.functions import alias
+from symad.verification.rewriting.identities.functions import alias, at_numbers, largest
 from symad.verification.rewriting.identities.infinities import constant_truth, is_constant, without_infinities
 from symad.verification.rewriting.identities.powers import general_power
 from symad.verification.terms.linear_terms import collect_roots, holds_exponential

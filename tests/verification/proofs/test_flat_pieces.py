@@ -5,7 +5,7 @@ import pytest
 from sympy import Abs, And, Max, Min, Not, Or, Piecewise, diff, exp, symbols
 
 import symad
-from symad.verification.rewriting.restated.by_one_element import by_one_element
+from symad.verification.rewriting.restated.by_elements import by_one_element
 
 a, b, c, d = symbols("a b c d", real=True)
 

@@ -7,7 +7,7 @@ import sympy as sp
 import symad
 from symad.verification import Certificate
 from symad.verification.equality import with_inputs_of
-from symad.verification.rewriting.restated.by_one_element import by_one_element
+from symad.verification.rewriting.restated.by_elements import by_one_element
 
 n, d = sp.symbols("n d", integer=True, positive=True)
 

@@ -8,7 +8,7 @@ import sympy as sp
 import symad
 from symad.verification.budget import Budget, Meter
 from symad.verification.rewriting import identity_testing as testing
-from symad.verification.rewriting.restated.by_regions import by_regions
+from symad.verification.rewriting.restated.by_cases import by_regions
 
 x = sp.Symbol("x", real=True)
 DOUBLED = sp.asin(2 * x * sp.sqrt(1 - x**2))

@@ -21,12 +21,12 @@ from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Compare
 from symad.verification.rewriting.basis import Basis
 from symad.verification.terms.discontinuities import SIGNS, LooseSign
-from symad.verification.terms.factoring import power_factors
 from symad.verification.terms.linear_terms import (
     collect_roots,
     linear_terms,
     moves_elements,
     number,
+    power_factors,
     through,
 )
 
@@ -148,6 +148,7 @@ def _root_power(b: Node, exponent: Fraction, basis: Basis) -> Node:
 
 
 # ---- sines and cosines --------------------------------------------------------------------------
+
 
 Rotation = tuple[Node, Node]
 """(cos φ, sin φ)."""

@@ -24,8 +24,7 @@ from symad.ops.elementwise.selection import Condition, Select, select
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import exponential, logarithm, rational_power, sign
 from symad.verification.terms.discontinuities import PowerOfJump, jumps
-from symad.verification.terms.factoring import absolute
-from symad.verification.terms.linear_terms import linear_terms, number
+from symad.verification.terms.linear_terms import absolute, linear_terms, number
 from symad.verification.values.constant_exponents import is_never_whole
 
 CLOSED = {sympy.Abs, sympy.Max, sympy.Min, sympy.factorial, sympy.binomial}
