@@ -23,7 +23,8 @@ from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.goals import Pair
 from symad.verification.proof.with_proofs import Replayed, with_proofs
-from symad.verification.tactics import TACTICS, Goals, looked_at, solve
+from symad.verification.solving import Goals, looked_at, solve
+from symad.verification.tactics import TACTICS
 from symad.verification.values.point_set import is_zero
 from symad.verification.without_values import MAX_ELEMENTS, largest
 from symad.version import __version__
@@ -58,8 +59,8 @@ def decide(
     pairs = dict(enumerate(pair for k, c in enumerate(comparisons) for pair in pairs_of(k, c)))
     known = Replayed(comparisons, budget)
     refused = known.replay(proofs)
-    goals = Goals(pairs, seed, meter, known)
-    solve(goals, TACTICS)
+    goals = Goals(pairs, seed, meter, TACTICS, known)
+    solve(goals)
     seen = looked_at(goals)
     empty = [k for k, pair in pairs.items() if 0 in pair.left.shape]
     left_out = empty if len(empty) < len(pairs) else []  # what is claimed of others does not depend on them

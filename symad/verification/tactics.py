@@ -8,20 +8,14 @@ weaker. A new way to decide is a function here, and a line in `TACTICS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from itertools import islice
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
-import sympy
 
-from symad.core.claims import Goal
-from symad.core.graph import Graph, Node, topological
 from symad.ops.arrays.reduction import Extreme
-from symad.ops.basic.sources import Dimension
 from symad.verification.accept import (
     DIFFER,
     NOTHING,
@@ -33,87 +27,24 @@ from symad.verification.accept import (
     all_differ,
     nothing_known,
     proof,
-    weakened,
-    with_search,
 )
-from symad.verification.budget import Meter, operations
-from symad.verification.certificate.blame import blame
+from symad.verification.chosen_sizes import at_sizes
 from symad.verification.fields.integer_inputs import are_all_looked_at
-from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, is_fixed
-from symad.verification.guard import inspect
-from symad.verification.proof.with_proofs import ONE_GRAPH, Replayed, has_symbolic_sizes, replayed_claim
+from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair
+from symad.verification.proof.with_proofs import ONE_GRAPH, replayed_claim
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.runs import PairResult
 from symad.verification.rewriting.identities.infinities import without_infinities
 from symad.verification.rewriting.identity_testing import Result, compare_nodes
-from symad.verification.rewriting.restated.by_elements import by_one_element
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.solving import Goals, Tactic, inspected, telling, without_derived
 from symad.verification.terms.depending import depending
-from symad.verification.time_guard import in_time, within
-from symad.verification.values.domains import may_lack_values
-from symad.verification.values.instance_sizes import Sizes, further_sizes, guarded_sizes, sizes_of
+from symad.verification.time_guard import within
 from symad.verification.values.ranges import always_exist
 from symad.verification.without_values import MAX_ELEMENTS, largest, nowhere_defined
 
 PART_OF_TESTS = 0.8
 """The part of the steps that the identity test may take."""
-
-@dataclass(eq=False)
-class Goals:
-    """Pairs that are decided together, what is known of them, and the verdicts so far."""
-
-    pairs: Mapping[int, Pair]
-    seed: int
-    meter: Meter
-    known: Replayed | None = None
-    """What the checker accepts; None at chosen sizes, which are only tested."""
-    found: dict[int, Verdict] = field(default_factory=dict)
-    seen: dict[int, Seen] = field(default_factory=dict)
-    asked: dict[int, Pair] = field(default_factory=dict)
-    """The pairs with other left sides, which are equal and simpler."""
-    primes: tuple[int, ...] = ()
-    """The primes of the last identity test."""
-
-    @property
-    def open(self) -> dict[int, Pair]:
-        """What is not decided yet."""
-        return {k: p for k, p in self.pairs.items() if k not in self.found}
-
-    def is_symbolic(self, pair: Pair) -> bool:
-        """Whether a pair is about all sizes."""
-        return self.known is not None and has_symbolic_sizes(pair.comparison)
-
-    def wanted(self, pair: Pair) -> list[Goal]:
-        """What the checker is asked of a pair: its elements, or the array as one."""
-        count = prod(pair.left.shape) if is_fixed(pair.left) and not self.is_symbolic(pair) else 1
-        return [(*pair.place, e) for e in range(count if count <= MAX_SINGLE_ENTRIES else 1)]
-
-    def proved(self, pair: Pair) -> Array:
-        """The elements of a pair of known sizes of which the checker accepts a proof."""
-        held = np.zeros(prod(pair.left.shape), dtype=bool)
-        for k, o, e in self.known.goals if self.known is not None else ():
-            if (k, o) == pair.place and e < held.size:
-                held[e] = True
-        return held.reshape(pair.left.shape)
-
-    def proofs(self, pairs: Mapping[int, Pair]) -> dict[int, Verdict]:
-        """Verdicts on the pairs of which all elements are proved."""
-        return {k: proof(p, replayed_claim(p.comparison)) for k, p in pairs.items() if self.proved(p).all()}
-
-
-Tactic: TypeAlias = Callable[[Goals], Mapping[int, Verdict]]
-"""Decides some of the pairs that are open."""
-
-
-def solve(goals: Goals, tactics: Sequence[Tactic]) -> None:
-    """Decide goals by the tactics in turn; what none decides, because the work is used up, stays open."""
-    for tactic in tactics:
-        if goals.open:
-            goals.found.update(tactic(goals))
-    for k, pair in goals.open.items():
-        goals.found[k] = nothing_known(pair, goals.meter.used_up, final=False)
-
 
 # ---- what needs no search ------------------------------------------------------------------------
 
@@ -221,31 +152,10 @@ def by_values(goals: Goals) -> dict[int, Verdict]:
     """Pairs of which all elements differ at points: the guard looks before anything is tested."""
     whole = {k: p for k, p in goals.pairs.items() if not goals.is_symbolic(p) and p.left is not p.right}
     whole = {k: p for k, p in whole.items() if k not in goals.found or not goals.found[k].final}
-    goals.asked = _telling(beside_proved(_without_derived(goals, whole), goals.found))
-    goals.seen = _inspected(goals, goals.asked)
+    goals.asked = telling(beside_proved(without_derived(goals, whole), goals.found))
+    goals.seen = inspected(goals, goals.asked)
     differ = {k for k, seen in goals.seen.items() if seen.differs.size and seen.differs.all()}
     return {k: all_differ(p) for k, p in goals.open.items() if k in differ}
-
-
-def _inspected(goals: Goals, pairs: Mapping[int, Pair], large: bool = False) -> dict[int, Seen]:
-    """What the guard sees of pairs of known sizes; of large ones the elements that nothing has decided."""
-    listed = list(pairs.values())
-    watched = [goals.found[k].ground == NOTHING if large else np.ones(p.left.shape, dtype=bool)
-               for k, p in pairs.items()]  # fmt: skip
-    looked = partial(inspect, listed, watched, goals.seed, goals.meter, large)
-    seen = within(goals.meter, looked, [Seen.nothing(p) for p in listed]) if listed else []
-    return dict(zip(pairs, seen, strict=True))
-
-
-def _without_derived(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Pair]:
-    """The pairs; where the checker has derived the right side itself, the left side adds nothing."""
-    derived = goals.known.derived if goals.known is not None else set[Goal]()
-
-    def is_derived(p: Pair) -> bool:
-        count = 0 if goals.is_symbolic(p) or not derived else prod(p.right.shape)
-        return count > 0 and all((*p.place, e) in derived for e in range(count))
-
-    return {k: replace(p, left=p.right) if is_derived(p) else p for k, p in pairs.items()}
 
 
 def beside_proved(pairs: Mapping[int, Pair], found: Mapping[int, Verdict]) -> dict[int, Pair]:
@@ -353,163 +263,9 @@ def _why_undecided(found: PairResult, result: Result, seen: Seen) -> str:
     return "; ".join(dict.fromkeys([*parts, *result.reasons]))
 
 
-# ---- chosen sizes --------------------------------------------------------------------------------
-
-
-def at_sizes(goals: Goals) -> dict[int, Verdict]:
-    """Claims about all sizes that have no proof, at some sizes: measured, or by one element for all."""
-    made = dict[int, Verdict]()
-    groups: dict[Sizes, list[int]] = {}
-    for k, pair in goals.open.items():
-        if goals.is_symbolic(pair):
-            groups.setdefault(sizes_of(pair.comparison.left, pair.comparison.right), []).append(k)
-    for sizes, group in groups.items():
-        for k, verdict in zip(group, _at_sizes(goals, [goals.pairs[k] for k in group], sizes), strict=True):
-            made[k] = verdict
-    return made
-
-
-def _at_sizes(goals: Goals, pairs: Sequence[Pair], sizes: Sizes) -> list[Verdict]:
-    """The worst of the verdicts at all choices of sizes."""
-    texts, worst = size_texts(sizes), list[Verdict]()
-    for j in range(max(len(texts), 1)):
-        chosen = {symbol: values[j] for symbol, values in sizes}
-        text = f" at {texts[j]}" if texts else ""
-        there = Goals({k: bound(p, chosen) for k, p in enumerate(pairs)}, goals.seed + j, goals.meter)
-        here = [replace(v, sizes=text) for v in standing(there)]
-        worst = [a.worse(b) for a, b in zip(worst, here, strict=True)] if worst else here
-        goals.primes = there.primes
-    if not texts:
-        return worst
-    made = []
-    for pair, verdict in zip(pairs, worst, strict=True):
-        verdict = _measured(_elsewhere(pair, verdict, goals))
-        verdict = _by_one_element(pair, verdict, goals)
-        made.append(replace(verdict, at=texts))
-    return made
-
-
-def standing(goals: Goals) -> list[Verdict]:
-    """What stands of the verdicts on pairs of known sizes."""
-    solve(goals, TACTICS)
-    seen = looked_at(goals)
-    return [reduce(weakened, seen[k], goals.found[k]) for k in goals.pairs]
-
-
-def _by_one_element(pair: Pair, verdict: Verdict, goals: Goals) -> Verdict:
-    """The verdict for all sizes where one element stands for all, and the identity test calls it equal."""
-    sides = by_one_element(pair.asked) if (verdict.ground == SAMPLE).all() else None
-    if sides is None or any(isinstance(n.op, Dimension) for n in topological(sides)):
-        return verdict
-    comparison = replace(pair.comparison, derivative=None)
-    left, right = sides  # the domain is a condition in both
-    alone = Pair(comparison, pair.name, left, right, pair.place)
-    (one,) = standing(Goals({0: alone}, goals.seed, goals.meter))
-    if one.ground != TEST:
-        return verdict
-    dims = ", ".join(sorted(map(str, pair.comparison.left.dims | pair.comparison.right.dims)))
-    claim = f"{one.claim}, by one element that stands for all, for all {dims}"
-    return replace(one, ground=np.full(verdict.ground.shape, TEST, dtype=object), claim=claim)
-
-
-MAX_OPERATIONS = 100_000
-"""Further sizes are tried if the two sides have at most this many scalar operations at them."""
-
-
-def _elsewhere(pair: Pair, verdict: Verdict, goals: Goals) -> Verdict:
-    """The verdict, or the one that all elements differ at another size, where they visibly do."""
-    if not np.isin(verdict.ground, (PROOF, TEST)).all():
-        return verdict
-    for sizes in further_sizes(pair.comparison.left, pair.comparison.right):
-        there = bound(pair, sizes)
-        if operations(topological([there.left, there.right])) > MAX_OPERATIONS:
-            continue
-        found = weakened(nothing_known(there, ""), _searched(goals, _inspected(goals, {0: there})[0]))
-        if (found.ground == DIFFER).any():
-            return replace(found, sizes=f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}")
-    return verdict
-
-
-def _measured(verdict: Verdict) -> Verdict:
-    """The verdict with "measured" for claims that hold at the chosen sizes: other sizes are not known."""
-    ground = verdict.ground.copy()
-    ground[np.isin(ground, (PROOF, TEST))] = SAMPLE
-    return replace(verdict, ground=ground)
-
-
-def size_texts(sizes: Sizes) -> tuple[str, ...]:
-    """The sizes of each instance, as text."""
-    count = len(sizes[0][1]) if sizes else 0
-    return tuple(", ".join(f"{symbol} = {values[k]}" for symbol, values in sizes) for k in range(count))
-
-
-def bound(pair: Pair, chosen: Mapping[sympy.Symbol, int]) -> Pair:
-    """The pair at some sizes."""
-    if not chosen:
-        return pair
-    domain: tuple[Node, ...] = () if pair.domain is None else (pair.domain,)
-    groups = (pair.left, pair.right), pair.function, pair.reading, domain
-    rest = iter(Graph((), tuple(n for group in groups for n in group)).at(chosen).output_nodes)
-    (left, right), function, reading, domain = (tuple(islice(rest, len(group))) for group in groups)
-    return replace(
-        pair, left=left, right=right, function=function, reading=reading, domain=domain[0] if domain else None
-    )
-
-
 TACTICS: tuple[Tactic, ...] = (
     of_large_arrays, about_nothing, for_all_sizes, before_tests, by_values, by_proof, one_graph, by_test,
     at_sizes,
 )  # fmt: skip
 
 
-# ---- what is seen of what they say ---------------------------------------------------------------
-
-
-def looked_at(goals: Goals) -> dict[int, list[Seen]]:
-    """What the guard has seen of each pair, at each choice of sizes."""
-    late = {k: p for k, p in goals.asked.items() if not goals.seen[k].looked}
-    late = {k: p for k, p in late.items() if (goals.found[k].ground == NOTHING).any()}
-    goals.seen |= _inspected(goals, late, large=True)  # where nothing else decides
-    made = {k: [_searched(goals, goals.seen[k])] if k in goals.seen else [] for k in goals.pairs}
-    rest = {k: p for k, p in goals.pairs.items() if k not in goals.seen and not goals.found[k].final}
-    groups: dict[Sizes, dict[int, Pair]] = {}
-    for k, p in _telling(_without_derived(goals, rest)).items():
-        sides = p.comparison.left, p.comparison.right
-        groups.setdefault(sizes_of(*sides) if goals.is_symbolic(p) else (), {})[k] = p
-    for sizes, group in groups.items():
-        for chosen in guarded_sizes([n for p in group.values() for n in (p.left, p.right)], sizes):
-            for k, here in _seen_at(goals, group, sizes, chosen).items():
-                made[k].append(here)
-    return made
-
-
-def _telling(pairs: Mapping[int, Pair]) -> dict[int, Pair]:
-    """The pairs of which values can tell something: no one node that has values everywhere.
-
-    Of a claim on a domain they tell whether the domain is empty.
-    """
-    lacking = depending((n for p in pairs.values() for n in (p.left, *p.function)), may_lack_values)
-    return {k: p for k, p in pairs.items()
-            if p.left is not p.right or p.domain is not None or not lacking.isdisjoint((p.left, *p.function))
-            }  # fmt: skip
-
-
-def _seen_at(
-    goals: Goals, pairs: Mapping[int, Pair], sizes: Sizes, chosen: Mapping[sympy.Symbol, int]
-) -> dict[int, Seen]:
-    """What the guard sees of some pairs at one choice of sizes."""
-    seen = _inspected(goals, {k: bound(p, chosen) for k, p in pairs.items()})
-    at = f" at {', '.join(f'{s} = {v}' for s, v in chosen.items())}" if chosen else ""
-    if any(chosen[s] not in v for s, v in sizes):  # at the least sizes there may be no value
-        seen = {k: replace(here, valued=np.ones_like(here.valued)) for k, here in seen.items()}
-    return {k: replace(_searched(goals, here), sizes=at) for k, here in seen.items()}
-
-
-def _searched(goals: Goals, seen: Seen) -> Seen:
-    """What was seen, with what a search for values finds, and what is wrong with what differs."""
-    ended = replace(seen, stopped=seen.stopped or goals.meter.used_up)
-    found = within(goals.meter, partial(with_search, seen), ended)
-    if not found.differs.any():
-        return found
-    fault = partial(blame, found.pair.left, found.pair.right, found.places)
-    return replace(found, blame=in_time(goals.meter, fault, found.blame))

@@ -13,7 +13,7 @@ from symad.core.graph import Node, Op
 from symad.facts.functions import FACTS, NOTHING
 from symad.verification import tactics
 from symad.verification.budget import Unsupported
-from symad.verification.random_fields import residues, residues_linalg
+from symad.verification.random_fields import linear_algebra, residues
 from symad.verification.rewriting import rewrite
 from tests.pairs.generate import Tally, pairs
 
@@ -58,18 +58,14 @@ def _without_basis(op):
 def _without_tactic(tactic):
     rest = tuple(t for t in tactics.TACTICS if t is not tactic)
 
-    def take_away(patch):
-        patch.setattr("symad.verification.tactics.TACTICS", rest)
-        patch.setattr("symad.verification.decide.TACTICS", rest)
-
-    return take_away
+    return lambda patch: patch.setattr("symad.verification.decide.TACTICS", rest)
 
 
 DELETIONS = {
     **{f"{name}: {head.__name__}": _without_fact(head, name)
        for head, row in FACTS.items() for name in FIELDS
        if getattr(row, name) != getattr(NOTHING, name)},
-    **{f"residues: {op.__name__}": _without_residue(op) for op in _ops(residues, residues_linalg)},
+    **{f"residues: {op.__name__}": _without_residue(op) for op in _ops(linear_algebra, residues)},
     **{f"basis: {op.__name__}": _without_basis(op) for op in _ops(rewrite)},
     **{f"tactic: {tactic.__name__}": _without_tactic(tactic) for tactic in tactics.TACTICS},
 }  # fmt: skip
