@@ -107,10 +107,8 @@ class Device:
     ) -> list[str]:
         """C statements that assign each expression to its target, sharing common subexpressions.
 
-        Args:
-            targets: (C lvalue, expression) pairs, assigned in order after all temporaries.
-            variables: the C text of each symbol that may occur.
-            prefix: the prefix of the temporaries' names.
+        ``targets`` are pairs of a C lvalue and an expression, assigned in order after all temporaries, whose
+        names begin with ``prefix``.
 
         Raises:
             LoweringError: an unknown symbol, or a function without a C form.

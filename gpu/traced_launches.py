@@ -374,9 +374,8 @@ _LIBRARY: dict[str, Callable[[Trace], Value]] = {
 def traced(kernel: Kernel, arguments: Callable[[Trace], Sequence[Value]]) -> tuple[Trace, Value]:
     """What a lowered function launches, and what it returns.
 
-    Args:
-        kernel: the function; its namespace holds the kernels that CuPy completes.
-        arguments: makes the arguments, of memory of the trace.
+    Its namespace holds the kernels that CuPy completes; ``arguments`` makes the arguments, of memory of the
+    trace.
 
     Raises:
         LoweringError: it needs something that is not a kernel of symad's.

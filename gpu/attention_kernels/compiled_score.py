@@ -64,12 +64,7 @@ class CompiledScore:
 
 @lru_cache(maxsize=256)
 def compile_score(score: Score, real: str = "float", fast: bool = False) -> CompiledScore:
-    """The C text of a traced score function and mask.
-
-    Args:
-        score: a score from `symad.numeric.pairs.scores.trace_score`.
-        real: type of scores in the kernels, "float" or "double".
-        fast: allow approximate instructions (tanh with an absolute error of about 5e-4).
+    """The C text of a traced score, in "float" or "double"; ``fast`` allows an approximate tanh (5e-4).
 
     Raises:
         LoweringError: the score uses a function without a CUDA form.

@@ -188,10 +188,7 @@ def constants(plan: KernelPlan) -> dict[str, int]:
 def pieces(plan: KernelPlan, score: CompiledScore, plain: bool = True) -> list[tuple[str, str]]:
     """The text of the module in parts: named parts are shared by modules, others have the name "".
 
-    Args:
-        plan: the kernel.
-        score: the score function, whose text is named "score".
-        plain: whether the scale is positive; the kernels fold only a positive scale into the scores.
+    ``plain``: whether the scale is positive; the kernels fold only a positive scale into the scores.
     """
     files = ["attention.h", f"attention_{plan.kind}.cu"]
     if plan.kind in SECOND_ORDER:

@@ -52,13 +52,7 @@ Groups = dict[str, tuple[sp.Symbol, ...]]
 
 
 def score_text(score: Score, groups: Groups, device: Device) -> tuple[str, tuple[ScoreField, ...]]:
-    """The C text of a score and the fields of its arguments.
-
-    Args:
-        score: the traced functions.
-        groups: the symbols whose partials are summed, by kind: "row", "column", "diagonal", "pair".
-        device: the precision, and the approximations allowed.
-    """
+    """The C text of a score and the fields of its arguments; ``groups`` are as in `CompiledScore`."""
     levels = _Levels(score, device)
     value = levels.hoisted(score.value)
     slope = levels.hoisted(score.slope)

@@ -139,14 +139,9 @@ def softmax_lines(op: ExponentialOp, writer: NativeWriter, made: Made) -> Kernel
 def _called(
     nest: Nest, texts: Iterable[str], writer: NativeWriter, made: Made, ends: bool = False
 ) -> list[str]:
-    """The statements that compute the results of a nest.
+    """The statements that compute the results of a nest, whose rows are its last axes.
 
-    Args:
-        nest: the nest; the axes of its rows are the last ones.
-        texts: the texts of its arguments.
-        writer: the writer of the module.
-        made: the assignments of the results that are read.
-        ends: whether results may overwrite operands that are not read again.
+    ``ends``: whether results may overwrite operands that are not read again.
     """
     given, full, outputs = [*zip(texts, computed(made).args, strict=True)], nest.full, nest.body.output_nodes
     types, kinds = writer.types([a for _, a in given]), [result_type(r, writer.dtype) for r in outputs]

@@ -103,10 +103,8 @@ class Scratch:
     def new(self, size: int, now: int, last: int) -> int:
         """The first byte of a new block, in the lowest gap that is large enough.
 
-        Args:
-            size: the number of bytes.
-            now: the number of the statement that needs the block; it may read blocks that end with it.
-            last: the number of the last statement that reads or writes the block.
+        ``now`` is the number of the statement that needs it, which may read blocks that end with it, ``last``
+        that of the last statement that reads or writes it.
         """
         size = -(-size // ALIGNMENT) * ALIGNMENT
         self.used = sorted(block for block in self.used if block[2] >= now)

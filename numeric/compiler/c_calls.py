@@ -109,14 +109,7 @@ def bound_frame(
     parts: Sequence[int | np.ndarray],
     operations: int = MAX_LOCKED + 1,
 ) -> Callable[[], None]:
-    """As `bound`, but for an existing frame, whose numbers may change between calls.
-
-    Args:
-        function: a ctypes function; its argument is the address of the frame.
-        frame: a vector from `frame_of`.
-        parts: as in `bound`.
-        operations: as in `bound`.
-    """
+    """As `bound`, for a frame from `frame_of` whose numbers may change between calls."""
     binder = _binder()
     if binder is not None:
         unlocked = operations > MAX_LOCKED

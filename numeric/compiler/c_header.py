@@ -117,14 +117,10 @@ def layout_of(
     sizes: Mapping[sympy.Symbol, int] | None = None,
     arguments: Sequence[Argument] = (),
 ) -> CallLayout:
-    """The layout of a function.
+    """The layout of a function of the user's ``inputs``, which are printed as a graph of their entries.
 
-    Args:
-        inputs: the user's inputs, which may be arrays.
-        scalars: the scalar graph that is printed; its inputs are the entries of ``inputs``.
-        labels: names of the outputs, such as x_bar; by default the keys of dicts.
-        sizes: the values of symbolic sizes.
-        arguments: how the user groups the inputs; by default each is an argument.
+    ``labels`` are names of the outputs, such as x_bar, by default the keys of dicts; ``arguments`` say how
+    the user groups the inputs, by default not at all.
     """
     names = Names(C_KEYWORDS | CPP_KEYWORDS | MACROS)
     places = _places([_input(node) for node in inputs], names)
@@ -193,11 +189,8 @@ GIVEN, FOUND = "given_", "found_"
 def print_header(name: str, layout: CallLayout, source: str) -> str:
     """Prototypes usable from C++, sizes as constants, and the place of each input and result.
 
-    Args:
-        name: the name of the C function.
-        layout: the layout of its vectors.
-        source: the function; the header of another function of the same name is an error, since its sizes
-            would be those of this one.
+    The header of another function (``source``) of the same name is an error, since its sizes would be those
+    of this one.
     """
     own = f"{name.upper()}_{hashlib.sha256(source.encode()).hexdigest()[:12].upper()}"
     guard = f"{name.upper()}_H"

@@ -179,13 +179,9 @@ def shown_by(program: Program) -> Mapping[Value, Sequence[Expression]]:
 
 
 def origins(expression: Expression, given: Mapping[Value, Sequence[Expression]]) -> Iterator[Shown]:
-    """All memory that an expression may show.
+    """All memory that an expression may show, where ``given`` is `shown_by` of its program.
 
     A value that a loop carries shows its first value, after no step, or the next value of a step.
-
-    Args:
-        expression: an expression of the program.
-        given: what each value shows, see `shown_by`.
     """
     waiting: list[tuple[Value | None, Expression]] = [(None, expression)]
     seen: set[Value] = set()

@@ -22,12 +22,7 @@ def frame(
 ) -> tuple[str, ...]:
     """The source of a module in parts: its docstring and imports, each helper, and the rest.
 
-    Args:
-        name: the user's name of the function.
-        imports: the lines that import.
-        helpers: the sources of the functions that other modules may have, too.
-        blocks: the lines of constants and of the functions of this module alone; the last one is the entry.
-        needs: the libraries, in words.
+    ``blocks`` are lines of constants and of the functions of this module alone; the last one is the entry.
     """
     head = "\n".join(
         [

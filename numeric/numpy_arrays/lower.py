@@ -58,13 +58,9 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
 def print_array_module(
     graph: Graph, writer: ArrayWriter, needed: Sequence[sympy.Expr], report: list[PassReport] | None
 ) -> tuple[str, tuple[str, ...]]:
-    """The entry point's name, and the parts of the module's source.
+    """The entry point's name, and the parts of the source, of a graph after all graph passes.
 
-    Args:
-        graph: a graph after all graph passes.
-        writer: the writer of the module.
-        needed: the sizes that must not be negative, see `needed_sizes`.
-        report: a list to which each pass appends a line.
+    Sizes that are ``needed`` must not be negative, see `needed_sizes`.
     """
     program = writer.begun(graph, report)
     writer.kinds |= dict.fromkeys(program.inputs, writer.dtype)

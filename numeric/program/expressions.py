@@ -203,9 +203,7 @@ def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) ->
 def is_number(expression: Expression, made: Mapping[Value, Expression] = MappingProxyType({})) -> bool:
     """Whether an expression consists of constants and dimensions, and elementwise ops of them.
 
-    Args:
-        expression: the expression.
-        made: what values were assigned; others are no numbers.
+    ``made``: what values were assigned; others are no numbers.
     """
     while isinstance(expression, Read) and expression.value in made and not expression.shape:
         expression = made[expression.value]

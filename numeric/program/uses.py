@@ -68,9 +68,7 @@ def _touched(statement: Statement) -> Iterator[Value]:
 def lifetimes(program: Program, shows: Callable[[Expression], Value | None]) -> Lifetimes:
     """The lifetimes of the values of a program.
 
-    Args:
-        program: the program.
-        shows: the value whose memory an expression is a view of; None if it allocates.
+    ``shows`` gives the value whose memory an expression is a view of; None if it allocates.
     """
     memory: dict[Value, Value] = {}
     last: dict[Value, int] = {}

@@ -376,9 +376,7 @@ def check_runs(runs: Sequence[LevelRun]) -> None:
 def tables(runs: Sequence[LevelRun], slices: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """The runs as rows (code, start, length, offset), and the places of their operands.
 
-    Args:
-        runs: runs of operations in `forms`.
-        slices: whether slices and single values have codes of their own.
+    ``slices``: whether slices and single values have codes of their own.
     """
     known = codes()
     offsets = np.cumsum([0, *(run.count * len(run.operands) for run in runs)])

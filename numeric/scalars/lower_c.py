@@ -273,13 +273,7 @@ def _is_data(node: Node) -> bool:
 
 
 def print_c(prepared: Graph, layout: CallLayout, name: str, report: list[PassReport] | None = None) -> str:
-    """The source of the file of a scalar graph.
-
-    Args:
-        prepared: the graph, after the graph passes.
-        layout: the user's inputs and results.
-        name: the name of the function in C.
-        report: a line for each pass is appended to it.
+    """The source of the file of a scalar graph after the graph passes, with the C name of its function.
 
     Raises:
         NotInC: C lacks a function.

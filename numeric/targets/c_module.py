@@ -75,13 +75,7 @@ def c_name(name: str) -> str:
 
 
 def print_c_module(program: Program, layout: CallLayout, name: str) -> str:
-    """The source of a file.
-
-    Args:
-        program: a program of parts, whose results are numbers.
-        layout: the places of the user's inputs and results.
-        name: the name of the function in C.
-    """
+    """The source of a file: a program of parts, whose results are numbers, under the name of its function."""
     writer = CWriter()
     writer.named |= {value: f"x[{k}]" for k, value in enumerate(program.inputs)}
     signature = "const double *restrict x, double *restrict w, double *restrict y"

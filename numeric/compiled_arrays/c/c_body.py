@@ -89,10 +89,7 @@ PLAIN = ("floor", "ceil", "fabs", "sqrt")
 def has_vector_form(node: Node, real: str, sines: bool) -> bool:
     """Whether the C text of an elementwise node becomes vector code; if not, NumPy is as fast.
 
-    Args:
-        node: the node.
-        real: "double" or "float".
-        sines: whether results may be delayed until all arguments of sines are known to be small enough.
+    ``sines``: whether results may be delayed until all arguments of sines are known to be small enough.
     """
     if not has_c_form(node):
         return False
