@@ -23,6 +23,7 @@ from symad.display.typesetting.derivation import rule_name
 from symad.display.typesetting.graphs import SHOWN
 from symad.display.writer import TableWriter
 from symad.errors import SymadError
+from symad.higher_order.scan import Scan
 from symad.tracing import trace
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.certificate.report import fault_text, fitted
@@ -119,7 +120,7 @@ MAX_HINT = 160
 def _steps(graph: Graph, wrt: Sequence[Any], name: str) -> str:
     """The steps to an entry, without its own; or where to read them."""
     long = f"{name} is long; symad.trace(f).explain(...) shows each step"
-    if len(graph.nodes) > SHOWN:
+    if len(graph.nodes) > SHOWN or any(isinstance(n.op, Scan) for n in graph.nodes):
         return long
     if "²" in name:
         latex = jacobian(graph, wrt).to_latex()

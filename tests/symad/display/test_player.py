@@ -186,7 +186,7 @@ def test_a_long_program_has_a_page(tmp_path):
     steps = symad.trace(deep, [(3, 3), (3,)]).explain(W=np.eye(3) / 10, x=np.ones(3) / 10)
     steps.play(tmp_path / "deep.html")
     (reverse,) = [f for f in films(steps.writer) if f.title == "reverse mode"]
-    assert any(t.startswith("W̄ = a sum over 60 uses = ") for t in texts(reverse))
+    assert any(t.startswith("W̄ = a sum over 60 uses, ‖W̄‖ = ") for t in texts(reverse))
 
 
 def cases():
