@@ -14,9 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from symad.gpu.attention_kernels.eager import attention
+    from symad.gpu.eager import attention, pairwise
     from symad.gpu.lower import check_indices
-    from symad.gpu.pairs.eager import pairwise
     from symad.gpu.recording import recorded
     from symad.gpu.settings import options
     from symad.gpu.training.optimizer import LossScale
@@ -26,10 +25,10 @@ __all__ = ["LossScale", "attention", "check_indices", "options", "pairwise", "re
 
 _LATER = {
     "LossScale": "symad.gpu.training.optimizer",
-    "attention": "symad.gpu.attention_kernels.eager",
+    "attention": "symad.gpu.eager",
     "check_indices": "symad.gpu.lower",
     "options": "symad.gpu.settings",
-    "pairwise": "symad.gpu.pairs.eager",
+    "pairwise": "symad.gpu.eager",
     "recorded": "symad.gpu.recording",
     "training_step": "symad.gpu.training.step",
 }

@@ -33,7 +33,7 @@ from benchmarks.gpu.attention_peers import PEERS, Unavailable, flex_first_call, 
 from benchmarks.gpu.report import release, require_device, save, surroundings
 from benchmarks.gpu.timing import one_call
 from symad import functions
-from symad.gpu.attention_kernels.eager import attention, attention_vjp
+from symad.gpu.eager import attention, attention_vjp
 from symad.numeric import lower
 
 Call = Callable[[], Any]

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.gpu.report import release, require_device, save, surroundings
 from benchmarks.gpu.timing import seconds
-from symad.gpu.pairs.eager import pairwise, pairwise_vjp
+from symad.gpu.eager import pairwise, pairwise_vjp
 
 SCALE = 0.35
 

@@ -1,6 +1,6 @@
 """Sums over all pairs of rows on the device.
 
-Start with `eager`, which is `symad.gpu.pairwise`. `printer` prints the calls and launches of the kernels,
-`kernel_text` the CUDA text of a pair function; `products` uses tensor cores where points have many
-components.
+`printer` prints the calls and launches of the kernels, `kernel_text` the CUDA text of a pair function, also
+for tensor cores, which are used where points have many components. `symad.gpu.eager` has
+`symad.gpu.pairwise`.
 """

@@ -183,6 +183,18 @@ def _function(signature: str, body: Sequence[str]) -> str:
 
 # ---- kernel sums on tensor cores -----------------------------------------------------------------
 
+# With σ_r = a_r ⟨x, y⟩ + b_r |x|² + c_r |y|², f(x, y) = F(σ, θ) needs one matrix product for all pairs. If
+# the option is set (`symad.gpu.options(pair_products=...)`), values and gradients in float32 are computed this
+# way, for points of 32 to 128 components. The errors are below
+#
+#     "tf32x3"   2⁻¹⁹ (|x|² + |y|²) for |x − y|², 2⁻²⁰ |x| |y| for ⟨x, y⟩: 22 bits of factors, float32 sums;
+#     "bf16"     2⁻⁸ (|x| + |y|) for |x − y|, 2⁻⁷ |x| |y| for ⟨x, y⟩: the sums of points rounded to 8 bits.
+#
+# A pair's term in x̄_i is A y_j + B x_i, where A = c ∂F/∂σ·a, B = 2 c ∂F/∂σ·b and c is the cotangent of f. For
+# given A and B its error is below 2⁻¹⁹ or 2⁻⁷ times |A y_j| + |B x_i|, and likewise for ȳ_j.
+#
+# Points far from the origin lose digits: subtract their mean first.
+
 
 MIN_COMPONENTS, MAX_COMPONENTS = 32, 128
 """Components of a point for which tensor cores are used. The minimum is an estimate from instruction counts.

@@ -283,6 +283,10 @@ def refused_entries(op: EigenSystem | Root | RandomOp, y: Node, values: Values, 
 
 # ---- slopes of softmax on entries, with sums over all the other entries --------------------------
 
+# With P_i = Σ_{j≠i} p_j and Q_i = Σ_{j≠i} p_j t_j, t_i − Σ p t is t_i P_i − Q_i, and t_i − p_i Σ t is
+# t_i P_i − p_i Σ_{j≠i} t_j. Sums over the others come from sums of the entries before and after each, in 3n
+# additions.
+
 
 ZERO = NodeNumber(constant(0))
 

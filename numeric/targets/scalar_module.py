@@ -38,6 +38,8 @@ from symad.sympy_functions.scalar_functions import sigmoid
 
 # ---- straight-line scalar code -------------------------------------------------------------------
 
+# The body contains plain names only, no module and no helper; two tables give the names their meaning.
+
 
 Bound: TypeAlias = "str | Callable[..., Array | float]"
 """The object that a name is bound to: its text, or a helper function."""

@@ -43,6 +43,9 @@ from symad.ops.elementwise.powers import Pow
 
 # ---- expressions as mathematics, for comments ----------------------------------------------------
 
+# Formulas are a target like the others, with rules of their own for products and functions. An op without a
+# rule gets no comment.
+
 
 @dataclass(frozen=True)
 class MathText(Target):

@@ -9,8 +9,8 @@ import sympy as sp
 
 import symad
 from symad.functions import attention as attention_op
-from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.gpu.compile import _machine
+from symad.gpu.eager import attention, attention_vjp
 from symad.numeric import lower
 from symad.numeric.eager.attention import AttentionCotangents
 from symad.numeric.eager.calls import kernel_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symad.gpu.attention_kernels.eager import attention, attention_vjp
+from symad.gpu.eager import attention, attention_vjp
 from tests.gpu.attention.on_device import device, draw
 from tests.gpu.attention_cases import decode, reference, relative
 
@@ -169,12 +169,12 @@ import cupy as cp
 import numpy as np
 from tests.gpu import attention_calls
 from tests.gpu.attention import second_order as cpu
-from symad.gpu.pairs.eager import pairwise, pairwise_vjp
+from symad.gpu.eager import pairwise, pairwise_vjp
 import sympy as sp
 def gaussian(x, y):
     return sp.exp(-(x - y).dot(x - y))
 from tests.gpu.attention.on_device import draw, device
-from symad.gpu.attention_kernels.eager import attention, attention_vjp
+from symad.gpu.eager import attention, attention_vjp
 for name in ("bfloat16", "float32", "float64"):
     q, k, v, out_bar = (device(a, name) for a in draw(name, (1, 2, 1, 70, 90, 64, 40)))
     out, lse = attention(q, k, v, causal=True, return_lse=True)

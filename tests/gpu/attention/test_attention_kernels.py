@@ -8,8 +8,8 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from symad.gpu.compile import GpuError
+from symad.gpu.eager import attention, attention_vjp
 from symad.numeric.eager.calls import kernel_of
 from tests.gpu.attention.first_order import draw
 from tests.gpu.attention_calls import device, forget

@@ -10,8 +10,8 @@ import pytest
 import symad
 from symad import functions
 from symad.gpu import compile as gpu_compile
-from symad.gpu.attention_kernels.eager import attention
 from symad.gpu.compile import GpuError, check_device, cupy, kernel_text
+from symad.gpu.eager import attention
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import library
 from tests.gpu.cupy_standin import kernels

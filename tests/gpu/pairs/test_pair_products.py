@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.gpu.pairs.eager import pairwise, pairwise_vjp
+from symad.gpu.eager import pairwise, pairwise_vjp
 from symad.gpu.pairs.kernel_text import has_products, plan, products_source
 from symad.numeric import lower
 from symad.numeric.pairs.pair_functions import trace_pair

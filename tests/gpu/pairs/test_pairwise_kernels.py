@@ -8,8 +8,8 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu.pairs.eager import pairwise
-from symad.gpu.pairs.eager import pairwise_vjp as gpu_vjp
+from symad.gpu.eager import pairwise
+from symad.gpu.eager import pairwise_vjp as gpu_vjp
 from symad.numeric.eager.calls import kernel_of
 from symad.numeric.eager.pairwise import pairwise_vjp
 from tests.gpu.cupy_agreement import library
