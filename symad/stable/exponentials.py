@@ -103,6 +103,15 @@ def logarithm(node: Node, depth: int = DEPTH, assumed: list[Node] | None = None)
         depth: the levels.
         assumed: a list for what has to be positive, if such assumptions are allowed.
     """
+    made = _of_positive(node) or (_by_arguments(node, depth - 1, assumed) if depth else None)
+    if made is not None or assumed is None:
+        return made
+    assumed.append(node)
+    return (_of_signed(node, depth - 1) if depth else None) or apply(sympy.log, node)
+
+
+def _of_positive(node: Node) -> Node | None:
+    """The logarithm of a positive number, input or function."""
     value, op = constant_value(node), node.op
     if _is_positive(value):
         return constant(0) if value == 1 else apply(sympy.log, constant(value))
@@ -110,26 +119,23 @@ def logarithm(node: Node, depth: int = DEPTH, assumed: list[Node] | None = None)
         return apply(sympy.log, node)
     if type(op) is Softmax:
         return log_softmax(node.args[0], op.axes)
-    if head_of(node) in OF_FUNCTIONS:
-        return OF_FUNCTIONS[head_of(node)](node.args[0])
-    one = complement(node) if assumed is not None and depth else None  # such as 1 + tanh(u)
+    row = OF_FUNCTIONS.get(head_of(node))
+    return None if row is None else row(node.args[0])
+
+
+def _by_arguments(node: Node, depth: int, assumed: list[Node] | None) -> Node | None:
+    """The logarithm by those of the arguments, or of the function that a sum is, such as 1 + tanh(u)."""
+    one = None if assumed is None else complement(node)
     if one is not None:
-        return logarithm(one, depth - 1, assumed)
-    rule = OF_OPS.get(type(op)) if depth else None
-    if rule is not None and (assumed is None or not isinstance(op, Add) or -1 not in op.signs):
-        of_base = type(op) is Pow
-        parts = [
-            logarithm(a, depth - 1, None if of_base else assumed)
-            for a in (node.args[:1] if of_base else _terms(node))
-        ]
-        known = [part for part in parts if part is not None]
-        made = rule(node, known) if len(known) == len(parts) else None
-        if made is not None:
-            return made
-    if assumed is None:
+        return logarithm(one, depth, assumed)
+    rule, args = OF_OPS.get(type(node.op)), _terms(node)
+    if rule is None or (assumed is not None and isinstance(node.op, Add) and -1 in node.op.signs):
         return None
-    assumed.append(node)
-    return (_of_signed(node, depth - 1) if depth else None) or apply(sympy.log, node)
+    if type(node.op) is Pow:
+        args, assumed = args[:1], None
+    parts = [logarithm(a, depth, assumed) for a in args]
+    known = [part for part in parts if part is not None]
+    return rule(node, known) if len(known) == len(parts) else None
 
 
 def _is_positive(value: Number | None) -> bool:

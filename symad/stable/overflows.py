@@ -121,23 +121,32 @@ def _within_range(node: Node, args: Nodes) -> Node:
 
 def _product(factors: list[Factor], made: Node) -> Node:
     """The product of some factors, which is the node."""
-    for k, (power, factor) in enumerate(factors):
-        if power == 1 and isinstance(factor.op, Select) and any(_is_gamma(f) for _, f in factors):
-            condition, *branches = factor.args
-            if 0 in map(constant_value, branches):  # of a power's slope: its other branch may overflow
-                rest = factors[:k] + factors[k + 1 :]
-                return select(condition, *[_times(rest, branch, made) for branch in branches])
+    gammas = any(_is_gamma(f) for _, f in factors)
+    selected = _in_branches(factors, made) if gammas else None
+    if selected is not None:
+        return selected
     number, others = _collected(factors)
     if not _fits(number) or any(_is_no_float(f) for _, f in others):
         return _guarded_product(number, others, [_of_any(*f) for f in others], made)
-    exponents = [_exponent(*f) for f in others]
-    known = [(f, e) for f, e in zip(others, exponents, strict=True) if e is not None]
-    if len(known) > 1 and any(_is_gamma(f) for (_, f), _ in known):
-        rest = [f for f, e in zip(others, exponents, strict=True) if e is None]
+    exponents = [(f, _exponent(*f)) for f in others] if any(_is_gamma(f) for _, f in others) else []
+    known = [(f, e) for f, e in exponents if e is not None]
+    if len(known) > 1:
+        rest = [f for f, e in exponents if e is None]
         part = _guarded_product(Fraction(1), [f for f, _ in known], [e for _, e in known], made)
         return signed_product([(1, constant(number)), *rest, (1, part)])
     large = any(_is_large(f) for _, f in factors)
     return signed_product([*others, (1, constant(number))]) if large else made
+
+
+def _in_branches(factors: list[Factor], made: Node) -> Node | None:
+    """The product inside of a selection with a branch 0, of a slope: its other branch may overflow."""
+    for k, (power, factor) in enumerate(factors):
+        if power == 1 and isinstance(factor.op, Select):
+            condition, *branches = factor.args
+            if 0 in map(constant_value, branches):
+                rest = factors[:k] + factors[k + 1 :]
+                return select(condition, *[_times(rest, branch, made) for branch in branches])
+    return None
 
 
 def _times(rest: list[Factor], branch: Node, made: Node) -> Node:

@@ -193,10 +193,15 @@ def _in_the_same_rows(path: list[Node], total: Node, inner: Node, places: list[i
     if len(found) != 1:
         return False
     (node,) = found
-    if isinstance(node.op, Slice):
-        whole = all(node.op.step[k] == 1 and same_dim(node.shape[k], x.shape[k]) for k in kept)
-        return whole and node.args[0] is x and all(node.shape[k] == 1 for k in axes)
-    read = node.args[1]
+    if not isinstance(node.op, Slice):
+        return _reads_each_row(node.args[1], inner, kept)
+    whole = all(node.op.step[k] == 1 and same_dim(node.shape[k], x.shape[k]) for k in kept)
+    return whole and node.args[0] is x and all(node.shape[k] == 1 for k in axes)
+
+
+def _reads_each_row(read: Node, inner: Node, kept: list[int]) -> bool:
+    """True if a gather reads one element from each row, in order."""
+    x = inner.args[0]
     if isinstance(read.op, ArrayConstant) and all(isinstance(dim, int) for dim in x.shape):
         places_of_all = np.unravel_index(read.op.array.ravel(), x.shape)
         rows = [places_of_all[k] for k in kept]
