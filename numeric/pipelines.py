@@ -22,12 +22,12 @@ from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_out, write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
-from symad.numeric.passes.algebra.sums_of_broadcasts import broadcast_sums
+from symad.numeric.passes.algebra.sums_of_views import broadcast_sums
 from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
-from symad.numeric.passes.block_loop import RowBlocks
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
+from symad.numeric.passes.bodies import RowBlocks
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
@@ -49,8 +49,7 @@ from symad.numeric.program_passes.lines.scalar_lines import (
     split_wide,
 )
 from symad.numeric.program_passes.loops.loop_layout import lay_out_together
-from symad.numeric.program_passes.loops.open_blocks import open_blocks
-from symad.numeric.program_passes.loops.open_functions import CALLING, open_functions
+from symad.numeric.program_passes.loops.open_bodies import CALLING, open_blocks, open_functions
 from symad.numeric.program_passes.loops.open_loops import Compiles, MakesBody, open_loops
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.dead import drop_unread

@@ -202,14 +202,14 @@ CASES = {
     "kept": Case(("program_passes.memory.reuse.MIN_KEPT_BYTES",), [2**k for k in range(9, 20)], two),
     "row blocks": Case(("passes.blocking.row_blocks.MIN_ELEMENTS",), [2**k for k in range(14, 24, 2)], pairs),
     "block of rows": Case(
-        ("passes.blocking.row_blocks.BLOCK", "program_passes.loops.open_blocks.BLOCK"),
+        ("passes.blocking.row_blocks.BLOCK", "program_passes.loops.open_bodies.BLOCK"),
         [2**k for k in range(13, 21)], block_of_pairs, None, 2**17,
     ),
     "chains": Case(
         ("passes.blocking.batches.MIN_ELEMENTS",), [2**k for k in range(13, 23)], chain,
     ),
     "block of a chain": Case(
-        ("program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS",), [2**k for k in range(11, 20)],
+        ("program_passes.loops.open_bodies.CHAIN_BLOCK_ELEMENTS",), [2**k for k in range(11, 20)],
         long_chain, None, 2**15,
     ),
     "feature major": Case(("passes.loops.feature_major.MIN_BATCH",), [1, 2, 4, 8, 16, 32], lstm),

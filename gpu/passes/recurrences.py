@@ -13,9 +13,8 @@ from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.gpu.known_numbers import filled
 from symad.gpu.passes.integers import needed_as_integers
-from symad.gpu.recurrences.elements import NotByRows
 from symad.gpu.recurrences.recurrence import Recurrence, before_steps
-from symad.gpu.recurrences.step import step_of
+from symad.gpu.recurrences.step import NotByRows, step_of
 from symad.higher_order.scan import Local, Scan, backwards
 from symad.numeric.passes import expand, keep, prepare
 from symad.numeric.passes.loop import LoopValue, by_loop, pieces

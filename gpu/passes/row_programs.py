@@ -14,8 +14,7 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Nodes, question
-from symad.gpu.recurrences.elements import NotByRows
-from symad.gpu.recurrences.step import step_of
+from symad.gpu.recurrences.step import NotByRows, step_of
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host

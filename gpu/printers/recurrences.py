@@ -12,10 +12,9 @@ from symad.gpu import module_text
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
-from symad.gpu.recurrences.elements import InnerProduct
 from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
-from symad.gpu.recurrences.step import LoopStep, step_of
+from symad.gpu.recurrences.step import InnerProduct, LoopStep, step_of
 from symad.numeric.numpy_arrays.pairs.attention_printer import tuple_text
 from symad.numeric.targets.statements import Lines
 from symad.ops.elementwise.selection import Condition, Logic

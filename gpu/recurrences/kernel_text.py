@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from symad.core.graph import Node
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
-from symad.gpu.recurrences.elements import ElementLoad, Index, InnerProduct
-from symad.gpu.recurrences.step import LoopStep, StepPart
+from symad.gpu.recurrences.step import ElementLoad, Index, InnerProduct, LoopStep, StepPart
 from symad.numeric.fusion.c_expressions import KernelBody, statements
 
 THREADS, LANES, SHARED = 256, 64, 48 << 10

@@ -2,8 +2,7 @@
 
 Their order is in `symad.numeric.pipelines`, which is the place to start. `algebra` rewrites products and
 sums, `memory_layout` the places of parts, `blocking` large arrays and `loops` recurrences; `fixed_data`
-serves `given`. `loop` and `block_loop` are the ops into which passes turn scans and work on rows, `bodies`
-their bodies.
+serves `given`. `loop` and `bodies` have the ops into which passes turn scans and work on rows.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from symad.evaluation.scaled_norms import norms_in_range
 from symad.numeric.box import current_box
 from symad.numeric.passes.algebra.definitions import expand
 from symad.numeric.passes.algebra.sums_of_products import contract_sums
+from symad.numeric.passes.algebra.sums_of_views import sum_before_slicing
 from symad.numeric.passes.in_box import decide, exact_difference
 from symad.numeric.passes.loops.hoist import hoist, keep
-from symad.numeric.passes.loops.sum_before_slice import sum_before_slicing
 
 __all__ = ["contract_sums", "expand", "keep", "prepare", "stabilize", "sum_before_slicing"]
 

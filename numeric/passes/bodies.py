@@ -1,13 +1,19 @@
-"""Ops that stand for a part of the graph: one output of a body, whose inputs are the op's arguments."""
+"""Ops that stand for a part of the graph: one output of a body, whose inputs are the op's arguments.
+
+`RowBlocks` is a loop over blocks of rows, which the passes in `blocking` make.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import sympy
+
 from symad.core.contents import readers
-from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, Op, rebuild, topological
+from symad.core.dims import Dim, Shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.higher_order.scan import Local
 from symad.numbers.values import unchecked
@@ -59,3 +65,80 @@ def read_once(outputs: Sequence[Node]) -> set[Node]:
     """The nodes that one other node reads, and that are no outputs."""
     found = readers(topological(outputs))
     return {node for node, users in found.items() if len(users) == 1} - set(outputs)
+
+
+# ---- loops over blocks of rows -------------------------------------------------------------------
+
+
+ROWS = sympy.Dummy("rows", integer=True, positive=True)
+"""The number of rows of a block; the last block may have fewer."""
+
+COLUMNS = sympy.Dummy("columns", integer=True, positive=True)
+"""The number of columns that the rows of a block read."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks(Op):
+    """Value number ``k`` of a loop over blocks of rows.
+
+    The first arguments are cut along ``axes``, the others are used whole. The blocks of value k are
+    concatenated along ``joined[k]``, or summed where that is None.
+    """
+
+    body: Graph
+    axes: tuple[int, ...]
+    joined: tuple[int | None, ...]
+    length: Dim
+    k: int
+    columns: tuple[int | None, ...] = ()
+    """For each argument, the axis that is cut at the last row of the block, if any."""
+    ends: tuple[int | None, ...] = ()
+    """For each value, the axis along which a block ends at its last row, if any."""
+    several = ("k",)
+
+    @property
+    def axis(self) -> int | None:
+        """The axis along which the blocks of the value are concatenated."""
+        return self.joined[self.k]
+
+    @property
+    def end(self) -> int | None:
+        """The axis along which a block of the value ends at its last row; after it the value is 0."""
+        return self.ends[self.k] if self.ends else None
+
+
+@shape(RowBlocks)
+def row_blocks_shape(op: RowBlocks, args: Nodes) -> Shape:
+    """The shape of the value over all rows."""
+    inner = op.body.output_nodes[op.k].shape
+    return tuple(op.length if j in (op.axis, op.end) else d for j, d in enumerate(inner))
+
+
+@definition.dispatch
+def row_blocks_definition(op: RowBlocks, y: Node) -> Node:
+    """The body, applied to one block with all rows."""
+    return body_nodes(op.body.at({ROWS: op.length, COLUMNS: op.length}), y.args)[op.k]
+
+
+@evaluate.dispatch
+def row_blocks_evaluate(op: RowBlocks, values: Values) -> Array:
+    """The value over two blocks, if there are two rows, concatenated or summed."""
+    arrays = [np.asarray(value) for value in values]
+    (length,) = {array.shape[axis] for array, axis in zip(arrays, op.axes, strict=False)}
+    cut = (*op.axes, *[None] * (len(arrays) - len(op.axes)))
+    columns = op.columns or [None] * len(arrays)
+    dims = tuple(length if d in (ROWS, COLUMNS) else d for d in op.body.output_nodes[op.k].shape)
+    made = np.zeros(dims)
+    for rows in (slice(0, length // 2), slice(length // 2, length)):
+        body = op.body.at({ROWS: rows.stop - rows.start, COLUMNS: rows.stop})
+        parts = [
+            array[_index(array.ndim, rows, axis, column)]
+            for array, axis, column in zip(arrays, cut, columns, strict=True)
+        ]
+        made[_index(made.ndim, rows, op.axis, op.end)] += body_values(body, tuple(parts))[op.k]
+    return made
+
+
+def _index(rank: int, rows: slice, axis: int | None, column: int | None) -> tuple[slice, ...]:
+    """The index of a block: its rows along one axis, the columns up to its last row along another."""
+    return tuple(rows if j == axis else slice(rows.stop) if j == column else slice(None) for j in range(rank))

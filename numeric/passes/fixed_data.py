@@ -13,7 +13,7 @@ and X'X w − X'y is a difference of two large vectors. The result is used if a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product as combinations
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,7 @@ from symad.core.dims import bind, dim_symbols
 from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import flops
 from symad.cost import add_up
-from symad.numeric.passes.algebra.merging import Signed, merging, written_out
-from symad.numeric.passes.algebra.network_rules import RULES, operand
+from symad.numeric.passes.algebra.merging import RULES, Signed, TermPass, merging, operand
 from symad.numeric.passes.algebra.networks import (
     TYPICAL,
     Factor,
@@ -33,7 +32,6 @@ from symad.numeric.passes.algebra.networks import (
     atom,
     contracted,
     elements,
-    product,
     summed,
 )
 from symad.numeric.passes.rewriting import over, with_results
@@ -104,12 +102,11 @@ def _cost(graph: Graph, run: _Gathering) -> float:
     return float(bind(whole, sizes)) + STATEMENT_COST * len(called)
 
 
-class _Gathering:
+class _Gathering(TermPass):
     """One run over a graph: live nodes become sums of terms where that may pay, all others arrays."""
 
     def __init__(self, graph: Graph, live: set[Node]) -> None:
-        self.terms: dict[Node, list[NetworkTerm]] = {}
-        self.made: dict[Node, Node] = {}
+        super().__init__(MOVES)
         self.lives: dict[Node, bool] = {node: node in live for node in graph.input_nodes}
         self.read_whole = {a for n in graph.nodes if type(n.op) not in MOVES for a in n.args}
 
@@ -125,49 +122,25 @@ class _Gathering:
         """Rewrite a node whose arguments have been rewritten."""
         if node in self.terms or node in self.made:
             return
-        found = self._found(node) if self.is_live(node) and node not in self.read_whole else None
+        found = self.by_rule(node) if self.is_live(node) and node not in self.read_whole else None
         if found is not None and len(found) <= MAX_TERMS and self._has_few_live_factors(found):
             self.terms[node] = found
             return
         args = tuple(self.whole(a) for a in node.args)
         self.made[node] = over(node, args)
 
-    def _found(self, node: Node) -> list[NetworkTerm] | None:
-        rule = MOVES.get(type(node.op))
-        try:
-            return rule(self, node) if rule and node.args else None
-        except Misfit:
-            return None
-
     def _has_few_live_factors(self, terms: list[NetworkTerm]) -> bool:
         return all(sum(self.is_live(a) for a, _ in term.factors) <= MAX_LIVE_FACTORS for term in terms)
 
-    def whole(self, node: Node) -> Node:
-        """The node as one array."""
-        if node not in self.made:
-            self.made[node] = written_out([self._closed(t) for t in self.terms[node]], node.shape)
-        return self.made[node]
-
-    def _closed(self, term: NetworkTerm) -> NetworkTerm:
+    def closed(self, term: NetworkTerm) -> NetworkTerm:
         """The term with one factor; products of data come first, since they cost nothing in a call."""
         if not term.factors:
             return term
         free = {node for node, _ in term.factors if not self.is_live(node)}
         return NetworkTerm((contracted(term.factors, set(term.names), free=free),), term.axes)
 
-    # ---- what the rules of `network_rules` call --------------------------------------------------
-
-    def array(self, node: Node) -> Node:
-        """The array of a node that has no terms."""
-        return self.made[node]
-
-    def product(
-        self, terms: Sequence[NetworkTerm], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
-    ) -> NetworkTerm:
-        """The contraction of terms; data are contracted now, sums over axes of live factors later."""
-        return product(terms, labels, output, self._reduced)
-
-    def _reduced(self, factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
+    def reduced(self, factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
+        """Data are contracted now, sums over axes of live factors later."""
         live = [f for f in factors if self.is_live(f[0])]
         data = [f for f in factors if not self.is_live(f[0])]
         return [*live, *absorbed(summed(data, kept | {n for _, names in live for n in names}))]

@@ -1,12 +1,18 @@
-"""Sums of tensor networks: two terms become one where they share factors and the rest stays small."""
+"""Graphs as sums of tensor networks: how ops act on them, and how two terms of a sum become one.
+
+Two terms are added where they share factors and the rest stays small.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product as combinations
+from typing import TypeAlias
 
 from symad.core.dims import Shape, same_dim
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.numeric.passes.algebra.block_matrices import on_diagonal
 from symad.numeric.passes.algebra.networks import (
     Factor,
@@ -16,12 +22,17 @@ from symad.numeric.passes.algebra.networks import (
     Names,
     NetworkTerm,
     absorbed,
+    atom,
     contracted,
+    contracted_now,
     elements,
+    product,
+    regrouped,
     spread,
 )
-from symad.ops.basic.arithmetic import mul, signed_sum
-from symad.ops.basic.shaping import broadcast_axes, reshape
+from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_sum
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, broadcast_axes, reshape
 from symad.ops.basic.sources import Eye, constant, eye
 
 SMALL_RATIO = 8
@@ -212,3 +223,129 @@ def written_out(terms: Sequence[NetworkTerm], shape: Shape) -> Node:
     elif numbers:
         return reshape(broadcast_axes(mul(*numbers), tuple(n.size for n in names), ()), shape)
     return reshape(_over(arrays, tuple(names)), shape)
+
+
+# ---- networks through ops ------------------------------------------------------------------------
+
+
+Rules: TypeAlias = "dict[type, Callable[[TermPass, Node], list[NetworkTerm] | None]]"
+
+
+class TermPass(ABC):
+    """A pass over a graph that represents some nodes as sums of terms, and others as arrays."""
+
+    def __init__(self, rules: Rules) -> None:
+        """Begin with the rules for the ops whose values may have terms."""
+        self.rules = rules
+        self.terms: dict[Node, list[NetworkTerm]] = {}
+        self.made: dict[Node, Node] = {}
+
+    def by_rule(self, node: Node) -> list[NetworkTerm] | None:
+        """The terms of a node whose arguments have been rewritten; None if no rule gives them."""
+        rule = self.rules.get(type(node.op))
+        try:
+            return rule(self, node) if rule and node.args else None
+        except Misfit:
+            return None
+
+    def whole(self, node: Node) -> Node:
+        """The node as one array."""
+        if node not in self.made:
+            self.made[node] = written_out([self.closed(t) for t in self.terms[node]], node.shape)
+        return self.made[node]
+
+    def product(
+        self, terms: Sequence[NetworkTerm], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
+    ) -> NetworkTerm:
+        """The contraction of some terms."""
+        return product(terms, labels, output, self.reduced)
+
+    def closed(self, term: NetworkTerm) -> NetworkTerm:
+        """The term as it is written out."""
+        return term
+
+    def reduced(self, factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
+        """The factors of a product, combined; by default all sums are computed."""
+        return contracted_now(factors, kept)
+
+    @abstractmethod
+    def total(self, terms: Sequence[Signed]) -> list[NetworkTerm]:
+        """The sum of some terms."""
+
+
+def operand(run: TermPass, node: Node) -> list[NetworkTerm]:
+    """The terms of a node; for a broadcast array the terms of the smaller array."""
+    if node in run.terms:
+        return run.terms[node]
+    if isinstance(node.op, Broadcast):
+        return [_broadcast(node, term) for term in operand(run, node.args[0])]
+    return [atom(run.made[node])]
+
+
+def add_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
+    """The terms of all arguments together."""
+    op = op_of(node, Add)
+    signed: list[Signed] = []
+    for sign, arg in zip(op.signs, node.args, strict=True):
+        terms = operand(run, arg)
+        signed += [(sign, t if arg.shape else _number(t, node)) for t in terms]
+    return run.total(signed)
+
+
+def mul_terms(run: TermPass, node: Node) -> list[NetworkTerm] | None:
+    """Elementwise products of terms; denominators enter by their reciprocals."""
+    op = op_of(node, Mul)
+    labels = tuple(range(len(node.shape)))
+    operands = []
+    for power, arg in zip(op.powers, node.args, strict=True):
+        terms = operand(run, arg)
+        if power == -1:
+            if arg in run.terms or len(terms) > 1:
+                return None
+            terms = [_reciprocal(terms[0])]
+        operands.append(terms)
+    parts = [labels if arg.shape else () for arg in node.args]
+    return run.total([(1, run.product(c, parts, labels)) for c in combinations(*operands)])
+
+
+def einsum_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
+    """The contractions of terms."""
+    op = op_of(node, Einsum)
+    operands = [operand(run, arg) for arg in node.args]
+    return run.total([(1, run.product(c, op.inputs, op.output)) for c in combinations(*operands)])
+
+
+def broadcast_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
+    """The same terms with more axes."""
+    return [_broadcast(node, term) for term in operand(run, node.args[0])]
+
+
+def reshape_terms(run: TermPass, node: Node) -> list[NetworkTerm]:
+    """The same terms with their axis names regrouped."""
+    return [regrouped(term, node.shape) for term in operand(run, node.args[0])]
+
+
+def _broadcast(node: Node, term: NetworkTerm) -> NetworkTerm:
+    op = op_of(node, Broadcast)
+    given = dict(zip(op.axes, term.axes, strict=True))
+    axes = (given.get(k, () if d == 1 else (Name(d),)) for k, d in enumerate(node.shape))
+    return NetworkTerm(term.factors, tuple(axes))
+
+
+def _number(term: NetworkTerm, like: Node) -> NetworkTerm:
+    """A number, broadcast to the shape of an array."""
+    return NetworkTerm(term.factors, tuple(() if d == 1 else (Name(d),) for d in like.shape))
+
+
+def _reciprocal(term: NetworkTerm) -> NetworkTerm:
+    """One over a product of arrays."""
+    return NetworkTerm(tuple((div(constant(1), node), names) for node, names in term.factors), term.axes)
+
+
+RULES: Rules = {
+    Add: add_terms,
+    Mul: mul_terms,
+    Einsum: einsum_terms,
+    Broadcast: broadcast_terms,
+    Reshape: reshape_terms,
+}

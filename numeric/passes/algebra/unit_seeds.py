@@ -14,7 +14,7 @@ The value changes by rounding only. The result is used if it takes fewer operati
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from symad.core.contents import holds
@@ -23,9 +23,8 @@ from symad.core.graph import Graph, Node, topological
 from symad.core.questions import definition, flops
 from symad.cost import add_up
 from symad.numeric.passes.algebra.block_matrices import in_mosaics
-from symad.numeric.passes.algebra.merging import Signed, total, written_out
-from symad.numeric.passes.algebra.network_rules import RULES
-from symad.numeric.passes.algebra.networks import TYPICAL, Misfit, NetworkTerm, identity, product
+from symad.numeric.passes.algebra.merging import RULES, Signed, TermPass, total
+from symad.numeric.passes.algebra.networks import TYPICAL, NetworkTerm, identity
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.softmax import SoftmaxTangent
@@ -67,12 +66,11 @@ def _operations(nodes: set[Node]) -> float:
     return float(bind(whole, {symbol: TYPICAL for symbol in dim_symbols([whole])}))
 
 
-class _Factoring:
+class _Factoring(TermPass):
     """One run over a graph: each node becomes an array, or a sum of terms that come from identities."""
 
     def __init__(self) -> None:
-        self.terms: dict[Node, list[NetworkTerm]] = {}
-        self.made: dict[Node, Node] = {}
+        super().__init__(RULES)
         self.sums: set[Node] = set()
 
     def add(self, node: Node) -> None:
@@ -90,39 +88,14 @@ class _Factoring:
                 self.add(inner)
             table: Any = self.terms if plain in self.terms else self.made
             table[node] = table[plain]
+        elif (found := self.by_rule(node)) is not None:
+            self.terms[node] = found
         else:
-            self._network(node)
+            self.made[node] = Node.of(node.op, tuple(self.whole(a) for a in node.args))
 
     def _has_factors(self, node: Node) -> bool:
         """Whether a network has factors that are arrays, beside identities and numbers."""
         return any(names for term in self.terms.get(node, ()) for _, names in term.factors)
-
-    def _network(self, node: Node) -> None:
-        rule = RULES.get(type(node.op))
-        try:
-            found = rule(self, node) if rule else None
-        except Misfit:
-            found = None
-        if found is None:
-            self.made[node] = Node.of(node.op, tuple(self.whole(a) for a in node.args))
-        else:
-            self.terms[node] = found
-
-    def whole(self, node: Node) -> Node:
-        """The node as one array."""
-        if node not in self.made:
-            self.made[node] = written_out(self.terms[node], node.shape)
-        return self.made[node]
-
-    def array(self, node: Node) -> Node:
-        """The array of a node that has no terms."""
-        return self.made[node]
-
-    def product(
-        self, terms: Sequence[NetworkTerm], labels: Sequence[Sequence[Hashable]], output: Sequence[Hashable]
-    ) -> NetworkTerm:
-        """The contraction of terms; its sums are computed at once."""
-        return product(terms, labels, output)
 
     def total(self, terms: Sequence[Signed]) -> list[NetworkTerm]:
         """A sum of terms; those with common factors become one."""

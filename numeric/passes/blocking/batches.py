@@ -12,9 +12,9 @@ from math import prod
 from symad.core.dims import Dim, dim_symbols, is_concrete, size
 from symad.core.graph import Graph, Node, Op, rebuild, topological
 from symad.higher_order.scan import Local
-from symad.numeric.passes.block_loop import ROWS, RowBlocks
 from symad.numeric.passes.blocking.causal_blocks import Misaligned, argument_axes
 from symad.numeric.passes.blocking.row_blocks import BLOCK
+from symad.numeric.passes.bodies import ROWS, RowBlocks
 from symad.numeric.passes.memory_layout.memory_spans import in_spans
 from symad.numeric.passes.memory_layout.pads import overlay_pads
 from symad.numeric.passes.rewriting import with_results

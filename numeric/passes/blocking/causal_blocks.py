@@ -19,7 +19,7 @@ from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
-from symad.numeric.passes.block_loop import COLUMNS
+from symad.numeric.passes.bodies import COLUMNS
 from symad.ops.arrays.softmax import (
     LogSoftmax,
     LogSoftmaxCotangent,

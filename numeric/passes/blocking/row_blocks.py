@@ -17,7 +17,6 @@ from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
-from symad.numeric.passes.block_loop import ROWS, RowBlocks
 from symad.numeric.passes.blocking.causal_blocks import (
     Misaligned,
     argument_axes,
@@ -25,6 +24,7 @@ from symad.numeric.passes.blocking.causal_blocks import (
     result_axis,
     up_to_diagonal,
 )
+from symad.numeric.passes.bodies import ROWS, RowBlocks
 from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape

@@ -21,7 +21,7 @@ import numpy as np
 from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.numeric.passes.block_loop import RowBlocks
+from symad.numeric.passes.bodies import RowBlocks
 from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import ElementwiseOp

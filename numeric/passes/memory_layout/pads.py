@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from symad.core.contents import in_bodies
-from symad.core.dims import Dim, Shape, plus, same_dim
+from symad.core.dims import Dim, Shape, is_concrete, plus, same_dim
 from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.rewriting import over, rewrite, rewritten, with_results
@@ -51,26 +51,29 @@ def boxes_of(op: Op, args: Sequence[Padded]) -> list[Box] | None:
     found: list[Box] = []
     for arg in args:
         box = _box(arg)
-        if box is None or not all(_apart(box, other) for other in found):
+        if box is None or not all(apart(box, other) for other in found):
             return None
         found.append(box)
     return found
 
 
-def _apart(one: Box, other: Box) -> bool:
+def apart(one: Box, other: Box) -> bool:
+    """Whether two boxes share no element."""
     return any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(one, other, strict=True))
+
+
+def box_at(start: Sequence[Dim], count: Sequence[Dim]) -> Box | None:
+    """The box of ``count`` positions from ``start`` along each axis; None if they are not known."""
+    if not all(isinstance(d, int) for d in (*start, *count)):
+        return None
+    return tuple((a, a + n) for a, n in zip(start, count, strict=True))
 
 
 def _box(array: Padded) -> Box | None:
     op = array.op
-    if not isinstance(op, Pad) or any(step != 1 for step in op.step):
+    if not isinstance(op, Pad) or any(step != 1 for step in op.step) or not is_concrete(op.shape):
         return None
-    sides = []
-    for start, count, total in zip(op.start, array.args[0].shape, op.shape, strict=True):
-        if not (isinstance(start, int) and isinstance(count, int) and isinstance(total, int)):
-            return None
-        sides.append((start, start + count))
-    return tuple(sides)
+    return box_at(op.start, array.args[0].shape)
 
 
 def fills(found: Sequence[Box], shape: Sequence[Dim]) -> bool:

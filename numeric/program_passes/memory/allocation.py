@@ -14,7 +14,7 @@ from symad.core.questions import question
 from symad.higher_order.scan import Scan
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal
-from symad.numeric.passes.block_loop import RowBlocks
+from symad.numeric.passes.bodies import RowBlocks
 from symad.numeric.passes.loop import LoopValue
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.pads import Overlay

@@ -28,7 +28,7 @@ EARLY = {
     "passes.loops.sink_into_loop": {"MIN_STEP": 4, "MIN_TOTAL": 32},
     "passes.loops.feature_major": {"MIN_BATCH": 2},
     "passes.algebra.syrk_products": {"MIN_TERMS": 2},
-    "program_passes.loops.open_blocks": {"CHAIN_BLOCK_ELEMENTS": 16},
+    "program_passes.loops.open_bodies": {"CHAIN_BLOCK_ELEMENTS": 16},
     "scalars.lower_c": {"MAX_ENTRIES": 0},
 }
 """Limits of the rules for large arrays, lowered so that the rules apply to small ones."""

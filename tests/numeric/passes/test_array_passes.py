@@ -150,7 +150,7 @@ def test_equal_nodes_of_nested_bodies_are_kept_apart() -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_blocks, "MIN_ELEMENTS", 200)
-    monkeypatch.setattr("symad.numeric.program_passes.loops.open_blocks.BLOCK", 256)
+    monkeypatch.setattr("symad.numeric.program_passes.loops.open_bodies.BLOCK", 256)
     monkeypatch.setattr(row_blocks, "BLOCK", 256)
 
 

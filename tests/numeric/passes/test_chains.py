@@ -14,7 +14,7 @@ from symad.numeric.passes.blocking import batches
 @pytest.fixture
 def small_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MIN_ELEMENTS", 60)
-    monkeypatch.setattr("symad.numeric.program_passes.loops.open_blocks.CHAIN_BLOCK_ELEMENTS", 32)
+    monkeypatch.setattr("symad.numeric.program_passes.loops.open_bodies.CHAIN_BLOCK_ELEMENTS", 32)
 
 
 def chain(x: Any, b: Any, s: Any) -> Any:
