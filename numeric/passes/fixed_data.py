@@ -185,7 +185,7 @@ def _with_names(term: NetworkTerm, factors: Sequence[Factor]) -> NetworkTerm:
 # ---- rules ---------------------------------------------------------------------------------------
 
 
-def power_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
+def power_terms(run: TermPass, node: Node) -> list[NetworkTerm] | None:
     """Squares as products."""
     if constant_value(node.args[1]) != 2:
         return None
@@ -195,7 +195,7 @@ def power_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
     return run.total([(1, run.product(pair, (labels, labels), labels)) for pair in pairs])
 
 
-def slice_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
+def slice_terms(run: TermPass, node: Node) -> list[NetworkTerm] | None:
     """Slices along short axes as products with rows of the identity."""
     op = op_of(node, Slice)
     (arg,) = node.args
@@ -209,7 +209,7 @@ def slice_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
     return _selected(run, arg, rows) if len(rows) == sum(cut) else None
 
 
-def pad_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
+def pad_terms(run: TermPass, node: Node) -> list[NetworkTerm] | None:
     """Padding along short axes as products with columns of the identity."""
     op = op_of(node, Pad)
     (arg,) = node.args
@@ -227,7 +227,7 @@ def _short(d: Dim) -> bool:
     return isinstance(d, int) and d <= MAX_SELECTED
 
 
-def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[NetworkTerm]:
+def _selected(run: TermPass, arg: Node, rows: dict[int, Node]) -> list[NetworkTerm]:
     """Σ_j rows[i, j] x[..., j, ...] along some axes."""
     axes = range(len(arg.shape))
     matrices = [atom(matrix) for matrix in rows.values()]
@@ -236,7 +236,7 @@ def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[Network
     return run.total([(1, run.product([t, *matrices], labels, output)) for t in operand(run, arg)])
 
 
-def joined_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
+def joined_terms(run: TermPass, node: Node) -> list[NetworkTerm] | None:
     """Arrays joined along a short axis, as a sum of arrays padded with zeros."""
     op = node.op
     assert isinstance(op, (Concatenate, Stack)), node
@@ -256,7 +256,7 @@ def joined_terms(run: _Gathering, node: Node) -> list[NetworkTerm] | None:
     return run.terms.get(whole)
 
 
-MOVES = {
+MOVES: Rules = {
     **RULES,
     Pow: power_terms,
     Slice: slice_terms,

@@ -269,6 +269,10 @@ class TermPass(ABC):
         return contracted_now(factors, kept)
 
     @abstractmethod
+    def add(self, node: Node) -> None:
+        """Rewrite a node whose arguments have been rewritten."""
+
+    @abstractmethod
     def total(self, terms: Sequence[Signed]) -> list[NetworkTerm]:
         """The sum of some terms."""
 
