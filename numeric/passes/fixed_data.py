@@ -21,7 +21,7 @@ from symad.core.dims import bind, dim_symbols
 from symad.core.graph import Graph, Node, op_of, topological
 from symad.core.questions import flops
 from symad.cost import add_up
-from symad.numeric.passes.algebra.merging import RULES, Signed, TermPass, merging, operand
+from symad.numeric.passes.algebra.merging import RULES, Rules, Signed, TermPass, merging, operand
 from symad.numeric.passes.algebra.networks import (
     TYPICAL,
     Factor,
