@@ -22,7 +22,7 @@ from uuid import uuid4
 from symad.errors import EvaluationError, told
 from symad.numeric.scale.chunks import Chunks, is_count
 from symad.numeric.scale.tasks import ChunkError, Job, finished, joined, part
-from symad.splitting.combine import Values
+from symad.splitting.plan import Values
 
 Item = TypeVar("Item")
 

@@ -9,8 +9,7 @@ from threading import Lock
 import numpy as np
 
 from symad.numeric.numpy_arrays.memory_reuse import shared_memory
-from symad.splitting.combine import Values
-from symad.splitting.plan import Piece
+from symad.splitting.plan import Piece, Values
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 

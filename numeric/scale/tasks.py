@@ -18,8 +18,7 @@ from symad.errors import ShapeError, SymadError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import again
 from symad.numeric.scale.rows import RowStore
-from symad.splitting.combine import Values, finish, merge, start
-from symad.splitting.plan import Piece
+from symad.splitting.plan import Piece, Values, finish, merge, start
 
 
 class ChunkError(SymadError, RuntimeError):

@@ -1,6 +1,7 @@
 """Elementwise functions by formula, for libraries that provide most of them under one name each.
 
-The claims are about the value, the first and the second derivative of each.
+The claims are about the value, the first and the second derivative of each: JAX by `jax.grad`, PyTorch by
+reverse mode, autograd by `autograd.grad`, all in double precision.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import sympy
 from sympy import Abs, Max, Min, Piecewise, Rational, erf, erfc, exp, log, pi, sqrt
 
-from symad.audits.claims import Claim
+from symad.audits.claims import Claim, group
 from symad.core.arrays import ArrayLike
 
 if TYPE_CHECKING:
     import numpy as np
+
 
 x = sympy.Symbol("x", real=True)
 p = sympy.Symbol("x", positive=True)
@@ -151,3 +153,149 @@ def _called(
         return np.reshape(found, (side, side)) if side else found[0] if len(found) == 1 else tuple(found)
 
     return call
+
+
+# ---- JAX -----------------------------------------------------------------------------------------
+
+
+NUMPY = {
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1")},
+    **{name: name for name in ("log", "log2", "log10", "log1p", "sqrt", "square", "reciprocal", "abs")},
+    **{name: name for name in ("sinc", "logaddexp", "maximum", "minimum")},
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh", "atan2": "arctan2", "pow": "power",
+}  # fmt: skip
+"""The names in NumPy, which other libraries have taken."""
+
+JAX_ACTIVATIONS = {
+    "sigmoid": "sigmoid", "log_sigmoid": "log_sigmoid", "softplus": "softplus",
+    "softsign": "soft_sign",
+    "relu": "relu", "relu6": "relu6", "leaky_relu": "leaky_relu", "elu": "elu", "celu": "celu",
+    "selu": "selu", "silu": "silu", "mish": "mish", "gelu_tanh": "gelu", "hard_tanh": "hard_tanh",
+    "hard_sigmoid": "hard_sigmoid", "hard_swish": "hard_swish", "squareplus": "squareplus",
+}  # fmt: skip
+
+JAX_SPECIAL = {
+    "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "logit": "logit", "digamma": "digamma",
+    "gammaln": "gammaln", "i0": "i0", "i1": "i1", "i0e": "i0e", "i1e": "i1e", "entr": "entr",
+    "xlogy": "xlogy", "xlog1py": "xlog1py", "normal_cdf": "ndtr", "log_normal_cdf": "log_ndtr",
+    "normal_quantile": "ndtri", "spence": "spence", "betaln": "betaln", "rel_entr": "rel_entr",
+    "kl_div": "kl_div", "expi": "expi", "exp1": "exp1",
+}  # fmt: skip
+
+JAX_KNOWN = {
+    ("spence", "gradient"): "NaN at 1.4 and 1.6 (jax 0.10.2)",
+}
+BETALN_KNOWN = "h/(1 + h) stands where 1/(1 + h) should: off by 1e-6 where an argument is ≥ 8 (jax 0.10.2)"
+
+
+@group("jax")
+def jax_functions() -> Iterator[Claim]:
+    """jax.numpy, jax.nn and jax.scipy.special."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    functions = named(jax.numpy, NUMPY | {"cbrt": "cbrt", "hypot": "hypot"})
+    functions |= named(jax.nn, JAX_ACTIVATIONS) | named(jax.scipy.special, JAX_SPECIAL)
+    functions["gelu"] = lambda v: jax.nn.gelu(v, approximate=False)
+    functions["rsqrt"] = jax.lax.rsqrt
+    functions["trigamma"] = lambda v: jax.scipy.special.polygamma(1, v)
+
+    def number(value: float) -> jax.Array:
+        return jax.numpy.asarray(float(value))
+
+    yield from claims(
+        AuditedLibrary(functions, number, lambda function, k: jax.grad(function, argnums=k), JAX_KNOWN)
+    )
+
+
+@group("jax")
+def large_arguments() -> Iterator[Claim]:
+    """betaln where an argument is at least 8, near its zero: errors count relative to the value."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    u, v = sympy.symbols("u v", positive=True)
+    formula = BETALN.subs({A_POSITIVE: 8 + u, B_POSITIVE: (3 + v) / 8}, simultaneous=True)
+
+    def betaln(u: sympy.Expr, v: sympy.Expr) -> float:
+        return float(jax.scipy.special.betaln(8 + float(u), (3 + float(v)) / 8))
+
+    options = {"where": sympy.And(u < 1, v < 1)}
+    yield Claim("betaln(8 + u, (3 + v)/8)", "value", formula, betaln, None, options, known=BETALN_KNOWN)
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+
+
+TORCH_PLAIN = (
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
+    "abs", "sigmoid", "erf", "erfc", "erfinv", "logit", "digamma", "sinc", "logaddexp", "hypot", "atan2",
+    "pow", "xlogy", "maximum", "minimum",
+)  # fmt: skip
+
+TORCH_IN_NN = {
+    "log_sigmoid": "logsigmoid", "softplus": "softplus", "softsign": "softsign", "relu": "relu",
+    "relu6": "relu6", "leaky_relu": "leaky_relu", "elu": "elu",
+    "celu": "celu", "selu": "selu", "silu": "silu", "mish": "mish",
+    "gelu": "gelu", "hard_tanh": "hardtanh", "hard_sigmoid": "hardsigmoid", "hard_swish": "hardswish",
+    "tanhshrink": "tanhshrink",
+}  # fmt: skip
+
+TORCH_IN_SPECIAL = {
+    "i0": "i0", "i1": "i1", "i0e": "i0e", "i1e": "i1e", "j0": "bessel_j0", "j1": "bessel_j1", "entr": "entr",
+    "xlog1py": "xlog1py", "normal_cdf": "ndtr", "log_normal_cdf": "log_ndtr", "normal_quantile": "ndtri",
+    "gammaln": "gammaln",
+}  # fmt: skip
+
+
+@group("torch")
+def torch_functions() -> Iterator[Claim]:
+    """torch, torch.nn.functional and torch.special, in double precision."""
+    import torch
+
+    def derivative(function: Callable[..., torch.Tensor], k: int) -> Callable[..., torch.Tensor]:
+        def by(*values: torch.Tensor) -> torch.Tensor:
+            given = [v.detach().requires_grad_() if not v.requires_grad else v for v in values]
+            result = function(*given)
+            if not result.requires_grad:
+                return torch.zeros_like(result)
+            (found,) = torch.autograd.grad(result, given[k], create_graph=True, materialize_grads=True)
+            return found
+
+        return by
+
+    functions = named(torch, dict(zip(TORCH_PLAIN, TORCH_PLAIN, strict=True)))
+    functions |= named(torch.nn.functional, TORCH_IN_NN) | named(torch.special, TORCH_IN_SPECIAL)
+    functions["gelu_tanh"] = lambda v: torch.nn.functional.gelu(v, approximate="tanh")
+    functions["trigamma"] = lambda v: torch.special.polygamma(1, v)
+
+    def number(value: float) -> torch.Tensor:
+        return torch.tensor(float(value), dtype=torch.float64, requires_grad=True)
+
+    yield from claims(AuditedLibrary(functions, number, derivative, {}, frozenset({"j0", "j1"})))
+
+
+# ---- autograd ------------------------------------------------------------------------------------
+
+
+AUTOGRAD_SPECIAL = {
+    "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "logit": "logit", "sigmoid": "expit", "digamma": "psi",
+    "gammaln": "gammaln", "i0": "i0", "i1": "i1", "j0": "j0", "j1": "j1", "betaln": "betaln",
+}  # fmt: skip
+
+
+@group("autograd")
+def autograd_functions() -> Iterator[Claim]:
+    """autograd.numpy and autograd.scipy.special."""
+    import autograd
+    import autograd.numpy
+    import autograd.scipy.special
+
+    functions = named(autograd.numpy, NUMPY) | named(autograd.scipy.special, AUTOGRAD_SPECIAL)
+
+    def derivative(function: Callable[..., ArrayLike], k: int) -> Callable[..., ArrayLike]:
+        return autograd.grad(function, k)
+
+    yield from claims(AuditedLibrary(functions, float, derivative, {}))

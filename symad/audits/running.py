@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from symad.verification.certificate.witness import Nested
 
 MODULES = {
-    "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_conditional", "statsmodels_code"),
-    "scikit-learn": ("scikit_learn", "scikit_learn_models"),
-    "torch": ("torch_functions",),
-    "jax": ("jax_functions",),
+    "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_code"),
+    "scikit-learn": ("scikit_learn",),
+    "torch": ("elementwise",),
+    "jax": ("elementwise",),
     "scipy": ("scipy_functions", "scipy_special"),
-    "autograd": ("autograd_functions",),
+    "autograd": ("elementwise",),
 }
 """The packages for which symad has claims, and the files of `symad.audits` with these claims."""
 

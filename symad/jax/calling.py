@@ -1,20 +1,26 @@
-"""`as_function`: a graph, or an argument of `symad.trace`, as a JAX function with symad's derivatives."""
+"""`as_function`: a graph, or an argument of `symad.trace`, as a JAX function with symad's derivatives.
+
+Functions that only NumPy and SciPy have are called on the host, with SymPy's derivatives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache, reduce
+from functools import cache, cached_property, lru_cache, reduce
+from importlib import import_module
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import sympy
 
 from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.graph import Graph, TupleOf, pack
 from symad.core.identifiers import not_one_of
 from symad.core.signatures import Inputs, Traceable, Tree
 from symad.derivatives.implicit import Root
+from symad.derivatives.jacobian import gradient
 from symad.derivatives.sweeps import pullback, pushforward
 from symad.errors import EvaluationError, SymadError
 from symad.jax.target import JAX, JaxWriter
@@ -22,6 +28,7 @@ from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.plain import plain_program
 from symad.numeric.targets.module import print_module
+from symad.numeric.targets.target import NUMPY
 from symad.ops.linalg.solve_det import MatrixOp
 from symad.ops.sparse.sparse_solve import SparseSolve
 from symad.tracing import trace
@@ -162,3 +169,48 @@ class Code:
     def _without_values(self, full: Graph) -> Code:
         made = full.output_nodes[len(self.graph.output_nodes) :]
         return Code(full.with_outputs(made, TupleOf((None,) * len(made)), full.name), self.rule)
+
+
+# ---- functions that only NumPy and SciPy have ----------------------------------------------------
+
+
+HEADS = {head.__name__: head for head in NUMPY.functions}
+"""SymPy's functions by name."""
+
+
+@cache
+def host_function(name: str, count: int) -> Callable[..., jax.Array]:
+    """The elementwise function of a SymPy head with ``count`` arguments, which JAX can differentiate."""
+    head = HEADS[name]
+    found = NUMPY.functions[head]
+    compute: Callable[..., jax.Array] = getattr(import_module(found.module), found.name)
+
+    def values(*args: jax.Array) -> jax.Array:
+        arrays = jnp.broadcast_arrays(*(jnp.asarray(a) for a in args))
+        dtype = jnp.result_type(*arrays, jnp.float32)
+        shape = jax.ShapeDtypeStruct(arrays[0].shape, dtype)
+        call = jax.pure_callback(
+            lambda *values: compute(*values).astype(dtype), shape, *arrays, vmap_method="broadcast_all"
+        )
+        return call
+
+    function = jax.custom_jvp(values)
+
+    def rule(args: Sequence[jax.Array], tangents: Sequence[jax.Array]) -> tuple[jax.Array, jax.Array]:
+        value = function(*args)
+        total = jnp.zeros_like(value)
+        for k, tangent in enumerate(tangents):
+            if not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
+                total = total + slope(name, count, k)(*args) * tangent
+        return value, total
+
+    function.defjvp(rule, symbolic_zeros=True)
+    made: Callable[..., jax.Array] = function
+    return made
+
+
+@cache
+def slope(name: str, count: int, k: int) -> Callable[..., jax.Array]:
+    """The derivative by argument k, as a JAX function."""
+    symbols = [sympy.Dummy(f"x{j}", real=True) for j in range(count)]
+    return JaxFunction(gradient(HEADS[name](*symbols), symbols[k], inputs=symbols))

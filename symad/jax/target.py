@@ -77,7 +77,7 @@ def write_apply_in_jax(op: Apply, target: Jax, node: Compute, args: Texts, write
     function = target.functions.get(op.head)
     if function is None or not is_on_host(function):
         return function_of(op, target, node, args, writer)
-    writer.imports.add("from symad.jax.host import host_function")
+    writer.imports.add("from symad.jax.calling import host_function")
     return Text(f"host_function({op.head.__name__!r}, {len(args)})({', '.join(a.text for a in args)})")
 
 

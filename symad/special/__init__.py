@@ -1,8 +1,8 @@
 """Functions that NumPy and SciPy define by another convention, or lack.
 
 Each computes the SymPy function of the same name on real floats and arrays; SciPy is imported when
-one is called. A file has one family: `elementary`, `gamma_functions`, `bessel`, `integrals`, `elliptic`;
-`users_functions` has those of users.
+one is called. A file has one family: `elementary`, with those of users, `bessel`,
+`integrals` with the gamma functions, `elliptic`.
 """
 
 from symad.special.bessel import (
@@ -27,6 +27,7 @@ from symad.special.elementary import (
     coth,
     csc,
     csch,
+    elementwise,
     frac,
     gelu,
     logcosh,
@@ -43,31 +44,28 @@ from symad.special.elementary import (
     voigt_dispersion,
 )
 from symad.special.elliptic import elliptic_e, elliptic_moment, elliptic_pi
-from symad.special.gamma_functions import (
+from symad.special.integrals import (
+    assoc_legendre,
     beta,
     betainc,
     betainc_regularized,
-    factorial,
-    loggamma,
-    lowergamma,
-    polygamma,
-    uppergamma,
-)
-from symad.special.integrals import (
-    assoc_legendre,
     cosh_integral,
     cosine_integral,
     expint,
+    factorial,
     fresnelc,
     fresnels,
     hermite,
     laguerre,
     lambertw,
+    loggamma,
+    lowergamma,
+    polygamma,
     polylog,
     sine_integral,
     sinh_integral,
+    uppergamma,
 )
-from symad.special.users_functions import elementwise
 
 __all__ = [
     "acot", "acoth", "acsc", "acsch", "airyai", "airyaiprime", "airybi", "airybiprime", "asec", "asech",

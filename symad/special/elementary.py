@@ -1,7 +1,8 @@
-"""Elementary functions, activations, and functions of the normal distribution, on arrays."""
+"""Elementary functions, activations, functions of the normal distribution, and users' own, on arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -143,3 +144,30 @@ def voigt_dispersion(x: Array | float, sigma: Array | float, gamma: Array | floa
 
     root = np.multiply(sigma, 1.4142135623730951)
     return wofz((x + 1j * np.asarray(gamma)) / root).imag / (root * 1.7724538509055159)
+
+
+# ---- user-defined functions, on floats and arrays ------------------------------------------------
+
+
+def elementwise(name: str, function: Callable[..., object], *values: Array | float) -> Array | float:
+    """A user's function of floats and arrays: a new array of their common shape and type.
+
+    Raises:
+        TypeError: the function does not accept arrays, or its results are not real numbers.
+        ValueError: its result has another shape.
+    """
+    shape = np.broadcast_shapes(*[np.shape(v) for v in values])
+    try:
+        made = np.asarray(function(*values))
+    except TypeError as error:
+        if not shape:
+            raise
+        raise TypeError(
+            f"{name} has to take NumPy arrays, as numpy.vectorize makes it do: {error}"
+        ) from error
+    if made.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has to return real numbers, not {made.dtype}")
+    if made.shape != shape:
+        raise ValueError(f"{name} has to work elementwise: of shape {shape} it makes {made.shape}")
+    kinds = [v.dtype for v in values if hasattr(v, "dtype")]
+    return np.array(made, dtype=np.result_type(*kinds, np.float32) if kinds else np.float64)[()]

@@ -23,7 +23,6 @@ from symad.ops.basic.sources import fresh_input
 from symad.ops.linalg.cholesky import Triangle, TriangularSolve
 from symad.ops.linalg.solve_det import MatrixOp, Solve
 from symad.ops.sparse.csr import CompressedRows
-from symad.splitting.analysis import state_by, states_of
 from symad.splitting.rules import added, is_zero, multiplied
 from symad.splitting.states import (
     SAME,
@@ -40,6 +39,8 @@ from symad.splitting.states import (
     has,
     split_axes,
     splitting,
+    state_by,
+    states_of,
 )
 from symad.transforms.tangents import push
 

@@ -19,7 +19,6 @@ from symad.ops.basic.shaping import ShapingOp, reshape
 from symad.ops.basic.sources import Constant, Dimension, Eye, Iota, constant_value, dimension
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Select
-from symad.splitting.analysis import by_definition
 from symad.splitting.states import (
     SAME,
     SUM,
@@ -33,6 +32,7 @@ from symad.splitting.states import (
     States,
     Total,
     Weight,
+    by_definition,
     has,
     is_multiple,
     splitting,

@@ -14,13 +14,11 @@ except ModuleNotFoundError as error:
 
 from symad.torch import (  # noqa: F401  (register answers)
     attending,
-    convolving,
     elementary,
+    layers,
     losses,
-    normalizing,
-    recurrent,
 )
-from symad.torch.calling import TorchFunction, as_function
+from symad.torch.bridge import TorchFunction, as_function
 from symad.torch.modules import Model, Weights, from_torch, layer
 from symad.torch.verifying import verify_function
 

@@ -1,29 +1,113 @@
-"""A graph as a ``torch.autograd.Function``: forward is the lowered graph, backward the lowered pullback.
+"""`as_function`: a graph as a ``torch.autograd.Function``: forward lowered, backward the lowered pullback.
 
 The backward pass calls the pullback as such a function again, so derivatives of every order exist. The
 same holds for forward mode (pushforward) and for batches (vmap): ``torch.func`` composes as with PyTorch's
-own operations.
+own operations. By the operator ``symad::call`` torch.compile keeps graphs whole; eager code does not use it.
+Its arguments are the key of a function and its tensors. The shapes of its outputs follow from the graph, and
+its derivative is the operator with the key of the pullback. A key is a digest of the graph, because compiled
+code is kept on disk and may be read by another process.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, reduce
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 
-from symad.core.graph import Graph, TupleOf
+from symad.core.arguments import SignatureOf, bind, flat_values
+from symad.core.dims import solve_dims
+from symad.core.graph import Graph, TupleOf, pack
+from symad.core.signatures import Inputs, Traceable, Tree
 from symad.derivatives.sweeps import pullback, pushforward
 from symad.derivatives.vmap import vmap
-from symad.errors import EvaluationError
+from symad.errors import EvaluationError, SymadError
 from symad.gpu.compile import cupy as library
 from symad.numeric import Kernel, lower
-from symad.torch.compiling import key_of
+from symad.numeric.lowering import DTYPES
+from symad.saving.save_load import dumps
+from symad.tracing import trace
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
+
+
+# ---- the operator symad --------------------------------------------------------------------------
+
+
+class CompiledBridge(Protocol):
+    """What the operator uses of `symad.torch.bridge.Bridge`."""
+
+    graph: Graph
+    backend: str
+    pointwise: bool
+
+    @property
+    def key(self) -> str:
+        """The key."""
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The outputs."""
+
+    def pullback(self, wrt: tuple[int, ...]) -> CompiledBridge:
+        """The pullback by some inputs."""
+
+
+BRIDGES: dict[str, CompiledBridge] = {}
+"""The functions that were made, by key."""
+
+
+def key_of(bridge: CompiledBridge) -> str:
+    """The key of a function, which the operator finds from now on."""
+    try:
+        text = dumps(bridge.graph)
+    except (SymadError, TypeError):  # it calls functions of the user that have no module
+        text = f"{id(bridge.graph)}"
+    key = hashlib.sha256(f"{bridge.backend}\n{text}".encode()).hexdigest()
+    BRIDGES.setdefault(key, bridge)
+    return key
+
+
+def _values(key: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The outputs of the function with a key."""
+    return list(BRIDGES[key].run(tensors))
+
+
+def _shapes(key: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Empty tensors in place of the outputs."""
+    graph = BRIDGES[key].graph
+    if BRIDGES[key].pointwise:
+        return [torch.empty_like(torch.broadcast_tensors(*tensors)[0]) for _ in graph.output_nodes]
+    names = [str(symbol) for symbol in graph.inputs]
+    shapes = [tuple(map(int, tensor.shape)) for tensor in tensors]
+    declared = [node.shape for node in graph.input_nodes]
+    bound = graph.at(solve_dims(list(zip(names, declared, shapes, strict=True))))
+    dtype = next((t.dtype for t in tensors if t.is_floating_point()), torch.get_default_dtype())
+    device = tensors[0].device if tensors else torch.device("cpu")
+    return [torch.empty(tuple(map(int, n.shape)), dtype=dtype, device=device) for n in bound.output_nodes]
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None:
+    ctx.key, tensors = inputs
+    ctx.wrt = tuple(k for k, tensor in enumerate(tensors) if tensor.requires_grad)
+    ctx.save_for_backward(*tensors)
+
+
+def _pull(ctx: Any, bars: list[torch.Tensor]) -> tuple[None, list[torch.Tensor | None]]:
+    """x̄ of the tensors that need it."""
+    pullback = BRIDGES[ctx.key].pullback(ctx.wrt)
+    found = iter(call(pullback.key, [*ctx.saved_tensors, *bars]))
+    return None, [next(found) if k in ctx.wrt else None for k in range(len(ctx.saved_tensors))]
+
+
+call: Any = torch.library.custom_op("symad::call", _values, mutates_args=())
+"""The operator."""
+
+call.register_fake(_shapes)
+call.register_autograd(_pull, setup_context=_keep)
 
 
 class Bridge:
@@ -159,3 +243,81 @@ def _aligned(tensor: torch.Tensor, batched: bool, rank: int) -> torch.Tensor:
     if not batched:
         return tensor
     return tensor.reshape(tensor.shape[:1] + (1,) * (rank - tensor.ndim) + tensor.shape[1:])
+
+
+# ---- as_function ---------------------------------------------------------------------------------
+
+
+def as_function(f: Traceable, inputs: Inputs | None = None, backend: str = "numpy") -> TorchFunction:
+    """``f`` as a function of tensors that PyTorch differentiates, any number of times and in every mode.
+
+    Forward is the lowered graph; backward is the lowered pullback, which is again such a function, so that
+    Hessians, gradient penalties and ``torch.func`` work. Tensors share their memory with the kernels
+    (DLPack): on the CPU with NumPy or compiled code, on a CUDA device with CuPy and its kernels.
+
+    Args:
+        f: an argument of `symad.trace`: a graph, a SymPy object, or a Python function with ``inputs``.
+        inputs: order and grouping of the arguments, as in `symad.trace`; a dict of tensors is one argument.
+        backend: "numpy" or "c", for tensors on the CPU, in float64 or float32. On a CUDA device it is "cupy".
+
+    Raises:
+        TraceError: ``f`` cannot be traced.
+        EvaluationError: when called with tensors on several devices, or of a dtype without kernels.
+    """
+    return TorchFunction(trace(f, inputs), backend)
+
+
+class TorchFunction:
+    """A graph as a function of tensors; results have the structure of the graph's.
+
+    Tensors of several floating-point dtypes are promoted as PyTorch does. Numbers may be given for tensors.
+    If all inputs of the graph are scalars, they may be tensors of points, which broadcast together.
+    """
+
+    __signature__ = SignatureOf()
+
+    def __init__(self, graph: Graph, backend: str = "numpy") -> None:
+        """Kernels are lowered on the first call, for each device and dtype."""
+        self.graph = graph
+        self.arguments = graph.arguments
+        self.__name__ = graph.name
+        self.bridge = Bridge(graph, backend)
+        self.bridge.key  # noqa: B018  (torch.compile reads it, and cannot trace its computation)
+
+    def __call__(self, *values: Tree, **named: Tree) -> Any:
+        """The outputs at these tensors, by position or by name."""
+        given = bind(self.graph.name, self.arguments, values, named)
+        tensors = self._tensors(flat_values(self.arguments, given))
+        if self.bridge.pointwise and any(t.ndim for t in tensors):
+            tensors = list(torch.broadcast_tensors(*tensors))
+        return pack(self.graph.structure, self.bridge(*tensors))
+
+    def _tensors(self, values: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Tensors of one floating-point dtype and of integers, all on one device."""
+        tensors = [v for v in values if isinstance(v, torch.Tensor)]
+        for name, value in zip(self.graph.inputs, values, strict=True):
+            if isinstance(value, torch.Tensor) and (value.is_complex() or value.layout != torch.strided):
+                raise EvaluationError(
+                    f"{name} was given a tensor of {value.dtype}, {value.layout}; give a dense real tensor"
+                )
+        floats = [t.dtype for t in tensors if t.is_floating_point()]
+        dtype = reduce(torch.promote_types, floats) if floats else torch.get_default_dtype()
+        device = tensors[0].device if tensors else torch.device("cpu")
+        if device.type == "cpu" and str(dtype).removeprefix("torch.") not in DTYPES:
+            raise EvaluationError(
+                f"{self.graph.name} was given tensors of {dtype} on the CPU, where kernels compute in "
+                f"{' or '.join(DTYPES)}; convert them, for example by .double()"
+            )
+        made = []
+        for value in values:
+            if not isinstance(value, torch.Tensor):
+                value = torch.as_tensor(value, dtype=dtype, device=device)
+            made.append(value.to(dtype) if value.is_floating_point() else value)
+        return made
+
+    def __reduce__(self) -> tuple[type[TorchFunction], tuple[Graph, str]]:
+        return TorchFunction, (self.graph, self.bridge.backend)
+
+    def __repr__(self) -> str:
+        names = ", ".join(argument.name for argument in self.arguments)
+        return f"<TorchFunction {self.graph.name}({names})>"

@@ -1,20 +1,37 @@
-"""The forward and backward pass of a function of tensors, as functions of arrays."""
+"""The forward and backward pass of a function of tensors, as functions of arrays.
+
+And what autograd asks of a backward pass beside the right values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from symad.core.arguments import grouped_values
 from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph
 from symad.core.signatures import Tree, Wrt
 from symad.core.structures import leaves
+from symad.ops.basic.sources import symbol_of
 from symad.tracing.wrt import select
+from symad.verification import Certificate
+from symad.verification.certificate.certificate import Entry, Loss
+from symad.verification.certificate.witness import Witness
 from symad.verification.fields.integer_inputs import integer_inputs
+from symad.verification.measuring.call_users_code import on_host
+from symad.verification.measuring.floating_errors import plain
+from symad.verification.measuring.precisions import Precision
+from symad.verification.values.instance_sizes import sizes_of
+from symad.verification.values.point_set import PointSet
+
+if TYPE_CHECKING:
+    from symad.verification.certificate.witness import Nested
 
 
 class Passes:
@@ -109,3 +126,113 @@ def leaves_of(value: Any) -> list[Any]:
     found: list[Any] = []
     mapped(value, found.append)
     return found
+
+
+# ---- what autograd asks of a backward pass beside the right values -------------------------------
+
+
+POINTS = 2
+"""The number of points: a pass with bad manners mostly has them at each."""
+
+Tensors = Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function at one point, with new tensors."""
+
+    function: Callable[..., object]
+    given: Sequence[Any]
+    bars: Tensors
+
+    def x_bar(self, bars: Tensors, times: int = 1) -> Tensors:
+        """The cotangents of the inputs from those of the outputs, by the last of several backward passes."""
+        x, y = leaves_of(self.given), leaves_of(self.function(*self.given))
+        for _ in range(times - 1):
+            gradients(y, x, bars, retain_graph=True)
+        return gradients(y, x, bars)
+
+
+def strided(called: Called) -> tuple[Tensors, Tensors]:
+    """y_bar with gaps between its elements."""
+    gaps = [torch.stack([b, b + 1], dim=-1)[..., 0] for b in called.bars]
+    return called.x_bar(called.bars), called.x_bar(gaps)
+
+
+def transposed(called: Called) -> tuple[Tensors, Tensors]:
+    """y_bar with its axes in another order in memory."""
+    orders = [tuple(reversed(range(b.ndim))) for b in called.bars]
+    turned = [b.permute(o).contiguous().permute(o) for b, o in zip(called.bars, orders, strict=True)]
+    return called.x_bar(called.bars), called.x_bar(turned)
+
+
+def expanded(called: Called) -> tuple[Tensors, Tensors]:
+    """y_bar that is one expanded number."""
+    numbers = [b.new_ones(()).expand(b.shape) for b in called.bars]
+    return called.x_bar([torch.ones_like(b) for b in called.bars]), called.x_bar(numbers)
+
+
+def second_backward(called: Called) -> tuple[Tensors, Tensors]:
+    """a second backward of one graph."""
+    return called.x_bar(called.bars), called.x_bar(called.bars, 2)
+
+
+def left_alone(called: Called) -> tuple[Tensors, Tensors]:
+    """inputs and y_bar left as they were."""
+    held = [*leaves_of(called.given), *called.bars]
+    before = [t.detach().clone() for t in held]
+    called.x_bar(called.bars)
+    return before, [t.detach() for t in held]
+
+
+MANNERS = (left_alone, strided, transposed, expanded, second_backward)
+
+
+def with_manners(certificate: Certificate, passes: Passes, graph: Graph, limits: Precision) -> Certificate:
+    """A certificate of the manners of a backward pass; ``certificate`` is that of its values."""
+    concrete = graph.at({s: v[0] for s, v in sizes_of(graph, graph)})
+    inputs = concrete.input_nodes
+    points = list(
+        islice(PointSet(concrete.output_nodes, certificate.seed, inputs).points(8 * POINTS), POINTS)
+    )
+    rng = np.random.default_rng(certificate.seed % 2**63)
+    wrong, losses = dict[str, Entry](), dict[str, Loss]()
+    for point in points:
+        values = [limits.rounded(point[n]) for n in inputs]
+        where = {str(symbol_of(n)): plain(v) for n, v in zip(inputs, values, strict=True)}
+        bars = [rng.normal(size=tuple(int(d) for d in o.shape)) for o in concrete.output_nodes]
+        for manner in MANNERS:
+            told = _words(manner)
+            given = passes.tensors(grouped_values(graph.arguments, values, lambda v: v))
+            try:
+                pair = manner(Called(passes.function, given, [passes.tensor(b) for b in bars]))
+            except Exception as problem:  # whatever the user's function raises is what is to be reported
+                losses[told] = Loss(f"raised {type(problem).__name__}: {problem}", "backward", told, where)
+                continue
+            for witness in _differences(*pair, where, limits, manner is left_alone):
+                entry = Entry(f"backward: {told}", "refuted", f"called at {len(points)} points", 0.0)
+                wrong.setdefault(told, replace(entry, witness=witness))
+    told = ", ".join(words for words in map(_words, MANNERS) if words not in losses)
+    held = Entry("manners", "measured", f"agrees at {len(points)} points: {told}", 1.0, certificate.assumes)
+    return replace(
+        certificate, entries=tuple(wrong.values()) or (held,), losses=tuple(losses.values()), notes=(),
+        seconds=0.0, steps=0,
+    )  # fmt: skip
+
+
+def _words(manner: Callable[[Called], object]) -> str:
+    return str(manner.__doc__).removesuffix(".")
+
+
+def _differences(
+    right: Tensors, found: Tensors, where: Mapping[str, Nested], limits: Precision, exact: bool
+) -> Iterator[Witness]:
+    """The first element of each tensor that differs by more than roundings."""
+    for a, b in zip(right, found, strict=True):
+        u, v = (np.asarray(on_host(t), dtype=float) for t in (a, b))
+        size = float(np.max(np.abs(u), initial=0.0, where=np.isfinite(u)))
+        allowed = 0.0 if exact else limits.factor * limits.eps * size
+        apart = ~((np.abs(u - v) <= allowed) | (u == v) | (np.isnan(u) & np.isnan(v)))
+        if apart.any():
+            at = tuple(int(k) for k in np.argwhere(apart)[0])
+            yield Witness(where, repr(float(u[at])), repr(float(v[at])), at)

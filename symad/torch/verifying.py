@@ -14,8 +14,7 @@ import torch
 from symad.core.graph import Graph, TupleOf
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.sweeps import pullback
-from symad.torch.manners import with_manners
-from symad.torch.passes import Passes
+from symad.torch.passes import Passes, with_manners
 from symad.tracing import as_graph
 from symad.verification import Budget, Certificate, verify
 from symad.verification.certificate.certificate import Entry

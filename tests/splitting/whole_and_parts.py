@@ -8,7 +8,7 @@ import symad
 from symad.core.dims import bind, dim_symbols, solve_dims
 from symad.evaluation.evaluate import as_values
 from symad.numbers.values import unchecked
-from symad.splitting.combine import combined
+from symad.splitting.plan import combined
 from symad.verification.fields.integer_inputs import integer_inputs
 
 PARTS = ((2, 3), (1, 3), (3, 1, 2), (4,))

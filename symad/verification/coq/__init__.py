@@ -1,9 +1,8 @@
 """Certificates as Coq files, and the lemmas that they rest on.
 
 `write` is the start: a file of one certificate, in the parts of `layout`. `model` is what the certificate is
-about, `reading` makes its terms, `programs` and `gallina` print them; `heads` has the
-functions, `branches` selections. The theory is in the files
-``Symad*.v`` of this folder.
+about, `reading` makes its terms, `programs` and `gallina` print them; `branches` has
+selections. The theory is in the files ``Symad*.v`` of this folder.
 """
 
 from symad.verification.certificate.model import CertifiedModel

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import fill
 
-from symad.verification.coq.heads import FUNCTIONS
 from symad.verification.coq.programs import CoqProgram, ProgramLine
-from symad.verification.coq.terms import CoqTerm
+from symad.verification.coq.terms import FUNCTIONS, CoqTerm
 
 ATOM, POWER, UNARY, PRODUCT, SUM, ALL = 0, 30, 35, 40, 50, 100
 """Levels of Coq's notations: a term of a lower level needs no parentheses."""

@@ -12,10 +12,8 @@ import numpy as np
 
 from symad.core.identifiers import ascii_identifier
 from symad.verification.coq.gallina import domain_text, let_names, program_data, program_text, wrapped
-from symad.verification.coq.heads import FUNCTIONS
-from symad.verification.coq.inside import is_somewhere
-from symad.verification.coq.programs import CoqProgram
-from symad.verification.coq.terms import postorder
+from symad.verification.coq.programs import CoqProgram, is_somewhere
+from symad.verification.coq.terms import FUNCTIONS, postorder
 
 if TYPE_CHECKING:
     import sympy as sp

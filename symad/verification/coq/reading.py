@@ -29,8 +29,7 @@ from symad.verification.coq.branches import (
     winner,
     won,
 )
-from symad.verification.coq.heads import HEADS, WITHOUT_LEMMA
-from symad.verification.coq.terms import CoqError, CoqTerm, CoqTerms, Part, postorder
+from symad.verification.coq.terms import HEADS, WITHOUT_LEMMA, CoqError, CoqTerm, CoqTerms, Part, postorder
 
 WHOLE = 600
 """In expressions of more operations than this, repeated parts get names."""
@@ -43,7 +42,7 @@ def refused(what: str) -> CoqError:
     """The error for a part that cannot be written in Coq."""
     return CoqError(
         f"to_coq: {what} has no lemma in Coq yet; write the model by the functions of "
-        "symad.verification.coq.heads.HEADS, powers and arithmetic, or leave this part out"
+        "symad.verification.coq.terms.HEADS, powers and arithmetic, or leave this part out"
     )
 
 

@@ -12,7 +12,7 @@ from symad.core.graph import Graph, Node
 from symad.numbers.values import unchecked
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
-from symad.verification.mistakes.entries import owners, without_input
+from symad.verification.mistakes.elements import owners, without_input
 from symad.verification.mistakes.naming import Asked, with_entries, with_names
 from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.values.point_set import FloatPoint, PointSet

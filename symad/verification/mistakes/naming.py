@@ -22,19 +22,26 @@ from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.certificate.domain_repair import REPAIRED
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import (
+    confused,
     extra_terms,
     missing_paths,
+    next_in_loops,
     paths_counted_twice,
     places_of,
     several_paths,
+    transposed_in_loops,
     wrong_factors,
 )
-from symad.verification.mistakes.confused import confused, next_in_loops, transposed_in_loops
-from symad.verification.mistakes.elements import moved
-from symad.verification.mistakes.entries import of_matrix
+from symad.verification.mistakes.elements import moved, of_matrix
 from symad.verification.mistakes.local import lengths
-from symad.verification.mistakes.matching import Change, Difference, name_in
-from symad.verification.mistakes.network import ChainNetwork, TooManyEdges, network_of
+from symad.verification.mistakes.network import (
+    ChainNetwork,
+    Change,
+    Difference,
+    TooManyEdges,
+    name_in,
+    network_of,
+)
 from symad.verification.mistakes.slopes import wrong_slopes, wrong_softmax
 from symad.verification.mistakes.whole import (
     flat_values,

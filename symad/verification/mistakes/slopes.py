@@ -20,8 +20,7 @@ from symad.verification.certificate.domain_repair import DEPTH, signature
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import MAX_RUNS, SLOPE
 from symad.verification.mistakes.local import Edge
-from symad.verification.mistakes.matching import Change
-from symad.verification.mistakes.network import ChainNetwork
+from symad.verification.mistakes.network import ChainNetwork, Change
 from symad.verification.mistakes.words import Words, argument_of_sigmoid
 
 Slope = Callable[[Array, Array], Array]

@@ -15,8 +15,7 @@ from symad.ops.basic.sources import ArrayConstant, Constant, array_constant, con
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.elements import movements
 from symad.verification.mistakes.local import lengths
-from symad.verification.mistakes.matching import Change, Difference
-from symad.verification.mistakes.network import ChainNetwork
+from symad.verification.mistakes.network import ChainNetwork, Change, Difference
 from symad.verification.mistakes.words import Words
 
 EPSILONS = (0.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)

@@ -268,7 +268,7 @@ def test_a_wrong_derivative_of_code_is_refuted():
 def test_objectives_of_scikit_learn_are_measured():
     """Linear models, Huber's regression, neighborhood components and t-SNE: value and gradient."""
     pytest.importorskip("sklearn")
-    from symad.audits import scikit_learn_models as models
+    from symad.audits import scikit_learn as models
 
     groups = (models.huber_regression, models.neighborhood_components, models.embedding)
     rows = [establish("scikit-learn", claim) for made in groups for claim in made()]

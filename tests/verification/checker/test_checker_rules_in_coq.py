@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from symad.verification.checker import terms as functions
-from symad.verification.coq.heads import WITHOUT_LEMMA
+from symad.verification.coq.terms import WITHOUT_LEMMA
 from tests.verification.checker.rules_in_coq import DEFINITIONS, DERIVATIVES, NOT_IN_COQ, RELATIONS
 
 

@@ -21,8 +21,8 @@ from symad.functions import sigmoid
 from symad.ops.basic.arithmetic import add, mul, neg
 from symad.ops.basic.sources import constant
 from symad.verification.coq import CoqError, write
-from symad.verification.coq.heads import FUNCTIONS, HEADS, WITHOUT_LEMMA
 from symad.verification.coq.layout import coq_name
+from symad.verification.coq.terms import FUNCTIONS, HEADS, WITHOUT_LEMMA
 from symad.verification.coq.write import LIBRARY, CertifiedModel, as_coq
 from tests.kept import digest, kept
 from tests.kept import folder as kept_folder

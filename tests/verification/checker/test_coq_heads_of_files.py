@@ -6,9 +6,8 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.verification.coq.heads import FUNCTIONS
-from symad.verification.coq.inside import HOLDS, NAMED, VALUES
-from symad.verification.coq.programs import NONZERO, POSITIVE, STATED
+from symad.verification.coq.programs import HOLDS, NAMED, NONZERO, POSITIVE, STATED, VALUES
+from symad.verification.coq.terms import FUNCTIONS
 from symad.verification.coq.write import CertifiedModel, as_coq
 
 x, y = sp.symbols("x y", real=True)

@@ -1,4 +1,8 @@
-"""Convolutions and pools, with channels before positions, as in PyTorch."""
+"""Layers that mix positions, features or steps: convolutions and pools, normalizations, recurrent layers.
+
+Channels precede positions, as in PyTorch; `symad.models.sequences.recurrent` has its layout, names and order
+of gates.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,15 @@ from torch import nn
 from symad import functions
 from symad.errors import TraceError
 from symad.models.layers.convolution import convolve, convolve_transposed, windows
+from symad.models.sequences.recurrent import Recurrent
+from symad.torch.elementary import dropout
 from symad.torch.modules import Array, Result, Weights, layer, refuse
 
 if TYPE_CHECKING:
     import torch
+
+
+# ---- convolutions and pools, with channels before positions, as in PyTorch -----------------------
 
 
 def channels_last(x: Any, axes: int) -> Array:
@@ -155,3 +164,113 @@ def global_mean_pool(module: nn.AdaptiveAvgPool2d, at: Weights, *data: Array) ->
     if tuple_of(module.output_size, 2) != (1, 1):
         raise TraceError(f"from_torch: AdaptiveAvgPool2d({module.output_size}) has no rule; use (1, 1)")
     return np.mean(data[0], axis=(-2, -1), keepdims=True)
+
+
+# ---- normalizations, over features, channels or the batch ----------------------------------------
+
+
+def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
+    """(x − μ)/√(σ² + ε), the mean and variance over some axes."""
+    centered = x - np.mean(x, axis=axes, keepdims=True)
+    return centered / np.sqrt(np.mean(centered**2, axis=axes, keepdims=True) + epsilon)
+
+
+def scaled(x: Array, weight: Array | None, bias: Array | None) -> Array:
+    """γ x + β; a parameter that is None is omitted."""
+    if weight is not None:
+        x = x * weight
+    return x if bias is None else x + bias
+
+
+def over_channels(parameter: Array | None, x: Array) -> Array | None:
+    """A parameter (C,) along axis 1 of x; None for None."""
+    return None if parameter is None else parameter.reshape(x.shape[1], *(1,) * (len(x.shape) - 2))
+
+
+@layer.dispatch
+def layer_norm(module: nn.LayerNorm, at: Weights, *data: Array) -> Result:
+    """The normalization over the last axes."""
+    axes = tuple(range(-len(module.normalized_shape), 0))
+    return scaled(normalized(data[0], axes, module.eps), at(module.weight), at(module.bias))
+
+
+@layer.dispatch
+def rms_norm(module: nn.RMSNorm, at: Weights, *data: Array) -> Result:
+    """x/√(mean x² + ε) over the last axes."""
+    (x,) = data
+    axes = tuple(range(-len(module.normalized_shape), 0))
+    epsilon = np.finfo(np.float64).eps if module.eps is None else module.eps
+    return scaled(x / np.sqrt(np.mean(x**2, axis=axes, keepdims=True) + epsilon), at(module.weight), None)
+
+
+@layer.dispatch
+def group_norm(module: nn.GroupNorm, at: Weights, *data: Array) -> Result:
+    """The normalization over the channels of each group, and all positions."""
+    (x,) = data
+    count = module.num_groups
+    parts = x.reshape(x.shape[0], count, x.shape[1] // count, *x.shape[2:])
+    made = normalized(parts, tuple(range(2, len(parts.shape))), module.eps).reshape(*x.shape)
+    return scaled(made, over_channels(at(module.weight), x), over_channels(at(module.bias), x))
+
+
+def batch_norm(module: torch.nn.Module, at: Weights, x: Array) -> Array:
+    """Each channel by its mean and variance: the batch's in training, the running ones in evaluation."""
+    if module.training or module.running_mean is None:
+        made = normalized(x, (0, *range(2, len(x.shape))), module.eps)
+    else:
+        mean, variance = (over_channels(at(s), x) for s in (module.running_mean, module.running_var))
+        made = (x - mean) / np.sqrt(variance + module.eps)
+    return scaled(made, over_channels(at(module.weight), x), over_channels(at(module.bias), x))
+
+
+@layer.dispatch
+def batch_norm_1d(module: nn.BatchNorm1d, at: Weights, *data: Array) -> Result:
+    """x (N, C) or (N, C, L)."""
+    return batch_norm(module, at, data[0])
+
+
+@layer.dispatch
+def batch_norm_2d(module: nn.BatchNorm2d, at: Weights, *data: Array) -> Result:
+    """x (N, C, H, W)."""
+    if len(data[0].shape) != 4:
+        raise TraceError(f"BatchNorm2d takes images (N, C, H, W), not {data[0].shape}")
+    return batch_norm(module, at, data[0])
+
+
+@layer.dispatch
+def recurrent(module: nn.RNNBase, at: Weights, *data: Array) -> Result:
+    """x, optionally first states and lengths -> (output, last states), in PyTorch's form."""
+    if module.num_layers > 1:
+        dropout(module, data[0], "dropout")
+    model = model_of(module)
+    p = {name: at(getattr(module, name)) for name in model.shapes}
+    return model.apply(p, *data)
+
+
+def model_of(module: nn.RNNBase) -> Recurrent:
+    """The model with the options of a module."""
+    return Recurrent(
+        kind=module.mode.split("_")[0].lower(),
+        inputs=module.input_size,
+        hidden=module.hidden_size,
+        layers=module.num_layers,
+        bidirectional=module.bidirectional,
+        batch_first=module.batch_first,
+        bias=module.bias,
+        activation="relu" if module.mode == "RNN_RELU" else "tanh",
+        projection=module.proj_size,
+    )
+
+
+@layer.dispatch
+def cell(module: nn.RNNCellBase, at: Weights, *data: Array) -> Result:
+    """One step: x (N, d_in) or (d_in,), optionally the previous state -> the state, or (h, c)."""
+    kind = {nn.LSTMCell: "lstm", nn.GRUCell: "gru"}.get(type(module), "rnn")
+    sigma = getattr(module, "nonlinearity", "tanh")
+    model = Recurrent(kind, module.input_size, module.hidden_size, bias=module.bias, activation=sigma)
+    p = {name: at(getattr(module, name.removesuffix("_l0"))) for name in model.shapes}
+    before = None
+    if len(data) > 1:
+        before = tuple(part[None] for part in (data[1] if kind == "lstm" else (data[1],)))
+    last = model.apply(p, data[0][None], before)[1]
+    return tuple(part[0] for part in last) if kind == "lstm" else last[0]
