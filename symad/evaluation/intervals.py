@@ -9,6 +9,7 @@ Source: Johansson (2017), "Arb: efficient arbitrary-precision midpoint-radius in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import flint
@@ -203,30 +204,13 @@ class Intervals(Domain["Interval | float"]):
     def apply(self, head: sympy.FunctionClass, *values: Any) -> Interval:
         """A function of intervals, by its monotonicity, its bounds or its definition; else the whole line."""
         given = [interval(v) for v in values]
-        sure = all(v.sure for v in given)
-        if head in (sympy.Max, sympy.Min):
-            return _extreme(head is sympy.Max, given, sure)
-        if head is sympy.Abs:
-            size = _extreme(True, [given[0], -given[0]], sure)
-            return size if size.low >= 0 else Interval(arb(0), size.high, sure, (False, size.beyond[1]))
+        made = RULES[head](*given) if head in RULES else None
+        if made is not None:
+            return made
         monotone = at_end(head) if len(given) == 1 else None
         if monotone is not None:
             return _monotone(fact(head), monotone, given[0])
-        if head in (sympy.asin, sympy.acos) and len(given) == 1:
-            return _arcsine(head, given[0])
-        if head is sympy.sign:
-            low, high = (int(ZERO.below(given[0])), 1) if given[0].low >= 0 else (-1, 1)
-            return Interval(arb(low), arb(-1 if given[0].below(ZERO) else high), sure)
-        if head is sympy.atan2:
-            return _angle(*given)
-        if head in WAVES and given[0].low.is_finite() and given[0].high.is_finite():
-            return _wave(head, given[0])
-        if head is sympy.Heaviside:
-            step, *at = (self.apply(sympy.sign, given[0]) + 1) / 2, *given[1:]
-            return step if _never_zero(given[0]) or not at else self.select(OPEN, step, at[0])
-        if head is logaddexp:
-            largest, least = _extreme(True, given, sure), _extreme(False, given, sure)
-            return largest + self.apply(log1p, self.apply(sympy.exp, least - largest))
+        sure = all(v.sure for v in given)
         return _by_arb(head, given, sure) or _otherwise(head, given, sure)
 
     def power(self, base: Any, exponent: Any) -> Any:
@@ -308,13 +292,38 @@ def _raised(end: flint.arb, count: int) -> flint.arb:
     return -INFINITE if end < 0 and count % 2 else INFINITE
 
 
-def _extreme(largest: bool, values: Sequence[Interval], sure: bool) -> Interval:
+def _largest(*values: Interval) -> Interval:
     """The maximum of intervals; its lower end is excluded if one of theirs is, its upper end if all are."""
-    if not largest:
-        return -_extreme(True, [-v for v in values], sure)
     low, high = max(v.low for v in values), max(v.high for v in values)
     passed = any(v.beyond[0] for v in values if v.low == low)
+    sure = all(v.sure for v in values)
     return Interval(low, high, sure, (passed, all(v.beyond[1] for v in values if v.high == high)))
+
+
+def _smallest(*values: Interval) -> Interval:
+    return -_largest(*[-v for v in values])
+
+
+def _absolute(a: Interval) -> Interval:
+    size = _largest(a, -a)
+    return size if size.low >= 0 else Interval(arb(0), size.high, a.sure, (False, size.beyond[1]))
+
+
+def _sign(a: Interval) -> Interval:
+    low, high = (int(ZERO.below(a)), 1) if a.low >= 0 else (-1, 1)
+    return Interval(arb(low), arb(-1 if a.below(ZERO) else high), a.sure)
+
+
+def _step(a: Interval, *at: Interval) -> Interval:
+    """Heaviside's function, with its value at 0."""
+    step = (_sign(a) + 1) / 2
+    return step if _never_zero(a) or not at else hull([step, *at])
+
+
+def _log_of_sum(a: Interval, b: Interval) -> Interval:
+    """log(exp a + exp b)."""
+    largest = _largest(a, b)
+    return largest + INTERVALS.apply(log1p, INTERVALS.apply(sympy.exp, _smallest(a, b) - largest))
 
 
 def _by_arb(head: sympy.FunctionClass, values: Sequence[Interval], sure: bool) -> Interval | None:
@@ -370,8 +379,10 @@ WAVES: dict[sympy.FunctionClass, tuple[Callable[[flint.arb], flint.arb], float, 
 """Functions of period 2π, and the parts of it at which they are 1 and −1."""
 
 
-def _wave(head: sympy.FunctionClass, a: Interval) -> Interval:
+def _wave(head: sympy.FunctionClass, a: Interval) -> Interval | None:
     """By the ends, where no extreme lies between: then nothing inside is as large or as small as an end."""
+    if not (a.low.is_finite() and a.high.is_finite()):
+        return None
     function, top, bottom = WAVES[head]
     ends = [(function(a.low), a.beyond[0]), (function(a.high), a.beyond[1])]
     low, high = _hull([value for value, _ in ends])
@@ -413,3 +424,12 @@ def _angle(y: Interval, x: Interval) -> Interval:
         low = zero if y.low >= 0 else -2 * half
         ends = [half if x.high <= 0 and y.low >= 0 else low, 2 * half]
     return Interval(*_hull(ends), y.sure and x.sure)
+
+
+RULES: dict[type[sympy.Basic], Callable[..., Interval | None]] = {
+    sympy.Max: _largest, sympy.Min: _smallest, sympy.Abs: _absolute, sympy.sign: _sign,
+    sympy.Heaviside: _step, sympy.atan2: _angle, logaddexp: _log_of_sum,
+    **{head: partial(_arcsine, head) for head in (sympy.asin, sympy.acos)},
+    **{head: partial(_wave, head) for head in WAVES},
+}  # fmt: skip
+"""Functions that are neither monotone nor left to Arb; None where a rule says nothing."""
