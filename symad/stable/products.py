@@ -1,7 +1,7 @@
-"""The table of products: two factors that overflow, or cancel, are one function that does not.
+"""The tables of pairs: two factors, or terms, that overflow or cancel are one function that does not.
 
-The engine finds the two factors in a product and in products in it; a row says which function they are. Every
-row is proved by `tests/symad/stable/test_rows.py`.
+The engine finds the two factors in a product and in products in it; a row says which function they are. Sums
+of two functions are found by `symad.stable.steps`. Every row is proved by `tests/symad/stable/test_rows.py`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from symad.ops.elementwise.selection import Select, compare, logic, select
 from symad.stable.formulas import FormulaNode, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product
 from symad.sympy_functions.probability import gammainc, gammaincc, normal_ratio
-from symad.sympy_functions.scalar_functions import sigmoid
+from symad.sympy_functions.scalar_functions import sigmoid, softplus
 
 ONE, TWO = constant(1), constant(2)
 Relation = Callable[[Nodes, Nodes], "Node | None"]
 
 
 @dataclass(frozen=True)
-class ProductRow:
-    """f(u) g(v)^power = form(u, v) for a function g, ``other``; None if u and v are not related as needed."""
+class Pair:
+    """f(u) g(v)^power, or f(u) + power g(v), is form(u, v) for a function g, ``other``.
+
+    The form is None if u and v are not related as needed.
+    """
 
     other: Any
     power: int
@@ -45,13 +48,13 @@ def same(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
     return lambda u, v: form(FormulaNode(u[0])).node if u == v else None
 
 
-def opposite(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
-    """The form of u for v = −u."""
+def opposite(form: Callable[[FormulaNode], FormulaNode], positive: bool = False) -> Relation:
+    """The form of u for v = −u; ``positive``: where u has no negative factor."""
 
     def relation(u: Nodes, v: Nodes) -> Node | None:
         forms = Forms()
         (c, m), (k, n) = forms.monomial(u[0]), forms.monomial(v[0])
-        return form(FormulaNode(u[0])).node if m == n and c == -k else None
+        return form(FormulaNode(u[0])).node if m == n and c == -k and (c > 0 or not positive) else None
 
     return relation
 
@@ -85,29 +88,39 @@ def scaled_tail(u: Nodes, v: Nodes) -> Node | None:
 
 
 s, tanh, exp_1 = function(sigmoid), function(sympy.tanh), function(expm1)
-PRODUCTS: dict[Any, tuple[ProductRow, ...]] = {
-    sympy.sinh: (ProductRow(sympy.cosh, -1, same(tanh)), ProductRow(sympy.sech, 1, same(tanh))),
-    sympy.cosh: (ProductRow(sympy.sinh, -1, same(function(sympy.coth))),),
+PRODUCTS: dict[Any, tuple[Pair, ...]] = {
+    sympy.sinh: (Pair(sympy.cosh, -1, same(tanh)), Pair(sympy.sech, 1, same(tanh))),
+    sympy.cosh: (Pair(sympy.sinh, -1, same(function(sympy.coth))),),
     sympy.exp: (
-        ProductRow(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
-        ProductRow(sympy.sinh, -1, same(lambda u: -(2 / exp_1(-2 * u)))),
-        ProductRow(sympy.cosh, -1, same(lambda u: 2 * s(2 * u))),
-        ProductRow(sympy.cosh, -1, opposite(lambda u: 2 * s(2 * u))),
-        ProductRow(sympy.erfc, -1, normal_slope, early=False),
-        ProductRow(sympy.erfc, 1, scaled_tail, early=False),
-        ProductRow(sigmoid, 1, opposite(s)),
-        ProductRow(sympy.exp, 1, opposite(lambda u: FormulaNode(ONE))),
+        Pair(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
+        Pair(sympy.sinh, -1, same(lambda u: -(2 / exp_1(-2 * u)))),
+        Pair(sympy.cosh, -1, same(lambda u: 2 * s(2 * u))),
+        Pair(sympy.cosh, -1, opposite(lambda u: 2 * s(2 * u))),
+        Pair(sympy.erfc, -1, normal_slope, early=False),
+        Pair(sympy.erfc, 1, scaled_tail, early=False),
+        Pair(sigmoid, 1, opposite(s)),
+        Pair(sympy.exp, 1, opposite(lambda u: FormulaNode(ONE))),
     ),
     expm1: (
-        ProductRow(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
-        ProductRow(expm1, -1, twice),
-        ProductRow(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
+        Pair(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
+        Pair(expm1, -1, twice),
+        Pair(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
     ),
-    sigmoid: (ProductRow(sigmoid, -1, opposite(function(sympy.exp))),),
-    sympy.lowergamma: (ProductRow(sympy.gamma, -1, distribution(gammainc)),),
-    sympy.uppergamma: (ProductRow(sympy.gamma, -1, distribution(gammaincc)),),
+    sigmoid: (Pair(sigmoid, -1, opposite(function(sympy.exp))),),
+    sympy.lowergamma: (Pair(sympy.gamma, -1, distribution(gammainc)),),
+    sympy.uppergamma: (Pair(sympy.gamma, -1, distribution(gammaincc)),),
 }
-"""The rows by f."""
+"""The rows of products by f."""
+
+REFLECTIONS: dict[Any, tuple[Pair, ...]] = {
+    sympy.exp: (
+        Pair(sympy.exp, 1, opposite(lambda u: 2 * function(sympy.cosh)(u), positive=True)),
+        Pair(sympy.exp, -1, opposite(lambda u: 2 * function(sympy.sinh)(u), positive=True)),
+    ),
+    softplus: (Pair(softplus, -1, opposite(lambda u: u, positive=True)),),
+    sigmoid: (Pair(sigmoid, 1, opposite(lambda u: FormulaNode(ONE), positive=True)),),
+}
+"""The rows of sums by f."""
 
 
 SQUARES = (sympy.sin, sympy.sinh, sympy.tan)
@@ -198,7 +211,7 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
     return forms.times(factors, ((over[0], -1), *((f, 1) for f in under))), made.node
 
 
-def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, ProductRow, Node]]:
+def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, Pair, Node]]:
     """Two factors, their row, and the function that they are; or of which their product is the reciprocal."""
     functions = [(f, k, head_of(f)) for f, k in factors if type(f.op) is Apply]
     for sign in (1, -1):

@@ -31,7 +31,7 @@ from symad.stable.normal_forms import Forms, Number, head_of, product, rational
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
 Form = Callable[[FormulaNode, FormulaNode, FormulaNode], FormulaNode]
-Row = Callable[[FormulaNode], FormulaNode]
+Value = Callable[[FormulaNode], FormulaNode]
 
 sin, cos, tan, sinh, cosh, tanh, sech = map(
     function, (sympy.sin, sympy.cos, sympy.tan, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech)
@@ -44,10 +44,10 @@ exp_1, log_1, sign, asin, acos, asinh, atan, atanh = map(
 
 
 @dataclass(frozen=True)
-class Secant:
-    """f(u) − f(v) = form(u, v, u − v) where the condition holds."""
+class Row:
+    """f(u) − f(v) = form(u, v, u − v) where the condition holds; or f(1 + r) = form(r)."""
 
-    form: Form
+    form: Callable[..., FormulaNode]
     condition: Form | None = None
     early: bool = False
 
@@ -156,7 +156,7 @@ GAUSS = [(float(x), float(w) / 2) for x, w in zip(*np.polynomial.legendre.leggau
 """The points in [−1, 1] and the weights, whose sum is 1."""
 
 
-def integral(slope: Row, v: FormulaNode, d: FormulaNode) -> FormulaNode:
+def integral(slope: Value, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """d Σ w f'(v + d/2 + x d/2)."""
     middle, total = v + d / 2, FormulaNode(constant(0))
     for x, w in GAUSS:
@@ -178,7 +178,7 @@ def root(u: FormulaNode) -> FormulaNode:
     return function(hypot)(1, u)
 
 
-def by_addition(near: Callable[[FormulaNode, FormulaNode], FormulaNode], row: Secant) -> Secant:
+def by_addition(near: Callable[[FormulaNode, FormulaNode], FormulaNode], row: Row) -> Row:
     """f(u) − f(v) as near(v, d) by the addition theorem if u alone is a sum, which is rounded, or v alone."""
 
     def form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
@@ -187,51 +187,51 @@ def by_addition(near: Callable[[FormulaNode, FormulaNode], FormulaNode], row: Se
             return row.form(u, v, d)
         return near(v, d) if sums[0] else -near(u, -d)
 
-    return Secant(form, row.condition)
+    return Row(form, row.condition)
 
 
 @lru_cache(64)
-def polygamma_secant(order: int) -> Secant:
+def polygamma_secant(order: int) -> Row:
     """The row of ψ of an order, −1 for log Γ."""
     psi = function(sympy.polygamma)
-    return Secant(lambda u, v, d: integral(lambda x: psi(order + 1, x), v, d), lambda u, v, d: 8 * abs(d) < v)
+    return Row(lambda u, v, d: integral(lambda x: psi(order + 1, x), v, d), lambda u, v, d: 8 * abs(d) < v)
 
 
-SECANTS: dict[Hashable, Secant] = {
-    sympy.exp: Secant(exp_form),
-    expm1: Secant(exp_form),
-    sympy.log: Secant(log_form, log_condition),
+SECANTS: dict[Hashable, Row] = {
+    sympy.exp: Row(exp_form),
+    expm1: Row(exp_form),
+    sympy.log: Row(log_form, log_condition),
     sympy.sin: by_addition(
         lambda w, d: cos(w) * sin(d) - 2 * sin(w) * sin(d / 2) ** 2,
-        Secant(lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2), small),
+        Row(lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2), small),
     ),
     sympy.cos: by_addition(
         lambda w, d: -(sin(w) * sin(d) + 2 * cos(w) * sin(d / 2) ** 2),
-        Secant(lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)), small),
+        Row(lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)), small),
     ),
     sympy.tan: by_addition(
         lambda w, d: sin(d) / cos(w) / (cos(w) * cos(d) - sin(w) * sin(d)),
-        Secant(lambda u, v, d: sin(d) / cos(u) / cos(v)),
+        Row(lambda u, v, d: sin(d) / cos(u) / cos(v)),
     ),
-    sympy.cot: Secant(lambda u, v, d: -(sin(d) / sin(u) / sin(v)), small),
-    sympy.sec: Secant(lambda u, v, d: 2 * sin(v + d / 2) * sin(d / 2) / cos(u) / cos(v), small),
-    sympy.csc: Secant(lambda u, v, d: -(2 * cos(v + d / 2) * sin(d / 2) / sin(u) / sin(v)), small),
-    sympy.asin: Secant(asin_form, lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
-    sympy.acos: Secant(lambda u, v, d: -asin_form(u, v, d), lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
-    sympy.atan: Secant(lambda u, v, d: atan(d / (1 + u * v)), atan_condition),
-    sympy.sinh: Secant(lambda u, v, d: 2 * cosh(v + d / 2) * sinh(d / 2), below),
-    sympy.cosh: Secant(lambda u, v, d: 2 * sinh(v + d / 2) * sinh(d / 2), below),
-    sympy.sech: Secant(sech_form, small),
-    sympy.tanh: Secant(lambda u, v, d: 2 * sigmoid_form(2 * u, 2 * v, 2 * d)),
-    sympy.asinh: Secant(asinh_form, near),
-    sympy.acosh: Secant(acosh_form, lambda u, v, d: near(u, v, d) & (u + v > 2)),
-    sympy.atanh: Secant(atanh_form, atanh_condition),
-    sigmoid: Secant(sigmoid_form),
-    softplus: Secant(softplus_form, small),
-    logcosh: Secant(lambda u, v, d: log_1(2 * sinh(d / 2) ** 2 + tanh(v) * sinh(d)), small),
-    sympy.erf: Secant(erf_form),
-    sympy.erfc: Secant(lambda u, v, d: -erf_form(u, v, d)),
-    hypot: Secant(lambda u, v, d: d * ((u + v) / (root(u) + root(v)))),
+    sympy.cot: Row(lambda u, v, d: -(sin(d) / sin(u) / sin(v)), small),
+    sympy.sec: Row(lambda u, v, d: 2 * sin(v + d / 2) * sin(d / 2) / cos(u) / cos(v), small),
+    sympy.csc: Row(lambda u, v, d: -(2 * cos(v + d / 2) * sin(d / 2) / sin(u) / sin(v)), small),
+    sympy.asin: Row(asin_form, lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
+    sympy.acos: Row(lambda u, v, d: -asin_form(u, v, d), lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
+    sympy.atan: Row(lambda u, v, d: atan(d / (1 + u * v)), atan_condition),
+    sympy.sinh: Row(lambda u, v, d: 2 * cosh(v + d / 2) * sinh(d / 2), below),
+    sympy.cosh: Row(lambda u, v, d: 2 * sinh(v + d / 2) * sinh(d / 2), below),
+    sympy.sech: Row(sech_form, small),
+    sympy.tanh: Row(lambda u, v, d: 2 * sigmoid_form(2 * u, 2 * v, 2 * d)),
+    sympy.asinh: Row(asinh_form, near),
+    sympy.acosh: Row(acosh_form, lambda u, v, d: near(u, v, d) & (u + v > 2)),
+    sympy.atanh: Row(atanh_form, atanh_condition),
+    sigmoid: Row(sigmoid_form),
+    softplus: Row(softplus_form, small),
+    logcosh: Row(lambda u, v, d: log_1(2 * sinh(d / 2) ** 2 + tanh(v) * sinh(d)), small),
+    sympy.erf: Row(erf_form),
+    sympy.erfc: Row(lambda u, v, d: -erf_form(u, v, d)),
+    hypot: Row(lambda u, v, d: d * ((u + v) / (root(u) + root(v)))),
     sympy.loggamma: polygamma_secant(-1),
 }
 """The rows by functions; those of powers are made by `power_secant`."""
@@ -257,14 +257,14 @@ def spelled(node: Node) -> tuple[Hashable, Node] | None:
     return None
 
 
-def secant_of(f: Hashable) -> Secant:
+def secant_of(f: Hashable) -> Row:
     """The row of a function that `spelled` has named."""
     if isinstance(f, tuple):
         return polygamma_secant(f[1])
     return SECANTS[f] if f in SECANTS else power_secant(f)
 
 
-def guarded(row: Secant, u: Node, v: Node, d: Node, written: Node) -> Node:
+def guarded(row: Row, u: Node, v: Node, d: Node, written: Node) -> Node:
     """The row's form where its condition holds, else the difference as it was written."""
     given = formulas(u, v, d)
     made, condition = row.form(*given).node, row.condition and row.condition(*given)
@@ -279,7 +279,7 @@ MAX_POWER = 6
 
 
 @lru_cache(256)
-def power_secant(exponent: Any) -> Secant:
+def power_secant(exponent: Any) -> Row:
     """The row of u^p − v^p for a rational p, or for a node.
 
     Differences of roots are 0 where both may be. Others: the power of the smaller base, times expm1 of the
@@ -288,7 +288,7 @@ def power_secant(exponent: Any) -> Secant:
     if isinstance(exponent, Fraction):
         q, m = exponent.denominator, exponent.numerator
         if q in (2, 3) and 0 < m <= MAX_POWER:
-            return Secant(
+            return Row(
                 lambda u, v, d: _of_roots(u ** Fraction(1, q), v ** Fraction(1, q), d, q, m),
                 differ,
                 True,
@@ -301,7 +301,7 @@ def power_secant(exponent: Any) -> Secant:
         up, down = v**p * exp_1(p * log_1(d / v)), u**p * exp_1(p * log_1(-(d / u)))
         return by_sign(d, up, -down)
 
-    return Secant(form, lambda u, v, d: u > 0 if rational(v.node) == 1 else abs(d) < v)
+    return Row(form, lambda u, v, d: u > 0 if rational(v.node) == 1 else abs(d) < v)
 
 
 def differ(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
@@ -329,7 +329,7 @@ class Complement:
 
     number: Number
     sign: int
-    form: Row
+    form: Value
     power: int = 1
     early: bool = True
     in_layers: bool = True
@@ -366,29 +366,6 @@ COMPLEMENTS: dict[Any, tuple[Complement, ...]] = {
 """The rows by functions, the first that fits is taken."""
 
 
-@dataclass(frozen=True)
-class Reflection:
-    """f(u) + sign f(−u) = form(u)."""
-
-    sign: int
-    form: Row
-
-
-REFLECTIONS: dict[Any, tuple[Reflection, ...]] = {
-    sympy.exp: (Reflection(1, lambda u: 2 * cosh(u)), Reflection(-1, lambda u: 2 * sinh(u))),
-    softplus: (Reflection(-1, lambda u: u),),
-    sigmoid: (Reflection(1, lambda u: FormulaNode(constant(1))),),
-}
-
-
-@dataclass(frozen=True)
-class NearOne:
-    """f(1 + r) = form(r), which loses no digits of r."""
-
-    form: Row
-    early: bool = True
-
-
 def acos_near_one(r: FormulaNode) -> FormulaNode:
     """By the half angle; at −1, on the other side of the circle, acos(1 + r) is as good.
 
@@ -406,9 +383,9 @@ def square_root(u: FormulaNode) -> FormulaNode:
     return FormulaNode(constant(c)) ** HALF * abs(FormulaNode(inside))
 
 
-NEAR_ONE: dict[Any, NearOne] = {
-    sympy.log: NearOne(log_1, early=False),
-    sympy.acos: NearOne(acos_near_one),
-    sympy.acosh: NearOne(lambda r: 2 * asinh(square_root(r / 2))),
+NEAR_ONE: dict[Any, Row] = {
+    sympy.log: Row(log_1),
+    sympy.acos: Row(acos_near_one, early=True),
+    sympy.acosh: Row(lambda r: 2 * asinh(square_root(r / 2)), early=True),
 }
-"""The rows by functions."""
+"""The rows of functions of 1 + r, which lose no digits of r."""

@@ -33,7 +33,8 @@ from symad.stable.normal_forms import (
     rational,
     total,
 )
-from symad.stable.secants import COMPLEMENTS, REFLECTIONS, spelled
+from symad.stable.products import REFLECTIONS
+from symad.stable.secants import COMPLEMENTS, spelled
 
 Step = tuple[Terms, Node]
 """Some terms of a sum, and what they are replaced by."""
@@ -106,22 +107,22 @@ class SumTraits:
 
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
-    """f(u) ± f(−u) by its row."""
+    """Two functions with equal factors beside them by their row."""
     terms = whole.terms
-    for m, base, k in whole.named:
-        u, head = base.args[0], head_of(base)
-        if k != 1 or head not in REFLECTIONS or type(u.op) is not Add or u.op.signs != (-1,):
-            continue
-        u = u.args[0]
-        other = next((b for _, b, _ in whole.named if head_of(b) is head and b.args[0] is u), None)
-        if other is None:
-            continue
-        rest = whole.given.forms.times(m, ((base, -1),))
-        positive = whole.given.forms.times(rest, ((other, 1),))
-        for row in REFLECTIONS[head]:
-            c = terms.get(positive, 0)
-            if c and terms[m] == c * row.sign:
-                yield {positive: c, m: terms[m]}, mul(product(c, rest), row.form(FormulaNode(u)).node)
+    for m, f, k in whole.named:
+        for row in REFLECTIONS.get(head_of(f), ()) if k == 1 else ():
+            for n, g, j in whole.named:
+                if head_of(g) is not row.other or j != 1 or terms[n] != terms[m] * row.power or f is g:
+                    continue
+                rest = without(m, f)
+                value = row.form(f.args, g.args) if rest == without(n, g) else None
+                if value is not None:
+                    yield {m: terms[m], n: terms[n]}, mul(product(terms[m], rest), value)
+
+
+def without(m: Monomial, base: Node) -> Monomial:
+    """A monomial without one of its factors."""
+    return tuple([pair for pair in m if pair[0] is not base])
 
 
 def complements(whole: SumTraits) -> Iterator[Step]:
@@ -129,7 +130,7 @@ def complements(whole: SumTraits) -> Iterator[Step]:
     terms, given = whole.terms, whole.given
     found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
     for m, base, k in whole.named:
-        rest = tuple([pair for pair in m if pair[0] is not base])
+        rest = without(m, base)
         if rest not in terms:
             continue
         for row in COMPLEMENTS.get(head_of(base), ()):
@@ -256,10 +257,10 @@ def _without_one(m: Monomial, forms: Forms) -> Iterator[Monomial]:
     """The monomial without a power, and without a quotient."""
     for base, k in m:
         if isinstance(base.op, Pow) and abs(k) == 1:
-            yield tuple([pair for pair in m if pair[0] is not base])
+            yield without(m, base)
         if k < 0:
             yield from [forms.times(m, ((base, 1), (a, -1)), j) for a, j in m if 0 < j <= -k]
-            yield tuple([pair for pair in m if pair[0] is not base])
+            yield without(m, base)
 
 
 def kind_of(base: Node) -> object:

@@ -19,12 +19,11 @@ from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
 from symad.stable.exponentials import OVER, SIGNED
 from symad.stable.formulas import FormulaNode, formulas
-from symad.stable.products import PRODUCTS, ProductRow
+from symad.stable.products import PRODUCTS, REFLECTIONS, Pair
 from symad.stable.secants import (
     COMPLEMENTS,
     GAUSS,
     NEAR_ONE,
-    REFLECTIONS,
     SECANTS,
     growth,
     guarded,
@@ -173,8 +172,9 @@ def test_numbers_and_functions(head: Any) -> None:
 @pytest.mark.parametrize("head", REFLECTIONS, ids=str)
 def test_reflections(head: Any) -> None:
     for row in REFLECTIONS[head]:
-        written = signed_sum([(1, apply(head, U)), (row.sign, apply(head, neg(U)))])
-        assert status(row.form(FormulaNode(U)).node, written) == "proved", row
+        written = signed_sum([(1, apply(head, U)), (row.power, apply(row.other, neg(U)))])
+        made = row.form((U,), (neg(U),))
+        assert made is not None and status(made, written) == "proved", row
 
 
 @pytest.mark.parametrize("head", NEAR_ONE, ids=str)
@@ -204,7 +204,7 @@ def test_factors_of_functions_over_sums() -> None:
         assert status(made, apply(head, U)) in ("proved", "tested"), head
 
 
-def arguments(row: ProductRow) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+def arguments(row: Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """Arguments that are related as the row needs."""
     tries = [(U, U), (neg(V), V), (mul(constant(2), V), V), (neg(power(V, constant(2))), V)]
     tries.append((power(V, constant(2)), V))
