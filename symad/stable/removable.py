@@ -9,6 +9,7 @@ rounding error. Only for graphs that are not differentiated afterwards: differen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, log2
@@ -213,30 +214,30 @@ def inputs_of(total: Node) -> set[Node] | None:
 def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, tuple[float, Node]]:
     """What functions in a sum have as their arguments up to a number, the largest such number, and where."""
     found: dict[Monomial, tuple[float, Node]] = {}
-
-    def enter(argument: Node, guard: Node) -> None:
-        c, m = forms.monomial(argument)
-        if c and m and (len(found) < MAX_ARGUMENTS or m in found):
-            found[m] = max(found.get(m, (0.0,))[0], abs(float(c))), guard
-
-    anywhere = constant(True)
-    for arg in total.args:
-        for base, k in forms.monomial(arg)[1]:
-            inside = forms.terms(base) if type(base.op) is Add else {}
-            for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
-                if head_of(b) in SERIES:
-                    enter(b.args[0], anywhere)
-                elif type(b.op) is Pow and constant_value(b.args[1]) is None:
-                    log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
-                    enter(log, compare("<", constant(0), b.args[0]))
-            if k < 0 and len(inside) == 2 and ONE in inside:
-                (m,) = [m for m in inside if m]
-                if not any(type(b.op) in (Apply, Pow) for b, _ in m):
-                    enter(product(1, m), anywhere)
+    for base, k in [factor for arg in total.args for factor in forms.monomial(arg)[1]]:
+        for argument, guard in _arguments(base, k, forms):
+            c, m = forms.monomial(argument)
+            if c and m and (len(found) < MAX_ARGUMENTS or m in found):
+                found[m] = max(found.get(m, (0.0,))[0], abs(float(c))), guard
     if only is not None:
         alone = ((only, 1),)
         found = {alone: found.get(alone, (1.0, anywhere)), **found}
     return found
+
+
+def _arguments(base: Node, k: int, forms: Forms) -> Iterator[tuple[Node, Node]]:
+    """The arguments of functions in a factor base^k, and of 1/(1 + t); and where they have values."""
+    anywhere, inside = constant(True), forms.terms(base) if type(base.op) is Add else {}
+    for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
+        if head_of(b) in SERIES:
+            yield b.args[0], anywhere
+        elif type(b.op) is Pow and constant_value(b.args[1]) is None:
+            log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
+            yield log, compare("<", constant(0), b.args[0])
+    if k < 0 and len(inside) == 2 and ONE in inside:
+        (m,) = [m for m in inside if m]
+        if not any(type(b.op) in (Apply, Pow) for b, _ in m):
+            yield product(1, m), anywhere
 
 
 def _cancels_at(total: Node, x: Node, value: float) -> bool:

@@ -97,28 +97,26 @@ class NodeRules:
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""
-        rule = RULES.get(type(node.op))
-        if rule is None:
-            made = node if args == node.args else Node.of(node.op, args)
-            if self.selections.inside:
-                self.selections.conditions(made)
-            return made
-        root = self.differences.of_root(node.args[0]) if head_of(node) is sympy.log else None
-        made = root or rule(self, node.op, args) or (node if args == node.args else Node.of(node.op, args))
-        tabled = self._by_tables(made)
-        if tabled is made and made is not node and type(made.op) is Add:  # with logarithms of the first rules
-            logs = [self._by_tables(a) if head_of(a) is sympy.log else a for a in made.args]
-            tabled = signed_sum(list(zip(made.op.signs, logs, strict=True)))
-        if not self.last:
-            return tabled
+        made, rule = node if args == node.args else Node.of(node.op, args), RULES.get(type(node.op))
+        if rule is not None:
+            root = self.differences.of_root(node.args[0]) if head_of(node) is sympy.log else None
+            made = root or rule(self, node.op, args) or made
+        tabled = made if rule is None else self._by_tables(made)
+        if tabled is made and made is not node and type(made.op) is Add:
+            tabled = self._with_logarithms(made.op, made.args)
         if self.selections.inside:
             self.selections.conditions(tabled)
-        if type(node.op) is not Add or not self.functions:
+        if not self.last or type(node.op) is not Add or not self.functions:
             return tabled
         better = without_cancellation(node, tabled, self.differences.forms)
         if better is None and tabled is made and node not in self.differences.forms.large:
             return self._apart(made)
         return better or tabled
+
+    def _with_logarithms(self, op: Add, args: Nodes) -> Node:
+        """A sum whose logarithms the first rules may have made."""
+        logs = [self._by_tables(a) if head_of(a) is sympy.log else a for a in args]
+        return signed_sum(list(zip(op.signs, logs, strict=True)))
 
     def _apart(self, total: Node) -> Node:
         """The better sum where x ≠ 0, for a selection by x = 0 in it such as the slope of a distance."""
