@@ -181,14 +181,11 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         return None
     only = next(iter(inputs)) if {type(n.op) for n in inputs} == {Input} and len(inputs) == 1 else None
     for total in sums:
-        variables = _variables(total, only, forms)
-        if only is not None:
-            variables = {
-                t: (size, guard)
-                for t, (size, guard) in variables.items()
-                if any(b.args for b, _ in t)
-                or all(_cancels_at(better, only, s * PROBE / size) for s in (1, -1))
-            }
+        variables = {
+            t: (size, guard)
+            for t, (size, guard) in _variables(total, only, forms).items()
+            if only is None or any(b.args for b, _ in t) or _cancels_near(better, only, PROBE / size)
+        }
         made = _with_pieces(total, better, variables, forms) if variables else None
         if made is not None:
             return made
@@ -221,7 +218,7 @@ def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, t
                 found[m] = max(found.get(m, (0.0,))[0], abs(float(c))), guard
     if only is not None:
         alone = ((only, 1),)
-        found = {alone: found.get(alone, (1.0, anywhere)), **found}
+        found = {alone: found.get(alone, (1.0, constant(True))), **found}
     return found
 
 
@@ -240,16 +237,17 @@ def _arguments(base: Node, k: int, forms: Forms) -> Iterator[tuple[Node, Node]]:
             yield product(1, m), anywhere
 
 
-def _cancels_at(total: Node, x: Node, value: float) -> bool:
-    """Whether the sum is much smaller than one of its terms."""
-    known: dict[Node, Any] = {x: value}
-    with np.errstate(all="ignore"):
-        parts = [_value(a, known) for a in total.args]
-    finite = [part for part in parts if part is not None and isfinite(part)]
-    if len(finite) < len(parts):
-        return False
-    signed = [sign * part for sign, part in zip(op_of(total, Add).signs, finite, strict=True)]
-    return abs(sum(signed)) < max(map(abs, signed)) / 16
+def _cancels_near(total: Node, x: Node, size: float) -> bool:
+    """Whether the sum is much smaller than one of its terms at ±size."""
+    for value in (size, -size):
+        known: dict[Node, Any] = {x: value}
+        with np.errstate(all="ignore"):
+            parts = [_value(a, known) for a in total.args]
+        finite = [part for part in parts if part is not None and isfinite(part)]
+        signed = [sign * part for sign, part in zip(op_of(total, Add).signs, finite, strict=False)]
+        if len(finite) < len(parts) or abs(sum(signed)) >= max(map(abs, signed)) / 16:
+            return False
+    return True
 
 
 def _value(node: Node, known: dict[Node, Any]) -> float | None:
