@@ -36,7 +36,7 @@ MODULES = {
     "scikit-learn": ("scikit_learn",),
     "torch": ("elementwise",),
     "jax": ("elementwise",),
-    "scipy": ("scipy_functions", "scipy_special"),
+    "scipy": ("scipy_functions",),
     "autograd": ("elementwise",),
 }
 """The packages for which symad has claims, and the files of `symad.audits` with these claims."""
