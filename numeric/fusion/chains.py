@@ -16,8 +16,7 @@ from symad.core.dims import same_shape
 from symad.core.graph import Node, op_of, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.nest import Nest, is_chain, summed_axes, with_sum
-from symad.numeric.fusion.units import New, in_units, nests_of
+from symad.numeric.fusion.nest import Nest, New, in_units, is_chain, nests_of, summed_axes, with_sum
 from symad.numeric.passes.bodies import body_of, read_once
 from symad.numeric.passes.rewriting import rewritten
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, mul

@@ -19,13 +19,15 @@ from symad.core.questions import Nodes, definition
 from symad.higher_order.remat import Fallback
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import (
+    New,
+    in_units,
     is_row,
     is_row_dot,
     is_row_sum,
+    nests_of,
     repeats_columns,
     repeats_rows,
 )
-from symad.numeric.fusion.units import New, in_units, nests_of
 from symad.numeric.passes.rewriting import over
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
