@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.dims import Dim, size
+from symad.core.dims import size
 from symad.core.graph import Graph, Node
 from symad.core.questions import Nodes
 from symad.numeric.passes.rewriting import rewrite
@@ -31,22 +31,18 @@ def flatten_products(graph: Graph) -> Graph:
         for (rows, summed, turned), arg in zip(found, args, strict=True):
             shape = (size(arg.shape[k] for k in rows), size(arg.shape[k] for k in summed))
             if turned:  # the operand is a matrix in memory already
-                matrices.append(("mi", Node.of(Reshape(shape[::-1]), (arg,)), shape[0]))
+                matrices.append(("mi", Node.of(Reshape(shape[::-1]), (arg,))))
             else:
-                matrices.append(("im", Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),)), shape[0]))
+                matrices.append(("im", Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),))))
         return _product(matrices, node)
 
     return rewrite(graph, better)
 
 
-def _product(matrices: Sequence[tuple[str, Node, Dim]], node: Node) -> Node:
-    """The product of two matrices; the one with more rows first, which is faster in BLAS."""
-    (one, left, rows), (other, right, columns) = matrices
-    other = other.replace("i", "j")
-    if isinstance(rows, int) and isinstance(columns, int) and columns > rows:
-        product = permute(contract([other, one], "ji", right, left), (1, 0))
-    else:
-        product = contract([one, other], "ij", left, right)
+def _product(matrices: Sequence[tuple[str, Node]], node: Node) -> Node:
+    """The product of two matrices."""
+    (one, left), (other, right) = matrices
+    product = contract([one, other.replace("i", "j")], "ij", left, right)
     return product if product.shape == node.shape else Node.of(Reshape(node.shape), (product,))
 
 
