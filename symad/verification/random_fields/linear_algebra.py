@@ -29,16 +29,7 @@ def _determinant_size(n: int, g: Growth) -> tuple[int, int]:
 
 
 @growth.dispatch
-def solve_growth(op: Solve, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
-    return _solve(y, args, all_)
-
-
-@growth.dispatch
-def triangular_solve_growth(op: TriangularSolve, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
-    return _solve(y, args, all_)
-
-
-def _solve(y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
+def solve_growth(op: Solve | TriangularSolve, y: Node, args: tuple[Growth, ...], all_: Growths) -> Growth:
     """A⁻¹B = adj(N) D B / det N for A = N/D."""
     a, b = args
     n = y.args[0].shape[-1]

@@ -18,7 +18,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, Op, topological
-from symad.core.questions import Values, question
+from symad.core.questions import Values, evaluate, question
 from symad.facts.functions import ODD, fact
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
@@ -187,13 +187,8 @@ def array_constant_residue(op: ArrayConstant, y: Node, values: Values, run: Run)
 
 
 @residue.dispatch
-def iota_residue(op: Iota, y: Node, values: Values, run: Run) -> Array:
-    return run.field.constants(np.arange(op.size))
-
-
-@residue.dispatch
-def eye_residue(op: Eye, y: Node, values: Values, run: Run) -> Array:
-    return run.field.constants(np.eye(op.size, dtype=np.int64))
+def integers_residue(op: Iota | Eye, y: Node, values: Values, run: Run) -> Array:
+    return run.field.constants(np.asarray(evaluate(op, ())).astype(np.int64))
 
 
 # ---- arithmetic ---------------------------------------------------------------------------------

@@ -175,17 +175,12 @@ def einsum_sign(op: Einsum, y: Node, signs: Signs) -> int:
 
 
 @sign_of.dispatch
-def extreme_sign(op: Extreme, y: Node, signs: Signs) -> int:
-    return int(signs[0])
-
-
-@sign_of.dispatch
 def product_sign(op: Product, y: Node, signs: Signs) -> int:
     return 1 if signs[0] == 1 else 0
 
 
 @sign_of.dispatch
-def moved_sign(op: Broadcast | Reshape | Slice | Concatenate | Stack, y: Node, signs: Signs) -> int:
+def moved_sign(op: Broadcast | Reshape | Slice | Concatenate | Stack | Extreme, y: Node, signs: Signs) -> int:
     """The sign that all parts have."""
     common = set(signs)
     return int(common.pop()) if len(common) == 1 else 0

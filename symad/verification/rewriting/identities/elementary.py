@@ -285,7 +285,7 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
         return mul(base, base) if exponent.denominator == 1 and exponent % 2 == 0 else base
     if isinstance(node.op, Apply) and node.op.head in (*SIGNS, LooseSign):
         return node
-    return _sign_atom(node, basis)
+    return apply(basis.sign_head(node), node)
 
 
 def _sign_of_sum(node: Node, basis: Basis) -> Node | None:
@@ -329,7 +329,3 @@ def _is_indicator(node: Node) -> bool:
     """Whether a sum is 1 + s or 1 − s with a sign s = ±1: 0 or 2."""
     one, s = node.args if len(node.args) == 2 else (node, node)
     return number(one) == 1 and isinstance(s.op, Apply) and s.op.head is sympy.sign
-
-
-def _sign_atom(node: Node, basis: Basis) -> Node:
-    return apply(basis.sign_head(node), node)

@@ -146,9 +146,12 @@ def aliased(*heads: type[sympy.Basic]) -> Callable[[Alias], Alias]:
 # ---- functions with rules -----------------------------------------------------------------------
 
 
-@aliased(sympy.exp)
-def exp_alias(args: Nodes, basis: Basis) -> Node:
-    return exponential(args[0], basis)
+ALIASES |= {
+    sympy.exp: lambda args, basis: exponential(args[0], basis),
+    sympy.sin: lambda args, basis: sine_and_cosine(args[0], basis)[1],
+    sympy.cos: lambda args, basis: sine_and_cosine(args[0], basis)[0],
+    sympy.sign: lambda args, basis: sign(args[0], basis),
+}
 
 
 @aliased(sympy.log)
@@ -156,16 +159,6 @@ def log_alias(args: Nodes, basis: Basis) -> Node:
     """With a second argument, its base."""
     over = logarithm(args[0], basis)
     return div(over, logarithm(args[1], basis)) if len(args) == 2 else over
-
-
-@aliased(sympy.sin)
-def sin_alias(args: Nodes, basis: Basis) -> Node:
-    return sine_and_cosine(args[0], basis)[1]
-
-
-@aliased(sympy.cos)
-def cos_alias(args: Nodes, basis: Basis) -> Node:
-    return sine_and_cosine(args[0], basis)[0]
 
 
 @aliased(sympy.atan)
@@ -194,11 +187,6 @@ def _is_reciprocal(x: Node) -> bool:
 
 
 # ---- signs and steps ----------------------------------------------------------------------------
-
-
-@aliased(sympy.sign)
-def sign_alias(args: Nodes, basis: Basis) -> Node:
-    return sign(args[0], basis)
 
 
 @aliased(sympy.Heaviside)
