@@ -1,6 +1,7 @@
 """Identities that hold with the signs of a region, decided on each interval; false ones beside them."""
 
 from fractions import Fraction
+from math import prod
 
 import mpmath
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from sympy import (
     Abs,
     And,
+    Eq,
+    Max,
     Or,
     Piecewise,
     acos,
@@ -155,3 +158,27 @@ def test_a_sum_of_cubes_of_absolute_values_is_0_at_a_point_alone():
     """The slope of the norm divides by it, and by something else where it is 0."""
     norm = symad.trace((Abs(x) ** 3 + Abs(y) ** 3) ** Fraction(1, 3), inputs=[x, y])
     assert symad.check(norm, wrt="x", seed=1).status == "proved"
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_difference_in_one_of_eight_regions_is_found(seed):
+    """Where three functions are positive, together; each lane has a region of its own."""
+    gaps = [sqrt(x**2 + 1) - 2 * y, sqrt(y**2 + 1) - 2 * p, sqrt(p**2 + 1) - 2 * x]
+    total = sum(Max(gap, 0) for gap in gaps)
+    there = prod(Piecewise((1, gap > 0), (0, True)) for gap in gaps)
+    other = sum((gap + Abs(gap)) / 2 for gap in gaps)
+    sides = total, other, total + q * there
+    left, right, wrong = (symad.trace(f, inputs=[x, y, p, q]).output_nodes[0] for f in sides)
+    found = compare_nodes([(left, right), (left, wrong)], seed, Budget()).pairs
+    assert found[0].certain.all() and not found[1].certain.any()
+
+
+def test_sums_that_are_0_on_a_region_are_not_taken_for_others():
+    """max(x, 0)² + max(y, 0)² and [x > 0] + [y > 0] are 0 where both numbers are negative."""
+    squares = Max(x, 0) ** 2 + Max(y, 0) ** 2
+    truths = Piecewise((1, x > 0), (0, True)) + Piecewise((1, y > 0), (0, True))
+    for total in (squares, truths):
+        assert symad.equal(Piecewise((1, Eq(total, 0)), (0, True)), 0 * x, seed=1).status == "refuted"
+    cubes = Abs(x) ** 3 + Abs(y) ** 3
+    assert symad.equal(Piecewise((1, Eq(cubes, 0)), (x, True)), x, seed=1).status == "proved"
