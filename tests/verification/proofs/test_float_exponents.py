@@ -4,11 +4,17 @@ The exponent 0.3 is a fraction over 2^54, and no root of that order has a value 
 """
 
 import math
+from fractions import Fraction
 
 import pytest
 from sympy import Rational, Symbol, diff, exp, log, sin, sqrt, symbols
 
 import symad
+from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.sources import constant
+from symad.ops.elementwise.powers import power
+from symad.verification.budget import Budget
+from symad.verification.rewriting.identity_testing import compare_nodes
 
 x, y = symbols("x y", positive=True)
 t = Symbol("t", real=True)
@@ -65,3 +71,18 @@ def test_only_the_right_second_derivative_is_decided(base, exponent: float) -> N
     for name, claim in claims_about(base, exponent).items():
         status = symad.verify(function, hessian=claim, wrt="x", seed=1).status
         assert status in (("proved", "tested") if name == "right" else ("undecided", "refuted")), name
+
+
+@pytest.mark.parametrize(
+    ("exponent", "whole"),
+    [(Rational(100, 3), 33), (Rational(-133, 2), -67), (Rational(3, 100), 1), (Rational(0.3) * 7, 2),
+     (Rational(0.3) / 8, -1), (Rational(2.7) + Rational(1, 2), 3)],
+)  # fmt: skip
+def test_powers_of_one_base_are_whole_powers_of_each_other(exponent: Rational, whole: int) -> None:
+    """u^q = u^n u^(q - n), for fractions with a large numerator or denominator."""
+    base = symad.trace(x + y).output_nodes[0]
+    split, near, left = (power(base, constant(Fraction(int(e.p), int(e.q))))
+                         for e in (exponent, exponent + 1, exponent - whole))  # fmt: skip
+    product = mul(power(base, constant(whole)), left)
+    right, wrong = compare_nodes([(split, product), (near, product)], 1, Budget()).pairs
+    assert right.certain.all() and not wrong.certain.any()

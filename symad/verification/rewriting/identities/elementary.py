@@ -22,6 +22,7 @@ from symad.ops.elementwise.selection import Compare
 from symad.verification.rewriting.basis import Basis
 from symad.verification.terms.discontinuities import SIGNS, LooseSign
 from symad.verification.terms.linear_terms import (
+    MAX_ORDER,
     collect_roots,
     linear_terms,
     moves_elements,
@@ -143,8 +144,10 @@ def _root_power(b: Node, exponent: Fraction, basis: Basis) -> Node:
         inner = number(b.args[1])
         if inner is not None:
             return _root_power(b.args[0], inner * exponent, basis)
-    parts = basis.roots.split(exponent)
-    return mul(*[integer_power(power(b, constant(unit)), k) for k, unit in parts])
+    whole = exponent.numerator // exponent.denominator if exponent.denominator <= MAX_ORDER else 0
+    whole = whole if abs(exponent.numerator) > MAX_ORDER else 0  # of x^(100/3), a root is all that is needed
+    parts = basis.roots.split(exponent - whole)
+    return mul(integer_power(b, whole), *[integer_power(power(b, constant(unit)), k) for k, unit in parts])
 
 
 # ---- sines and cosines --------------------------------------------------------------------------
