@@ -42,13 +42,12 @@ from symad.core.questions import (
 from symad.core.questions import evaluate as evaluate_op
 from symad.core.signatures import Inputs
 from symad.errors import DerivativeError, EvaluationError, ShapeError
-from symad.higher_order.remat import cut
 from symad.higher_order.scan import Local, captured_nodes
 from symad.numbers.number_domains import domain_of
 from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.arithmetic import neg
-from symad.ops.basic.shaping import broadcast_axes, flatten, reshape
+from symad.ops.basic.shaping import broadcast_axes, cut, flatten, reshape
 from symad.ops.basic.sources import fresh_input, input_node, symbol_of
 from symad.ops.linalg.solve_det import Solve, solve
 from symad.ops.sparse.sparse_solve import solve_sparse, sparse_solve

@@ -39,12 +39,11 @@ from symad.core.questions import (
     jvp,
 )
 from symad.errors import ShapeError
-from symad.higher_order.remat import cut
 from symad.higher_order.scan import Scan, check_steps, closed
 from symad.numbers.values import outputs_at, unchecked
 from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.basic.contraction import permute
-from symad.ops.basic.shaping import broadcast_to, flatten, lift, reshape, slice_axis
+from symad.ops.basic.shaping import broadcast_to, cut, flatten, lift, reshape, slice_axis
 from symad.ops.basic.sources import constant, fresh_input
 from symad.transforms.batches import batch_outputs
 from symad.transforms.revolve import keep_states, places

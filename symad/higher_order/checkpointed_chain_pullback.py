@@ -38,10 +38,9 @@ from symad.higher_order.checkpointed_chain import (
     stepper,
     tangent_of_chain,
 )
-from symad.higher_order.remat import cut
 from symad.numbers.values import outputs_at
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.basic.shaping import flatten
+from symad.ops.basic.shaping import cut, flatten
 from symad.ops.basic.sources import fresh_input
 from symad.transforms.chain_plans import make_plan
 from symad.transforms.cotangents import pull

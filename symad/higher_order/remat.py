@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symad.core.dims import Shape, plus, size
+from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Array,
@@ -32,7 +32,7 @@ from symad.core.questions import (
 from symad.higher_order.scan import Local, outer_nodes
 from symad.numbers.values import outputs_at
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.basic.shaping import flatten, reshape, slice_axis
+from symad.ops.basic.shaping import cut, flatten
 from symad.ops.basic.sources import fresh_input
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import pull
@@ -79,15 +79,6 @@ def remat(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) 
     made = rebuild([whole], dict(zip(sources, local, strict=True)))
     y = Node.of(Remat(Graph(tuple(local), made)), (*args, *outer))
     return [y] if len(outputs) == 1 else cut(y, [o.shape for o in outputs])
-
-
-def cut(flat: Node, shapes: Sequence[Shape]) -> list[Node]:
-    """A flat array as arrays of these shapes."""
-    found, offset = [], 0
-    for dims in shapes:
-        found.append(reshape(slice_axis(flat, 0, offset, size(dims)), dims))
-        offset = plus(offset, size(dims))
-    return found
 
 
 @shape(Remat)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.arrays import Array, ArrayLike
-from symad.core.dims import Dim, Shape, plus, same_shape, size
+from symad.core.dims import Shape, plus, same_shape, size
 from symad.core.given import check_callable, real_array
 from symad.core.graph import Node
 from symad.core.signatures import Memory
@@ -20,7 +20,7 @@ from symad.errors import DerivativeError, ShapeError
 from symad.higher_order.checkpointed_chain import chain
 from symad.higher_order.scan import scan as scan_nodes
 from symad.ops.arrays.stacking import concatenate, stack, take
-from symad.ops.basic.shaping import reshape, slice_axis
+from symad.ops.basic.shaping import cut, reshape
 from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import body as body_session
 from symad.tracing.proxies.wrapped import number
@@ -115,7 +115,7 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
     found = _steps(body, _pack(states, several), [number(x) for x in xs], (policy, kept), history)
     if not several:
         return Proxy(found)
-    parts = _columns(found, found.shape[0], shapes) if history else _unpack(found, shapes, several)
+    parts = _parts(found, shapes, 1) if history else _unpack(found, shapes, several)
     return tuple(Proxy(part) for part in parts)
 
 
@@ -185,25 +185,14 @@ def _pack(parts: Sequence[Node], several: bool) -> Node:
 def _unpack(packed: Node, shapes: Sequence[Shape], several: bool) -> list[Node]:
     if not several:
         return [packed]
-    if _alike(shapes):
-        return [take(packed, 0, k) for k in range(len(shapes))]
-    parts: list[Node] = []
-    offset: Dim = 0
-    for shape in shapes:
-        parts.append(reshape(slice_axis(packed, 0, offset, size(shape)), shape))
-        offset = plus(offset, size(shape))
-    return parts
+    return _parts(packed, shapes, 0)
 
 
-def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
+def _parts(packed: Node, shapes: Sequence[Shape], axis: int) -> list[Node]:
+    """What `_pack` has joined, along an axis."""
     if _alike(shapes):
-        return [take(history, 1, k) for k in range(len(shapes))]
-    parts: list[Node] = []
-    offset: Dim = 0
-    for shape in shapes:
-        parts.append(reshape(slice_axis(history, 1, offset, size(shape)), (length, *shape)))
-        offset = plus(offset, size(shape))
-    return parts
+        return [take(packed, axis, k) for k in range(len(shapes))]
+    return cut(packed, shapes, axis)
 
 
 def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Array | Sequence[Array]) -> bool:

@@ -14,7 +14,7 @@ from symad.core.dims import Dim, plus, size
 from symad.core.graph import ZERO, Node, Tangent
 from symad.ops.arrays.stacking import Stack, concatenate, pack_scalars, take
 from symad.ops.basic.contraction import permute
-from symad.ops.basic.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
+from symad.ops.basic.shaping import Reshape, broadcast_axes, broadcast_to, cut, reshape, slice_axis
 from symad.ops.basic.sources import constant, eye
 from symad.ops.elementwise.selection import Condition
 from symad.transforms.batches import batch_outputs
@@ -172,16 +172,6 @@ def pack_matrix(entries: Sequence[Sequence[Tangent]], rows: int, columns: int) -
     return pack_scalars(flat, (rows, columns))
 
 
-def split_flat(vector: Node, like: Sequence[Node]) -> list[Node]:
-    """A flat vector cut into arrays of the shapes given."""
-    parts, offset = [], 0
-    for node in like:
-        count = size(node.shape)
-        parts.append(reshape(slice_axis(vector, 0, offset, count), node.shape))
-        offset = plus(offset, count)
-    return parts
-
-
 def flat_columns(results: Sequence[Tangent], like: Sequence[Node], count: Dim) -> Node:
     """Results by lanes (count, *shape) of all outputs, concatenated: (count, total size)."""
     parts = []
@@ -198,7 +188,8 @@ def transposed(matrix: Node) -> Node:
 
 def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
     """The gradient of a scalar node by forward mode."""
-    return split_flat(reshape(forward_jacobian([value], wrt), (total_size(wrt),)), wrt)
+    flat = reshape(forward_jacobian([value], wrt), (total_size(wrt),))
+    return cut(flat, [node.shape for node in wrt])
 
 
 def forward_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:

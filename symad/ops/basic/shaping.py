@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.dims import Dim, Shape, as_shape, format_shape, same_dim, same_shape, size
+from symad.core.dims import Dim, Shape, as_shape, format_shape, plus, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Array,
@@ -127,6 +127,17 @@ def reshape(a: Node, to: Sequence[Dim]) -> Node:
 def flatten(a: Node) -> Node:
     """All elements in one axis."""
     return reshape(a, (size(a.shape),))
+
+
+def cut(flat: Node, shapes: Sequence[Shape], axis: int = 0) -> list[Node]:
+    """The arrays of these shapes that the last axis of an array holds in turn, with the axes before it."""
+    found: list[Node] = []
+    offset: Dim = 0
+    for dims in shapes:
+        part = slice_axis(flat, axis, offset, size(dims))
+        found.append(reshape(part, (*flat.shape[:axis], *dims)))
+        offset = plus(offset, size(dims))
+    return found
 
 
 def slice_axes(
