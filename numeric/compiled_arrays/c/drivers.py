@@ -43,12 +43,12 @@ typedef void (*symad_kernel)(const ptrdiff_t rows, const ptrdiff_t columns, char
 """
 
 PIECES = f"""
-// a kernel on long rows, which are cut into pieces
+// a kernel on long rows, which are cut into pieces; an operand of size 0 is a number for all of them
 SYMAD_ONCE void symad_pieces(symad_kernel run, int inputs, int count, const unsigned char *sizes, char **args,
                              const ptrdiff_t *dimensions, const ptrdiff_t *steps) {{
   const ptrdiff_t size = dimensions[0];
   bool near = true;
-  for (int k = 0; k < count; k++) near &= steps[k] == sizes[k];
+  for (int k = 0; k < count; k++) near &= !sizes[k] || steps[k] == sizes[k];
   if (near && size < {MIN_PARALLEL}) {{
     run(1, size, args, steps);
   }} else if (near) {{
@@ -65,7 +65,7 @@ SYMAD_ONCE void symad_pieces(symad_kernel run, int inputs, int count, const unsi
     for (ptrdiff_t at = 0; at < size; at += {PIECE_LENGTH}) {{
       const ptrdiff_t n = size - at < {PIECE_LENGTH} ? size - at : {PIECE_LENGTH};
       for (int k = 0; k < count; k++) {{
-        const bool direct = steps[k] == sizes[k];
+        const bool direct = !sizes[k] || steps[k] == sizes[k];
         there[k] = direct ? args[k] + at * steps[k] : (char *)(buffers + k * most);
         if (!direct && k < inputs && (at == 0 || steps[k]))  // no later piece is longer
           symad_copy(there[k], sizes[k], args[k] + at * steps[k], steps[k], n, sizes[k]);

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symad.core.dims import same_shape
 from symad.core.graph import Node, op_of
 from symad.higher_order.scan import Local
 from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
@@ -84,7 +83,7 @@ class NativeNest(NestText):
         for local in self.body.input_nodes:
             k = op_of(local, Local).position
             kind = C_TYPE[self.types[k]]
-            if not self.nest.axes or same_shape(local.shape, self.full):
+            if not self.per_row(local):
                 found.append(Operand(f"x{k}", True, k, kind))
                 continue
             if local in repeated:
@@ -92,6 +91,11 @@ class NativeNest(NestText):
             if local in direct or local not in repeated:
                 found.append(Operand(f"r{k}_", False, k, kind))
         return found
+
+    def per_row(self, node: Node) -> bool:
+        """See `NestText`; what is made of numbers alone is computed before the loop over elements, too."""
+        number = not self.nest.axes and bool(self.full) and not node.shape
+        return super().per_row(node) or (number and node not in self.body.output_nodes)
 
     def results(self) -> list[Operand]:
         """The results."""

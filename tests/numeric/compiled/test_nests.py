@@ -1,5 +1,7 @@
 """Loop nests in C against NumPy's values of their bodies: sums, extremes, sines, several results."""
 
+import re
+
 import mpmath
 import numpy as np
 import pytest
@@ -146,3 +148,24 @@ def test_what_is_one_sum():
     assert total_of(Nest(Graph((X, Y), (over,)), 0, FULL, AXES)) is None
     assert total_of(Nest(Graph((X, Y, R), (mul(total, R),)), 0, FULL, AXES)) is None
     assert total_of(Nest(Graph((X, Y), (chain,)), 0, FULL, ())) is None
+
+
+def _of_numbers(u, c, k):
+    scale = np.exp(c) / np.sqrt(1 + c**2)
+    return np.where(c > k, scale * u, np.sin(c) * u**2) * np.tanh(k)
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 70_000])
+def test_functions_of_numbers_are_computed_before_the_loop(count):
+    """For arrays of any layout and type, below and above the number of elements that threads divide."""
+    f = symad.trace(_of_numbers, [(sp.Symbol("n", integer=True),), (), ()])
+    kernel = lower(f, "c")
+    (loop,) = re.findall(r"#pragma omp simd\n.*?\n  }\n", kernel.c_source, re.DOTALL)
+    assert "y0[j]" in loop
+    assert not re.search("exp|tanh|sqrt|sin", loop)
+    whole = np.linspace(-2, 2, 2 * count + 2)
+    arrays = [whole[:count], whole[: 2 * count : 2], whole[:count][::-1], np.arange(count)]
+    for u in (*arrays, whole[:count].astype(np.float32)):
+        for c, k in ((0.5, 0.25), (np.float64(-1.0), 1), (np.array(2), np.float32(0.5))):
+            expected = _of_numbers(u.astype(float), float(c), float(k))
+            np.testing.assert_allclose(kernel(u, c, k), expected, rtol=1e-14)
