@@ -17,6 +17,7 @@ from symad.evaluation.intervals import Interval, interval
 from symad.evaluation.scaled_norms import LEVELS
 from symad.evaluation.value_ranges import promised, value_ranges
 from symad.facts.functions import fact
+from symad.higher_order.remat import Fallback
 from symad.numeric.box import Sides, current_box
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
 from symad.ops.basic.sources import constant, symbol_of
@@ -62,6 +63,9 @@ def _simpler(node: Node, args: Nodes, known: Known, dtype: str) -> Node | None:
         if op.head in (sympy.Abs, sympy.sign):
             return _by_sign(op.head, args[0], inside[0])
         return _root(args, inside, dtype) if op.head is hypot else None
+    if isinstance(op, Fallback):
+        sums = known[node.args[0]]
+        return args[1] if sums.sure and op.low <= sums.low and sums.high <= op.high else None
     if args != node.args and isinstance(op, Add):
         return signed_sum(list(zip(op.signs, args, strict=True)))
     if args != node.args and isinstance(op, Mul):

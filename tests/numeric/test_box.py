@@ -181,3 +181,12 @@ def test_elements_of_one_array_are_different_values():
         product, square, difference = (found[node] for node in graph.output_nodes)
         assert (product.low, product.high) == (-2, 4) and square.low >= -2 and square.high == 4
         assert (difference.low, difference.high) == (-3, 3)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_norms_of_arrays_are_not_scaled_where_their_squares_are_floats(backend):
+    graph = symad.trace(lambda u: u / np.linalg.norm(u, axis=1, keepdims=True), [(6, 8)])
+    kernel, scaled = lower(graph, backend, box={"u": (1, 2)}), lower(graph, backend, box={"u": (0, 2)})
+    assert ["1e-280" in (k.c_source or k.source) for k in (kernel, scaled)] == [False, True]
+    at = np.linspace(1, 2, 48).reshape(6, 8)
+    np.testing.assert_allclose(kernel(at), at / np.sqrt(np.sum(at**2, 1))[:, None], rtol=1e-15)
