@@ -175,20 +175,26 @@ class _Scaling:
             return None
         if len(known) == 1 and not known[0].path:
             return mul(_root_of_weight(known[0], d), _absolute(known[0].node))
-        summed = any(p.path for p in known)
+        return self.of_sum_along_axes(radius) if any(p.path for p in known) else self.of_elements(radius)
+
+    def of_elements(self, radius: Node) -> Node | None:
+        """The norm of a few numbers, or of the elements of a few arrays."""
+        known, few = parts(radius), _is_few(radius)
+        if order_of(radius) != 2:
+            return _by_largest(radius)
+        if len(known) <= 3 and few is not False:
+            return reduce(
+                lambda a, b: apply(hypot, a, b), [mul(_root_of_weight(p, 2), p.node) for p in known]
+            )
+        return self.by_levels(radius) if few else None
+
+    def of_sum_along_axes(self, radius: Node) -> Node | None:
+        """The norm of a vector, or the norms of rows."""
+        d, few = order_of(radius), _is_few(radius)
         if d != 2:
             made = _by_largest(radius)
-            return self.where_needed(radius, made) if summed and d <= MAX_BY_MEAN else made
-        count = sum(size(p.node.shape) for p in known)
-        few = not radius.shape or (isinstance(count, int) and count <= MAX_IN_ROWS)
-        if not summed and len(known) <= 3 and (few or not isinstance(count, int)):
-            return reduce(
-                lambda a, b: apply(hypot, a, b), [mul(_root_of_weight(p, d), p.node) for p in known]
-            )
-        if not few and not (summed and self.checked):
-            return None
-        scaled = self.by_levels(radius)
-        return self.where_needed(radius, scaled, not few) if summed else scaled
+            return self.where_needed(radius, made) if d <= MAX_BY_MEAN else made
+        return self.where_needed(radius, self.by_levels(radius), not few) if few or self.checked else None
 
     def where_needed(self, radius: Node, scaled: Node, many: bool = False) -> Node:
         """The root, and the scaled norm where the sum of powers is no normal number.
@@ -222,6 +228,14 @@ class _PowerSum:
     sign: int
     norm: Node
     order: Number
+
+
+def _is_few(radius: Node) -> bool | None:
+    """Whether norms are one, or of no more than `MAX_IN_ROWS` elements; None if that is not known."""
+    count = sum(size(p.node.shape) for p in parts(radius))
+    if not radius.shape:
+        return True
+    return count <= MAX_IN_ROWS if isinstance(count, int) else None
 
 
 def _again(radius: Node, scaled: Callable[[Part], Node]) -> Node:
