@@ -248,7 +248,7 @@ class RadiusLimits:
     def _second(self, even: Node, at: Node) -> tuple[Node, Node] | None:
         """The second derivative by r of an even one, and its value at 0; None where no more terms follow.
 
-        None follow if it is 0, or if the first derivative is not, but for rounding.
+        None follow if the first derivative is not 0, but for rounding.
         """
         odd = self._slope(even, at)
         higher = self._slope(odd, at) if isinstance(odd, Node) else ZERO
@@ -256,7 +256,7 @@ class RadiusLimits:
             return None
         known = [_at_zero(function, at) for function in (even, odd, higher)]
         f2, f3, f4 = [nan if value is None else _number(value) for value in known]
-        if f3 is None or f4 == 0 or not abs(f3) <= ROUNDING * sqrt(abs(f2 or 0)) * sqrt(abs(f4 or 0)):
+        if f3 is None or not abs(f3) <= ROUNDING * sqrt(abs(f2 or 0)) * sqrt(abs(f4 or 0)):
             return None
         return None if known[2] is None else (higher, known[2])
 

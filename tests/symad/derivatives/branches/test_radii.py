@@ -341,3 +341,25 @@ def test_roots_with_a_common_power(at: float) -> None:
     nested = symad.trace(lambda u: np.sqrt(2 * u**4 - 3 * u**2 * u**2 + u * u + 5 * u**3), [()])
     for found in hessians(nested, (1e-9,)):  # (u √(1 + 5u − u²))'' = 5 − 87 u/4 + O(u²)
         np.testing.assert_allclose(found, 5 - 87e-9 / 4, rtol=1e-15)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("function", "right"),
+    [
+        (lambda u, r: r**6, [0, 0, 0, 0, 0, 720]),
+        (lambda u, r: np.cosh(r**3), [0, 0, 0, 0, 0, 360]),
+        (lambda u, r: r**6 * np.cos(r), [0, 0, 0, 0, 0, 720]),
+        (lambda u, r: np.exp(-(r**2)), [0, -2, 0, 12, 0, -120]),
+        (lambda u, r: u[0] * r**4, [0, 0, 0, 0, 120, 0]),
+        (lambda u, r: u[0] ** 2 * r**4, [0, 0, 0, 0, 0, 720]),
+    ],
+)
+def test_six_derivatives_by_way_of_a_norm(function, right) -> None:
+    """k! times the coefficients of the Taylor series at 0; the first ones that are not 0 may be the sixth."""
+    f, found = symad.trace(lambda u: function(u, np.linalg.norm(u)), [(1,)]), []
+    for _ in right:
+        slope = symad.gradient(f)
+        found.append(float(slope(np.zeros(1))[0]))
+        f = symad.trace(lambda u, slope=slope: slope(u)[0], [(1,)])
+    assert found == right
