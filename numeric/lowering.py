@@ -89,10 +89,9 @@ def lower(
             in half of the time, and calls take 1 to 2.4 times as long; 0 compiles in a sixth, and calls take
             twice as long or more. Compiled code is kept on disk, so each kernel is compiled once.
         box: the smallest and the largest value of inputs, by symbol or name, or of every element of an array.
-            They may be infinite. Branches, guards and scalings that the
-            box decides are left out, and differences of inputs that are near each other count as exact. The
-            header of the code tells the box. Calls do not check it: at points outside they compute what is
-            printed, which may be wrong there.
+            They may be infinite. Branches, guards and scalings that the box decides are left out, and
+            differences of inputs that are near each other count as exact. The header of the code tells the
+            box. Calls do not check it: at points outside they compute what is printed, which may be wrong.
 
     Raises:
         LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed,
