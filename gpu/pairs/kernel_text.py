@@ -184,8 +184,8 @@ def _function(signature: str, body: Sequence[str]) -> str:
 # ---- kernel sums on tensor cores -----------------------------------------------------------------
 
 # With σ_r = a_r ⟨x, y⟩ + b_r |x|² + c_r |y|², f(x, y) = F(σ, θ) needs one matrix product for all pairs. If
-# the option is set (`symad.gpu.options(pair_products=...)`), values and gradients in float32 are computed this
-# way, for points of 32 to 128 components. The errors are below
+# the option is set (`symad.gpu.options(pair_products=...)`), values and gradients in float32 are computed so,
+# for points of 32 to 128 components. The errors are below
 #
 #     "tf32x3"   2⁻¹⁹ (|x|² + |y|²) for |x − y|², 2⁻²⁰ |x| |y| for ⟨x, y⟩: 22 bits of factors, float32 sums;
 #     "bf16"     2⁻⁸ (|x| + |y|) for |x − y|, 2⁻⁷ |x| |y| for ⟨x, y⟩: the sums of points rounded to 8 bits.
