@@ -9,7 +9,6 @@ kernel reads them as integers and converts them to float where it computes with 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import sympy
 
@@ -162,8 +161,5 @@ def wide_constants(outputs: Sequence[Node]) -> set[Node]:
         moves = isinstance(node.op, (Broadcast, Reshape, Slice)) or permutes(node.op)
         if not (_reads_any_type(node) or (moves and node not in narrow)):
             narrow.update(node.args)
-    return {n for n in order if isinstance(n.op, ArrayConstant) and _is_real(n.op) and n not in narrow}
-
-
-def _is_real(op: Any) -> bool:
-    return bool(op.array.dtype.kind == "f")
+    real = {n for n in order if isinstance(n.op, ArrayConstant) and n.op.array.dtype.kind == "f"}
+    return real - narrow

@@ -102,7 +102,7 @@ def _region(order: Sequence[Node], rows: int) -> dict[Node, None]:
     members = _about_layers(members)
     while True:  # nodes at the boundary that only move elements are removed
         moved = [m for m in members if not isinstance(m.op, (Einsum, ElementwiseOp))]
-        idle = [m for m in moved if not _is_fed(m, members)]
+        idle = [m for m in moved if not any(a in members for a in m.args)]
         if not idle:
             return members
         for m in idle:
@@ -120,10 +120,6 @@ def _about_layers(members: dict[Node, None]) -> dict[Node, None]:
         if m in before:
             before.update(a for a in m.args if a in members)
     return {m: None for m in members if m in after or m in before}
-
-
-def _is_fed(node: Node, members: dict[Node, None]) -> bool:
-    return any(a in members for a in node.args)
 
 
 def _joins(node: Node, rows: int, members: dict[Node, None]) -> bool:

@@ -153,7 +153,7 @@ class Kernels:
             if is_chain(node.op):
                 node = node.op.body.output_nodes[node.op.index]
             elif isinstance(node.op, ShapingOp) or permutes(node.op):
-                node = node.args[_source(node)]
+                node = node.args[isinstance(node.op, ScatterAdd)]  # a scatter moves its updates
             else:
                 break
         if node in self.types:
@@ -173,11 +173,6 @@ class Kernels:
                 text.lines.append(f"const {text.real} a{k} = ({text.real})x{k};")
                 names[local] = f"a{k}"
         return names
-
-
-def _source(node: Node) -> int:
-    """The argument whose elements a node moves; for a scatter, the updates."""
-    return 1 if isinstance(node.op, ScatterAdd) else 0
 
 
 def _numbered(types: Sequence[str]) -> tuple[KernelParameter, ...]:

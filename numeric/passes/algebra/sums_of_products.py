@@ -190,17 +190,13 @@ def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
     factor: Number = 1
     for k, arg in enumerate(operands):
         number, base = split(arg)
-        moved = number != 1 and base is not None and base.shape == arg.shape and _shrinks(node, arg)
+        few = 8 * _size(node.shape) <= _size(arg.shape)  # scaling the result is cheap
+        moved = number != 1 and base is not None and base.shape == arg.shape and few
         if moved and base is not None and (number == 0 or _moderate(factor * number)):
             factor *= number
             operands[k] = base
     joined, operands = _joined(list(labels), operands, single)
     return scaled(factor, ordered(joined, out, operands))
-
-
-def _shrinks(node: Node, arg: Node) -> bool:
-    """Whether scaling the result is cheap: it has far fewer elements than the operand."""
-    return 8 * _size(node.shape) <= _size(arg.shape)
 
 
 def _size(shape: Shape) -> int:

@@ -174,7 +174,7 @@ class _PlaceChanges:
                 place = Value("", source.shape)
                 here += [Assign(place, view), Assign(Value("", source.shape), source, place)]
             else:
-                here.append(Scatter(values, _range(start, 1), source))
+                here.append(Scatter(values, _constant(np.array([start])), source))
         if found.total or first or found.index is not None:  # empty parts, too, are views of it
             self._allocate(values, first, here)
         for each in found.sums:
@@ -248,11 +248,6 @@ def _constant(places: Array) -> Compute:
     """The constant of an array of positions."""
     node: Node = array_constant(places)
     return Compute(node.op, (), node.shape)
-
-
-def _range(start: int, count: int) -> Compute:
-    """The constant of ``count`` positions from ``start``."""
-    return _constant(np.arange(start, start + count))
 
 
 def _view(array: Value, where: slice, part: Expression) -> Expression:
