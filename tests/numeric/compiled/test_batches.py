@@ -9,7 +9,7 @@ import sympy as sp
 import symad
 from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
-from symad.numeric.program_passes.loops import open_blocks
+from symad.numeric.program_passes.loops import open_bodies
 
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(compiler() is None, reason="no C compiler"))]
 
@@ -31,7 +31,7 @@ def valley_by_hand(x: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("width", [2, 3, 10, 33])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_gradients_of_a_batch(backend: str, width: int, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_blocks, "CHAIN_BLOCK_ELEMENTS", 16 * width)
+    monkeypatch.setattr(open_bodies, "CHAIN_BLOCK_ELEMENTS", 16 * width)
     kernel = lower(
         symad.vmap(symad.value_and_gradient(symad.trace(valley, [(width,)]))), backend=backend, dtype=dtype
     )
@@ -75,7 +75,7 @@ def test_gaps_are_not_read(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_images_with_two_axes_in_each_row(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_blocks, "CHAIN_BLOCK_ELEMENTS", 200)
+    monkeypatch.setattr(open_bodies, "CHAIN_BLOCK_ELEMENTS", 200)
 
     def roughness(u: Any) -> Any:
         across, down = u[1:, :-1] - u[:-1, :-1], u[:-1, 1:] - u[:-1, :-1]
@@ -99,7 +99,7 @@ def test_images_with_two_axes_in_each_row(backend: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("known", [False, True])
 def test_sums_over_a_batch(backend: str, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_blocks, "CHAIN_BLOCK_ELEMENTS", 100)
+    monkeypatch.setattr(open_bodies, "CHAIN_BLOCK_ELEMENTS", 100)
     n = 20_000 if known else sp.Symbol("n", integer=True, positive=True)
 
     def loss(x: Any, y: Any, w: Any) -> Any:

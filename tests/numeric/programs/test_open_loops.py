@@ -27,7 +27,7 @@ from symad.numeric.program.expressions import Index, Read
 from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.statements import Allocate, Store, assignments, every_statement
-from symad.numeric.program_passes.loops import open_blocks
+from symad.numeric.program_passes.loops import open_bodies
 from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.scheduling.plans import block_of
@@ -161,7 +161,7 @@ LENGTH = 100
 @pytest.mark.parametrize("name", BLOCK_CASES)
 def test_blocks_of_rows_compute_what_the_graph_does(name, derivative, monkeypatch):
     monkeypatch.setattr(row_blocks, "MIN_ELEMENTS", 2**10)
-    monkeypatch.setattr(open_blocks, "block_height", lambda op: 24)  # the last block is smaller
+    monkeypatch.setattr(open_bodies, "block_height", lambda op: 24)  # the last block is smaller
     shapes = [(LENGTH, 3), (LENGTH,)]
     graph = symad.trace(BLOCK_CASES[name], shapes)
     if derivative:
