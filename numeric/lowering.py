@@ -118,7 +118,8 @@ def lower(
     check_sizes_known(whole)
     whole = whole if wrt is None else packed_by(whole, wrt)
     sides = read_box(whole, box or {})
-    check_domain(whole, sides)
+    if sides:
+        check_domain(whole, sides)
     options = (("packed", packed), ("style", style), *((("optimize", optimize),) if optimize < FULL else ()))
     named = tuple((short_name(symbol_of(node)), ends) for node, ends in sides.items())
     options = (*options, ("box", named)) if sides else options
