@@ -20,7 +20,7 @@ import numpy as np
 import sympy
 
 import symad.verification.rewriting.identities.special  # noqa: F401  (registers rules)
-from symad.core.graph import Node, Op, rebuild, topological
+from symad.core.graph import Node, Op, op_of, rebuild, topological
 from symad.core.questions import Nodes, definition, question
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.stacking import stack, take
@@ -246,16 +246,20 @@ def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Node:
 
 @in_basis.dispatch
 def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Node:
-    """[a < b] by the sign of b − a; [a == y] for y = max(..., a, ...) says whether a wins."""
+    """[a < b] by the sign of b − a; where y = max(..., a, ...), [a == y] says that a wins, [a < y] not."""
     if is_constant(y):
         return array_constant(constant_truth(y).astype(np.int64))
-    if op.relation in ("<", "<="):
+    won, above = _winner(y.args, basis) or (None, False)
+    if won is None and op.relation in ("<", "<="):
         return broadcast_to(step(sub(args[1], args[0]), int(op.relation == "<="), basis), y.shape)
-    won = _winner(y.args, basis)
     if won is None:
         won = is_zero(sub(*args), basis)
     won = broadcast_to(won, y.shape)
-    return won if op.relation == "==" else sub(constant(1), won)
+    lost = sub(constant(1), won)
+    if op.relation in ("<", "<="):  # a ≤ y always, and y ≤ a where a wins
+        never, always = (broadcast_to(constant(k), y.shape) for k in (0, 1))
+        return (lost if above else never) if op.relation == "<" else (always if above else won)
+    return won if op.relation == "==" else lost
 
 
 @in_basis.dispatch
@@ -310,9 +314,9 @@ def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Node:
     return best if op.kind == "max" else sub(constant(0), best)
 
 
-def _winner(pair: Nodes, basis: Basis) -> Node | None:
-    """The indicator of ``a == y`` where y is an extreme and a one of what it was taken over."""
-    for a, y in (pair, pair[::-1]):
+def _winner(pair: Nodes, basis: Basis) -> tuple[Node, bool] | None:
+    """The indicator of ``a == y`` where y is an extreme over a, and whether the second one is the larger."""
+    for turned, (a, y) in enumerate((pair, pair[::-1])):
         source = y
         while isinstance(source.op, (Broadcast, Reshape)) and source not in basis.winners:
             source = source.args[0]
@@ -320,7 +324,7 @@ def _winner(pair: Nodes, basis: Basis) -> Node | None:
         if isinstance(found, dict):
             for arg, indicator in found.items():
                 if arg is a:
-                    return indicator
+                    return indicator, (op_of(source, Apply).head is sympy.Max) != turned
         elif found is not None and source.args[0] is a:
-            return found
+            return found, (op_of(source, Extreme).kind == "max") != turned
     return None

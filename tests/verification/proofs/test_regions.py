@@ -182,3 +182,32 @@ def test_sums_that_are_0_on_a_region_are_not_taken_for_others():
         assert symad.equal(Piecewise((1, Eq(total, 0)), (0, True)), 0 * x, seed=1).status == "refuted"
     cubes = Abs(x) ** 3 + Abs(y) ** 3
     assert symad.equal(Piecewise((1, Eq(cubes, 0)), (x, True)), x, seed=1).status == "proved"
+
+
+BESIDE_EXTREMES = {
+    "a < max": (lambda a, b: a < np.maximum(a, b), lambda a, b: a < b),
+    "a <= max": (lambda a, b: a <= np.maximum(a, b), lambda a, b: a == a),
+    "max < a": (lambda a, b: np.maximum(a, b) < a, lambda a, b: a != a),
+    "max <= a": (lambda a, b: np.maximum(a, b) <= a, lambda a, b: b <= a),
+    "min < a": (lambda a, b: np.minimum(a, b) < a, lambda a, b: b < a),
+    "min <= a": (lambda a, b: np.minimum(a, b) <= a, lambda a, b: a == a),
+    "a < min": (lambda a, b: a < np.minimum(a, b), lambda a, b: a != a),
+    "a <= min": (lambda a, b: a <= np.minimum(a, b), lambda a, b: a <= b),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_EXTREMES)
+def test_comparisons_with_extremes_say_which_argument_wins(name):
+    """Both numbers are 0 on an open set: there they are equal."""
+
+    def of(condition):
+        def made(x, y):
+            a, b = np.maximum(x, 0), np.maximum(y, 0)
+            return np.where(condition(a, b), x, y)
+
+        return symad.trace(made, [(), ()]).output_nodes[0]
+
+    known, plain = map(of, BESIDE_EXTREMES[name])
+    other = of(lambda a, b: ~BESIDE_EXTREMES[name][1](a, b))
+    right, wrong = compare_nodes([(known, plain), (known, other)], 1, Budget()).pairs
+    assert right.certain.all() and not wrong.certain.any()
