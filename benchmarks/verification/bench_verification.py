@@ -28,7 +28,7 @@ from symad.models.layers.parameters import trace_model  # noqa: E402
 from symad.models.transformers.transformer import Transformer  # noqa: E402
 from symad.ops.basic.shaping import reshape  # noqa: E402
 from symad.verification import Budget  # noqa: E402
-from symad.verification.measuring.directional import bilinear_forward, bilinear_reverse, directions  # noqa: E402
+from symad.verification.own import bilinear_forward, bilinear_reverse, directions  # noqa: E402
 
 
 def by_hand():

@@ -25,8 +25,8 @@ from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.certificate.witness import Witness
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.measuring.call_users_code import on_host
-from symad.verification.measuring.floating_errors import plain
 from symad.verification.measuring.precisions import Precision
+from symad.verification.measuring.rounding_errors import plain
 from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.values.point_set import PointSet
 

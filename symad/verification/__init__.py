@@ -13,8 +13,7 @@ from symad.verification import recheck  # noqa: F401  (register themselves)
 from symad.verification.budget import Budget
 from symad.verification.certificate import report, storage  # noqa: F401  (register themselves)
 from symad.verification.certificate.certificate import Certificate, RefutedError
-from symad.verification.equality import equal
 from symad.verification.own import check
-from symad.verification.users import verify
+from symad.verification.users import equal, verify
 
 __all__ = ["Budget", "Certificate", "RefutedError", "check", "equal", "verify"]

@@ -1,4 +1,4 @@
-"""What tactics say of a pair, what was seen of it, and the verdict that stands: `accept` alone makes it.
+"""Pairs that are claimed to be equal, what is known of them, and the verdict: `accept` alone makes it.
 
 A tactic gives each element a ground. `accept` makes the statuses of a certificate of grounds, after all that
 strict values have shown of the pair, which can only weaken them: no other code of any package names an
@@ -13,13 +13,63 @@ from typing import Final
 
 import numpy as np
 
+from symad.core.graph import Node
+from symad.ops.basic.sources import symbol_of
 from symad.verification.certificate.blame import NO_BLAME, Blame
-from symad.verification.certificate.certificate import STATUSES, Entry
+from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
 from symad.verification.certificate.witness import Witness
+from symad.verification.claimed_domain import restricted
 from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, is_fixed
 from symad.verification.values.point_set import Point
-from symad.verification.without_values import Claimed, claimed_of, why, with_values
+from symad.verification.without_values import Claimed, claimed_of, is_fixed, why, with_values
+
+# ---- what is to be decided -----------------------------------------------------------------------
+
+
+MAX_SINGLE_ENTRIES = 1024
+"""The maximum number of elements of an output with an entry for each; larger ones get one for the array."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One output of a comparison."""
+
+    comparison: Comparison
+    name: str
+    left: Node
+    right: Node
+    place: tuple[int, int] = (0, 0)
+    """The position of the comparison, and of its output."""
+    function: tuple[Node, ...] = ()
+    """The function that the left side is a derivative of, if it is one."""
+
+    domain: Node | None = None
+    """Positive where the claim is made; None for everywhere."""
+    reading: tuple[Node, ...] = ()
+    """Both sides as the identity test reads them inside of the domain, if others than they are."""
+
+    @property
+    def kind(self) -> str:
+        """Which derivative of the function the left side is; "value" if it is none."""
+        derivative = self.comparison.derivative
+        return derivative.kind if derivative is not None and self.function else "value"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs, in order."""
+        return tuple(str(symbol_of(node)) for node in self.comparison.left.input_nodes)
+
+    @property
+    def asked(self) -> tuple[Node, Node]:
+        """Both sides, as the identity test reads them: simpler ones if there are, 0 outside of the domain.
+
+        They are equal where both sides are and the domain holds; whether that is anywhere, is not said.
+        """
+        left, right = self.reading or (self.left, self.right)
+        if self.domain is not None:
+            left, right = restricted((left, right), self.domain)
+        return left, right
+
 
 DIFFER, NOTHING, SAMPLE, TEST, PROOF = GROUNDS = ("differ", "nothing", "sample", "test", "proof")
 """What is known of an element, the worst first: as `STATUSES`."""

@@ -14,12 +14,12 @@ from symad.verification.accept import (
     PROOF,
     SAMPLE,
     TEST,
+    Pair,
     Verdict,
     nothing_known,
     weakened,
 )
 from symad.verification.budget import operations
-from symad.verification.goals import Pair
 from symad.verification.rewriting.restated.by_elements import by_one_element
 from symad.verification.solving import Goals, bound, inspected, searched, standing
 from symad.verification.values.instance_sizes import Sizes, further_sizes, sizes_of

@@ -1,4 +1,8 @@
-"""The domain of a claim: a condition on the inputs, as SymPy or as a Python function of them."""
+"""The domain of a claim: a condition on the inputs, as SymPy or as a Python function of them.
+
+The domain bounds the inputs, and interval arithmetic every value: a clip whose bound is never reached, or a
+branch that is never taken, is removed, unless the alternative may be undefined.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from symad.core.graph import Graph, Node, topological
 from symad.core.identifiers import brief, listed
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
+from symad.evaluation.decided import can_be_decided, decided, taken
+from symad.evaluation.value_ranges import promised
 from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import product
 from symad.ops.basic.arithmetic import ElementwiseOp, mul
@@ -28,8 +34,10 @@ from symad.tracing import as_graph, trace
 from symad.verification.certificate.expression_text import text_of
 from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
+from symad.verification.terms.rounded_constants import with_simple_constants
 from symad.verification.values.domains import margins
 from symad.verification.values.point_set import FloatPoint
+from symad.verification.values.ranges import Box, box_within, ranges
 
 
 def needed_condition(where: Where) -> Where:
@@ -181,3 +189,33 @@ def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:
         return not any(np.isnan(np.asarray(v, dtype=float)).any() for v in values)
 
     return valued
+
+
+# ---- removes clips and branches that the domain of a claim decides -------------------------------
+
+
+REASON = "clips and branches that the domain rules out were left out, by intervals and not by the checker"
+
+
+def box_of(graph: Graph, where: Where) -> Box:
+    """The bounds of inputs that assumptions on symbols and the domain of a claim imply.
+
+    Args:
+        graph: a graph with these inputs.
+        where: a condition on them, as `verify` takes it; None for none.
+    """
+    read = None if where is None else read_condition(graph, where)
+    return promised(graph.input_nodes) if read is None else box_within(read, graph.input_nodes)
+
+
+def settled(graph: Graph, box: Box) -> Graph:
+    """The graph without the clips and branches that the box rules out; the same graph if there are none."""
+    if not box or not any(map(can_be_decided, topological(graph.output_nodes))):
+        return graph
+    known = ranges(graph.output_nodes, box)
+    return decided(graph, known, taken) if known else graph
+
+
+def within(graph: Graph, box: Box, constants: str) -> Graph:
+    """The graph without what a box rules out; floats are read as simple numbers before, if so requested."""
+    return settled(with_simple_constants(graph)[0] if constants == "rounded" else graph, box)

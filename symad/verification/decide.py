@@ -18,10 +18,9 @@ from symad.core.graph import Graph, rebuild
 from symad.core.identifiers import brief, listed
 from symad.errors import ShapeError
 from symad.ops.basic.sources import constant
-from symad.verification.accept import accept
+from symad.verification.accept import Pair, accept
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.certificate import Certificate, Comparison
-from symad.verification.goals import Pair
 from symad.verification.proof.with_proofs import Replayed, with_proofs
 from symad.verification.solving import Goals, looked_at, solve
 from symad.verification.tactics import TACTICS

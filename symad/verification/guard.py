@@ -32,12 +32,11 @@ from symad.numbers.values import unchecked
 from symad.ops.elementwise.apply import Apply
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
-from symad.verification.accept import Seen
+from symad.verification.accept import Pair, Seen
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
 from symad.verification.certificate.witness import Witness, describe, digits_of, in_order
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import Pair
 from symad.verification.quotients import DifferenceQuotients
 from symad.verification.rewriting.identity_testing import has_domain
 from symad.verification.rewriting.restated.by_elements import scalar_operations

@@ -16,8 +16,8 @@ from symad.core.arrays import Array, ArrayLike
 from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
-from symad.verification.after_refutation import named_program
 from symad.verification.budget import Meter
+from symad.verification.certificate.blame import named_program
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import with_values_of
 from symad.verification.decide import versions

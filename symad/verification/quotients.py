@@ -18,8 +18,8 @@ from symad.core.claims import Derivative
 from symad.core.graph import Node
 from symad.numbers.ball_functions import to_mpmath
 from symad.ops.basic.sources import symbol_of
+from symad.verification.accept import Pair
 from symad.verification.certificate.witness import digits_of
-from symad.verification.goals import Pair
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.values.balls import VALUE, ball_values, precision
 

@@ -21,10 +21,16 @@ from symad.ops.basic.sources import symbol_of
 from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
-from symad.verification.after_refutation import named_formula
 from symad.verification.budget import Budget, Meter
-from symad.verification.certificate.assumptions import trusted
-from symad.verification.certificate.certificate import METHODS, STATUSES, Certificate, Comparison, Entry
+from symad.verification.certificate.blame import named_formula
+from symad.verification.certificate.certificate import (
+    METHODS,
+    STATUSES,
+    Certificate,
+    Comparison,
+    Entry,
+    trusted,
+)
 from symad.verification.decide import decide
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.proof.with_proofs import has_symbolic_sizes

@@ -18,7 +18,9 @@ import sympy
 from symad.core.claims import Goal
 from symad.core.graph import Graph, Node
 from symad.verification.accept import (
+    MAX_SINGLE_ENTRIES,
     NOTHING,
+    Pair,
     Seen,
     Verdict,
     nothing_known,
@@ -26,16 +28,15 @@ from symad.verification.accept import (
     weakened,
     with_search,
 )
-from symad.verification.budget import Meter
+from symad.verification.budget import Meter, in_time, within
 from symad.verification.certificate.blame import blame
 from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair, is_fixed
 from symad.verification.guard import inspect
 from symad.verification.proof.with_proofs import Replayed, has_symbolic_sizes, replayed_claim
 from symad.verification.terms.depending import depending
-from symad.verification.time_guard import in_time, within
 from symad.verification.values.domains import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, guarded_sizes, sizes_of
+from symad.verification.without_values import is_fixed
 
 
 @dataclass(eq=False)

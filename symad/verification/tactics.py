@@ -18,19 +18,21 @@ import numpy as np
 from symad.ops.arrays.reduction import Extreme
 from symad.verification.accept import (
     DIFFER,
+    MAX_SINGLE_ENTRIES,
     NOTHING,
     PROOF,
     SAMPLE,
     TEST,
+    Pair,
     Seen,
     Verdict,
     all_differ,
     nothing_known,
     proof,
 )
+from symad.verification.budget import within
 from symad.verification.chosen_sizes import at_sizes
 from symad.verification.fields.integer_inputs import are_all_looked_at
-from symad.verification.goals import MAX_SINGLE_ENTRIES, Pair
 from symad.verification.proof.with_proofs import ONE_GRAPH, replayed_claim
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.random_fields.runs import PairResult
@@ -39,7 +41,6 @@ from symad.verification.rewriting.identity_testing import Result, compare_nodes
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.solving import Goals, Tactic, inspected, telling, without_derived
 from symad.verification.terms.depending import depending
-from symad.verification.time_guard import within
 from symad.verification.values.ranges import always_exist
 from symad.verification.without_values import MAX_ELEMENTS, largest, nowhere_defined
 

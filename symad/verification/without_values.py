@@ -22,12 +22,11 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import sqrt
 from symad.verification.certificate.certificate import Entry
 from symad.verification.fields.prime_fields import Array
-from symad.verification.goals import is_fixed
 from symad.verification.measuring.user_rules import is_users
 from symad.verification.terms.depending import depending
-from symad.verification.values.boxes import domain_margins
 from symad.verification.values.domains import may_lack_values, nowhere
 from symad.verification.values.find_values import MOST_ELEMENTS, is_too_large, places, valued
+from symad.verification.values.ranges import domain_margins
 
 NOT_INSIDE = (
     "an empty claim: no open set of points was found on which where= holds and the function has values"
@@ -36,6 +35,11 @@ NO_VALUE = "an empty claim: no point was found at which it has a real value"
 
 MAX_ELEMENTS = 1 << 18
 """The maximum number of elements of an array in a claim. With 100,000 the work allowed is used up in 25 s."""
+
+
+def is_fixed(node: Node) -> bool:
+    """Whether the sizes of a node are numbers."""
+    return all(isinstance(d, int) for d in node.shape)
 
 
 def largest(nodes: Iterable[Node]) -> int:

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import sympy
+
 from symad.core.claims import Derivative, Proof
+from symad.core.contents import nodes_at_any_depth
 from symad.core.graph import Graph, Node, TupleOf
+from symad.core.signatures import Traceable
 from symad.errors import SymadError
+from symad.facts.functions import fact
 from symad.guests import asked
+from symad.ops.elementwise.apply import Apply
 from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.model import CertifiedModel
 from symad.verification.certificate.witness import Witness, place_of
 
 if TYPE_CHECKING:
     from symad.verification.certificate.witness import Nested
+
+
+# ---- the model that a certificate of symad.check is about ----------------------------------------
+
+
+@dataclass(frozen=True)
+class CertifiedModel:
+    """The user's object, its graph, and the inputs by which it is differentiated."""
+
+    given: Traceable
+    graph: Graph
+    wrt: tuple[sympy.Basic, ...]
+
+    def __reduce__(self) -> tuple[type[CertifiedModel], tuple[object, ...]]:
+        """Pickles the graph in place of the user's object: a Python function may not be picklable."""
+        given = self.graph if callable(self.given) else self.given
+        return CertifiedModel, (given, self.graph, self.wrt)
+
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
@@ -291,3 +314,32 @@ class Certificate:
             raise SymadError("this certificate measured a numeric function and holds nothing to check again")
         made: Certificate = METHODS["recheck"](self, seed)
         return replace(made, notes=self.notes + made.notes)
+
+
+# ---- what a certificate takes on trust -----------------------------------------------------------
+
+
+READING = "the reading of the input as a graph"
+CHECKED = " (checked against 50-digit differentiation in symad's tests)"
+
+
+def functions_in(graphs: Iterable[Graph]) -> list[sympy.FunctionClass]:
+    """The scalar functions that graphs apply, in loops and fused ops, too; in order of their names."""
+    outputs = (node for g in graphs for node in g.output_nodes)
+    found = {n.op.head for n in nodes_at_any_depth(outputs) if isinstance(n.op, Apply)}
+    return sorted(found, key=lambda head: getattr(head, "__name__", str(head)))
+
+
+def trusted(*graphs: Graph, derivatives: bool = True) -> tuple[str, ...]:
+    """What is assumed about graphs: the reading of the input, and the derivative of each function used."""
+    result = [READING]
+    if derivatives:
+        result.extend(_derivative_text(head) for head in functions_in(graphs) if not fact(head).flat)
+    return tuple(result)
+
+
+def _derivative_text(head: type[sympy.Basic]) -> str:
+    name = getattr(head, "__name__", str(head))
+    if fact(head).floats:
+        return f"the derivative of {name}{CHECKED}"
+    return f"the derivative of {name} as its author defines it"

@@ -11,8 +11,15 @@ from math import log2
 from textwrap import fill, wrap
 
 from symad.core.identifiers import visible, without_tags
-from symad.verification.certificate.assumptions import CHECKED
-from symad.verification.certificate.certificate import GIVEN, METHODS, STATUSES, Certificate, Entry, Loss
+from symad.verification.certificate.certificate import (
+    CHECKED,
+    GIVEN,
+    METHODS,
+    STATUSES,
+    Certificate,
+    Entry,
+    Loss,
+)
 from symad.verification.certificate.witness import place_of
 
 WIDTH = 80

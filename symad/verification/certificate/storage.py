@@ -19,11 +19,11 @@ from symad.verification.certificate.certificate import (
     METHODS,
     STATUSES,
     Certificate,
+    CertifiedModel,
     Comparison,
     Entry,
     Loss,
 )
-from symad.verification.certificate.model import CertifiedModel
 from symad.verification.certificate.witness import Witness
 
 FORMAT, VERSION = "symad certificate", 1

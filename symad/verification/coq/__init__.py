@@ -5,7 +5,7 @@ about, `reading` makes its terms, `programs` and `gallina` print them; `branches
 selections. The theory is in the files ``Symad*.v`` of this folder.
 """
 
-from symad.verification.certificate.model import CertifiedModel
+from symad.verification.certificate.certificate import CertifiedModel
 from symad.verification.coq.terms import CoqError
 from symad.verification.coq.write import as_coq, write_coq
 

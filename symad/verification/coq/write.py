@@ -20,7 +20,7 @@ from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import element
 from symad.ops.basic.sources import Input, constant, symbol_of
 from symad.tracing.wrt import select_wrt
-from symad.verification.certificate.model import CertifiedModel
+from symad.verification.certificate.certificate import CertifiedModel
 from symad.verification.coq.layout import CoqArgument, Theory, coq_name, theory_text
 from symad.verification.coq.programs import CoqProgram
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy

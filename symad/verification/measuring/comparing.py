@@ -34,13 +34,10 @@ from symad.verification.certificate.report import RAISED
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import BadReturn
-from symad.verification.measuring.floating_errors import Error, Errors, nudged
-from symad.verification.measuring.found import OutputFinding, finite
-from symad.verification.measuring.means import SamplePoint
+from symad.verification.measuring.found import OutputFinding, SamplePoint, finite
 from symad.verification.measuring.precisions import DOUBLE, SINGLE
-from symad.verification.measuring.rounding_errors import effects, is_rounded
-from symad.verification.measuring.sampling import KIND, SPECIAL, ZEROS, is_moderate
-from symad.verification.measuring.task import Task
+from symad.verification.measuring.rounding_errors import Error, Errors, effects, is_rounded, nudged
+from symad.verification.measuring.task import KIND, SPECIAL, ZEROS, Task, is_moderate
 from symad.verification.values.fifty_digits import Precise, is_manageable, settled_values
 from symad.verification.values.point_set import FloatPoint, exactly
 from symad.verification.values.regions import Region, region_around

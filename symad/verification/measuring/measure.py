@@ -14,17 +14,14 @@ from itertools import islice
 
 import numpy as np
 
-from symad.verification.budget import OutOfBudget
+from symad.verification.budget import Guard, OutOfBudget
 from symad.verification.certificate.certificate import Entry, Loss
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import precision_of, refuse_arguments
 from symad.verification.measuring.comparing import compare_at, truth_at
 from symad.verification.measuring.found import OutputFinding, entry_of
 from symad.verification.measuring.precisions import Precision
-from symad.verification.measuring.sampling import SAMPLED as MANY
-from symad.verification.measuring.sampling import gap, is_moderate, rows, suspicious, windows
-from symad.verification.measuring.task import FEW, Task
-from symad.verification.time_guard import Guard
+from symad.verification.measuring.task import FEW, SAMPLED, Task, gap, is_moderate, rows, suspicious, windows
 from symad.verification.values.point_set import FloatPoint
 
 FAR, FEWEST = 8, 2
@@ -71,7 +68,7 @@ def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
 
 def _first_points(task: Task) -> list[tuple[str, FloatPoint]]:
     """Points of ordinary size, far away, and beside what turns."""
-    distant = islice((p for p in task.drawn.points(MANY) if not is_moderate(p)), FAR)
+    distant = islice((p for p in task.drawn.points(SAMPLED) if not is_moderate(p)), FAR)
     turning = replace(task.drawn, seed=0).turning()
     return [
         *(("ordinary", p) for p in task.ordinary),
@@ -82,7 +79,7 @@ def _first_points(task: Task) -> list[tuple[str, FloatPoint]]:
 def differs(task: Task, count: int) -> bool:
     """Whether floats differ at one of some points, so that it is worth measuring."""
     least = task.limits.visible
-    for point in task.of_type(islice(filter(is_moderate, task.drawn.points(MANY)), count)):
+    for point in task.of_type(islice(filter(is_moderate, task.drawn.points(SAMPLED)), count)):
         if task.usable(point) and gap(task.reference.output_nodes, task.called, point) > least:
             return True
     return False

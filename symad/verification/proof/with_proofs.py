@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from math import prod
+
+import numpy as np
+import sympy
 
 from symad.core.claims import Claim, Derivative, Goal, Proof
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
-from symad.ops.linalg.solve_det import MatrixOp
+from symad.ops.basic.arithmetic import add, mul
+from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.sources import ArrayConstant, constant, eye
+from symad.ops.elementwise.apply import apply
+from symad.ops.linalg.slogdet import DeterminantSign, log_absolute_determinant
+from symad.ops.linalg.solve_det import LogDeterminant, MatrixOp, determinant
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
@@ -20,9 +29,58 @@ from symad.verification.checker.writing_out import RULES
 from symad.verification.proof.checksum import digest_of, is_damaged
 from symad.verification.proof.find_proof import EXHAUSTED, Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
-from symad.verification.proof.readings import read
 from symad.verification.proof.whole_proofs import AcceptedProofs, find
 from symad.verification.terms.depending import depending
+
+# ---- arrays of numbers, and logarithms of |det A|, in terms for which the checker has rules at  --
+
+
+NUMBERS = "arrays of numbers that are c on the diagonal and d elsewhere are d + (c − d) I"
+SIGNED = "log |det A| is log(det(A)²)/2"
+
+
+def read(nodes: Sequence[Node]) -> tuple[list[Node], set[str]]:
+    """The nodes in these terms, and what that assumes."""
+    assumed = set[str]()
+
+    def reading(node: Node, args: tuple[Node, ...]) -> Node:
+        new = node if args == node.args else Node.of(node.op, args)
+        made, why = _array(new), NUMBERS
+        if made is None:
+            made, why = _signed(new), SIGNED
+        if made is None:
+            return new
+        assumed.add(why)
+        return made
+
+    return list(rebuild(nodes, {}, reading)), assumed
+
+
+def _array(node: Node) -> Node | None:
+    """A square array of numbers by the identity matrix; None for any other node."""
+    if not isinstance(node.op, ArrayConstant) or len(node.shape) != 2 or len({*node.shape}) > 1:
+        return None
+    array, n = node.op.array, node.op.shape[0]
+    if n < 2 or array.dtype.kind not in "if" or not np.isfinite(array).all():
+        return None
+    on, off = array[0, 0], array[0, 1]
+    if not np.array_equal(array, np.where(np.eye(n), on, off)):
+        return None
+    ends = [Fraction(x.item()) for x in (off, on)]
+    scaled = mul(constant(ends[1] - ends[0]), eye(n))
+    return add(broadcast_to(constant(ends[0]), node.shape), scaled) if ends[0] else scaled
+
+
+def _signed(node: Node) -> Node | None:
+    """log(det(A)²)/2 for the log determinant of A with its first row times the sign of det A."""
+    if not isinstance(node.op, LogDeterminant):
+        return None
+    for sign in topological(node.args):
+        if isinstance(sign.op, DeterminantSign) and log_absolute_determinant(sign.args[0]) is node:
+            det = determinant(sign.args[0])
+            return mul(constant(Fraction(1, 2)), apply(sympy.log, mul(det, det)))
+    return None
+
 
 REPLAYED = "equal by a proof that the checker replays"
 

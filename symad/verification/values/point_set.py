@@ -29,7 +29,7 @@ from symad.transforms.batches import batch_outputs
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
-from symad.verification.values.boxes import Bounds, bounds_of, box_within
+from symad.verification.values.ranges import Bounds, bounds_of, box_within
 from symad.verification.values.strata import FORMULAS, HOSTILE, PLAIN, STRATA, Layout, Stratum, rows_of, short
 from symad.verification.values.turning_points import turning_points
 

@@ -9,8 +9,8 @@ import sympy as sp
 import symad
 from symad.core.claims import Claim, Derivative
 from symad.models.sequences import ar
-from symad.verification.equality import with_inputs_of
 from symad.verification.proof.node_proofs import find_for_all_sizes
+from symad.verification.users import with_inputs_of
 
 n, d, k = sp.symbols("n d k", integer=True, positive=True)
 

@@ -31,13 +31,13 @@ from symad.verification.checker import terms as functions
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused, Terms, needed
 from symad.verification.checker.writing_out import RULES, Writing
-from symad.verification.equality import fit, with_inputs_of
 from symad.verification.proof import with_proofs
 from symad.verification.proof.checksum import digest_of, is_damaged
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.whole_proofs import find
 from symad.verification.proof.with_proofs import claims_of
+from symad.verification.users import fit, with_inputs_of
 from tests.pairs.generate import FAMILIES, pairs
 
 FOLDER = Path(symad.__file__).parent / "verification" / "checker"

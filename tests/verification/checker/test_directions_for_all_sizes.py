@@ -15,11 +15,11 @@ from symad.ops.basic.contraction import inner
 from symad.ops.basic.sources import constant, input_node
 from symad.verification.checker.proofs import ForAllSizes
 from symad.verification.checker.terms import Refused, Terms
-from symad.verification.equality import with_inputs_of
-from symad.verification.measuring.directional import bilinear_reverse, curvatures, directions
+from symad.verification.own import bilinear_reverse, curvatures, directions
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.with_proofs import _defined as claims_defined
 from symad.verification.proof.with_proofs import derived_for_all_sizes
+from symad.verification.users import with_inputs_of
 
 T, n, d, k = sp.symbols("T n d k", integer=True, positive=True)
 

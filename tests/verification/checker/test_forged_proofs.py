@@ -20,12 +20,12 @@ from symad.verification.certificate.certificate import Comparison
 from symad.verification.checker.proofs import ForAllSizes, replay, written
 from symad.verification.checker.quotients import Generator, Quotients
 from symad.verification.checker.terms import Refused, Terms
-from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.whole_proofs import find
 from symad.verification.recheck import _own_derivative
+from symad.verification.users import with_inputs_of
 
 x, y = sp.symbols("x y", real=True)
 p, q = sp.symbols("p q", positive=True)

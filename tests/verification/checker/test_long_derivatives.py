@@ -14,7 +14,7 @@ from symad.ops.elementwise.apply import apply
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.checker.proofs import ForAllSizes, replay, written
 from symad.verification.checker.terms import Refused, Terms
-from symad.verification.measuring.directional import (
+from symad.verification.own import (
     bilinear_forward,
     bilinear_reverse,
     curvatures,

@@ -22,11 +22,11 @@ from symad.ops.elementwise.selection import Select
 from symad.verification.checker.networks import AXIS, DELTA
 from symad.verification.checker.proofs import ForAllSizes, replay
 from symad.verification.checker.terms import FREE, Refused, Terms
-from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.whole_proofs import find
+from symad.verification.users import with_inputs_of
 
 n, d = sp.symbols("n d", integer=True, positive=True)
 inf, W = np.inf, np.where

@@ -13,10 +13,10 @@ from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import Eye, constant, input_node
 from symad.verification.checker.writing_out import RULES
-from symad.verification.equality import with_inputs_of
 from symad.verification.proof.find_proof import Limits
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.whole_proofs import find
+from symad.verification.users import with_inputs_of
 
 x, y = sp.symbols("x y", real=True)
 k, m = sp.symbols("k m", integer=True)

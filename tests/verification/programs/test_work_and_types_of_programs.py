@@ -10,8 +10,8 @@ import sympy as sp
 import symad
 from symad.core.graph import topological
 from symad.verification import Budget
-from symad.verification.measuring.floating_errors import Errors
 from symad.verification.measuring.precisions import DOUBLE
+from symad.verification.measuring.rounding_errors import Errors
 from symad.verification.values.regions import region_around
 
 x = sp.Symbol("x", real=True)

@@ -16,7 +16,7 @@ from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.decide import decide
-from symad.verification.measuring.directional import (
+from symad.verification.own import (
     bilinear_forward,
     bilinear_reverse,
     curvatures,

@@ -29,8 +29,7 @@ from sympy import (
 import symad
 from symad.errors import TraceError
 from symad.verification import Budget
-from symad.verification.budget import Meter, OutOfBudget
-from symad.verification.time_guard import Guard, resident_memory
+from symad.verification.budget import Guard, Meter, OutOfBudget, resident_memory
 
 x, y = symbols("x y", real=True)
 

@@ -15,7 +15,7 @@ from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.sources import constant
 from symad.verification import Budget
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.measuring.directional import (
+from symad.verification.own import (
     bilinear_forward,
     bilinear_reverse,
     curvatures,

@@ -6,8 +6,8 @@ import sympy as sp
 
 import symad
 from symad.verification import Certificate
-from symad.verification.equality import with_inputs_of
 from symad.verification.rewriting.restated.by_elements import by_one_element
+from symad.verification.users import with_inputs_of
 
 n, d = sp.symbols("n d", integer=True, positive=True)
 

@@ -9,9 +9,8 @@ from symad.core.claims import Derivative
 from symad.core.graph import Graph
 from symad.models.layers.parameters import trace_model
 from symad.models.transformers.transformer import Transformer
-from symad.verification.accept import proof
+from symad.verification.accept import Pair, proof
 from symad.verification.certificate.certificate import Comparison
-from symad.verification.goals import Pair
 from symad.verification.tactics import beside_proved
 from symad.verification.values.ranges import always_exist
 

@@ -9,8 +9,7 @@ import sympy as sp
 import symad
 from symad.errors import TraceError
 from symad.verification import Budget
-from symad.verification.budget import Meter
-from symad.verification.time_guard import in_time
+from symad.verification.budget import Meter, in_time
 
 x, y, z = sp.symbols("x y z", real=True)
 

@@ -12,7 +12,7 @@ from scipy import special
 import symad
 from symad.evaluation.intervals import Interval
 from symad.numbers.number_domains import as_float
-from symad.verification.settled import REASON, box_of, settled
+from symad.verification.claimed_domain import REASON, box_of, settled
 from symad.verification.values.ranges import ranges
 
 x, y = sp.symbols("x y", real=True)
