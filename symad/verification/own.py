@@ -33,7 +33,13 @@ from symad.tracing.wrt import input_names, select_wrt, symbol_like
 from symad.transforms.cotangents import gradient_nodes, pull
 from symad.transforms.tangents import dense, push
 from symad.verification.budget import Budget, Meter, within
-from symad.verification.certificate.certificate import Certificate, CertifiedModel, Comparison, trusted
+from symad.verification.certificate.certificate import (
+    NOT_COMPARED,
+    Certificate,
+    CertifiedModel,
+    Comparison,
+    trusted,
+)
 from symad.verification.decide import decide
 from symad.verification.measuring.references import (
     FEW_EVALUATIONS,
@@ -45,7 +51,7 @@ from symad.verification.measuring.references import (
 )
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
-from symad.verification.proof.with_proofs import DIRECTED, NOT_COMPARED, derived_for_all_sizes
+from symad.verification.proof.with_proofs import DIRECTED, derived_for_all_sizes
 from symad.verification.rewriting.restated.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.values.instance_sizes import sizes_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -207,9 +207,17 @@ def measured(
             more = _measured_at(setting, task, sizes, False, sizes in ends or sizes in wide)
             made = _with_more(made, more, sizes in wide, meter)
     if wide and made.status == "measured":
-        told = ", ".join(str(max(sizes.values())) for sizes in wide)
-        made = replace(made, notes=(*made.notes, f"in floats it agrees at sizes of {told}, too"))
+        made = replace(made, notes=(*made.notes, f"in floats it agrees at {_told(wide)}, too"))
     return made
+
+
+def _told(wide: Sequence[Mapping[sympy.Symbol, int]]) -> str:
+    """Large sizes by the symbol that is large."""
+    found = dict[str, list[str]]()
+    for sizes in wide:
+        largest = max(sizes, key=lambda s: sizes[s])
+        found.setdefault(str(largest), []).append(str(sizes[largest]))
+    return " and at ".join(f"{name} = {', '.join(numbers)}" for name, numbers in found.items())
 
 
 def _with_more(made: Certificate, more: Certificate, differs: bool, meter: Meter) -> Certificate:

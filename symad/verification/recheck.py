@@ -33,7 +33,6 @@ from symad.verification.certificate.certificate import (
 )
 from symad.verification.decide import decide
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
-from symad.verification.proof.with_proofs import has_symbolic_sizes
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
@@ -187,7 +186,7 @@ def _whole_outputs(k: int, comparison: Comparison, proved: set[Goal]) -> list[bo
 
     Elements are counted and not listed: a file may claim as many as it likes.
     """
-    if has_symbolic_sizes(comparison):
+    if comparison.is_symbolic:
         return [(k, o, 0) in proved for o in range(len(comparison.right.output_nodes))]
     sizes = [math.prod(map(int, node.shape)) for node in comparison.right.output_nodes]
     found = Counter(o for at, o, e in proved if at == k and o < len(sizes) and 0 <= e < sizes[o])

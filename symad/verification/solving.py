@@ -32,7 +32,7 @@ from symad.verification.budget import Meter, in_time, within
 from symad.verification.certificate.blame import blame
 from symad.verification.fields.prime_fields import Array
 from symad.verification.guard import inspect
-from symad.verification.proof.with_proofs import Replayed, has_symbolic_sizes, replayed_claim
+from symad.verification.proof.with_proofs import Replayed, replayed_claim
 from symad.verification.terms.depending import depending
 from symad.verification.values.domains import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, guarded_sizes, sizes_of
@@ -63,7 +63,7 @@ class Goals:
 
     def is_symbolic(self, pair: Pair) -> bool:
         """Whether a pair is about all sizes."""
-        return self.known is not None and has_symbolic_sizes(pair.comparison)
+        return self.known is not None and pair.comparison.is_symbolic
 
     def wanted(self, pair: Pair) -> list[Goal]:
         """What the checker is asked of a pair: its elements, or the array as one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -112,6 +113,13 @@ def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return rebuild(nodes, {}, free)
 
 
+@lru_cache(maxsize=4)  # the entries of a gradient are about one function
+def _may_lack(nodes: tuple[Node, ...]) -> bool:
+    """Whether one of some nodes may lack a value where its inputs have one."""
+    given = _any_values(nodes)
+    return not depending(given, may_lack_values).isdisjoint(given)
+
+
 @without_collecting
 def with_values(claim: Claimed) -> list[Array] | None:
     """The elements of the outputs of a claim that have values at some point.
@@ -119,10 +127,10 @@ def with_values(claim: Claimed) -> list[Array] | None:
     None if no search is needed: all ops have values wherever their arguments have. Users' functions without
     an implementation may have any values.
     """
-    claim = replace(claim, nodes=_any_values(claim.nodes))
-    if depending(claim.nodes, may_lack_values).isdisjoint(claim.nodes):
+    sides, function = claim.nodes[: 2 * claim.count], claim.nodes[2 * claim.count :]
+    if not _may_lack(sides) and not _may_lack(function):
         return None
-    total = claim.nothing()
+    claim, total = replace(claim, nodes=_any_values(claim.nodes)), claim.nothing()
     for point in _places(claim.nodes):
         found = valued(claim.nodes, point)
         total = [t | f for t, f in zip(total, claim.combined(found), strict=True)]

@@ -49,6 +49,9 @@ STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 GIVEN = "given the rule of "
 """The reason begins so where a claim rests on a user's rule, which was only sampled."""
 
+NOT_COMPARED = "nothing independent was compared"
+"""What is assumed of the form of a derivative with which the others alone are compared."""
+
 METHODS: dict[str, Callable[..., Any]] = {}
 """What stands above certificates answers for them: reports, storage and rechecking, registered there."""
 
@@ -153,6 +156,11 @@ class Comparison:
     """Positive where the claim is made; None for everywhere."""
     reading: tuple[Graph, Graph] | None = None
     """Both sides as the identity test reads them inside of the domain, where these are simpler; not saved."""
+
+    @cached_property
+    def is_symbolic(self) -> bool:
+        """Whether the claim is about all sizes."""
+        return bool(self.left.dims | self.right.dims)
 
     def __reduce__(self) -> Any:
         """Nodes travel as the outputs of a graph, which is saved without running anything."""

@@ -15,6 +15,7 @@ from symad.verification.certificate.certificate import (
     CHECKED,
     GIVEN,
     METHODS,
+    NOT_COMPARED,
     STATUSES,
     Certificate,
     Entry,
@@ -78,14 +79,23 @@ def headline(certificate: Certificate) -> str:
         return f"{certificate.title}: MEASURED ({given})"
     bound = bound_text(certificate.status, certificate.bound)
     count = f"{len(certificate.entries_of(certificate.status))} of {len(certificate.entries)} entries"
+    forms = " and ".join(assumed_forms(certificate))
+    alone = f"; nothing independent of {forms} was compared" if forms else ""
     tail = {
-        "proved": "exact: no probability of error",
-        "tested": f"probability of a false 'equal' below {bound}" if bound else "by exact normal forms",
+        "proved": f"exact: no probability of error{alone}",
+        "tested": (f"probability of a false 'equal' below {bound}" if bound else "by exact normal forms")
+        + alone,
         "measured": measured_text(certificate),
         "refuted": f"{count} differ{mistake_text(certificate)}",
         "undecided": f"{count} not decided",
     }[certificate.status]
     return f"{certificate.title}: {certificate.status.upper()} ({tail})"
+
+
+def assumed_forms(certificate: Certificate) -> list[str]:
+    """The forms of derivatives that others are compared with, and nothing shows to be right."""
+    alone = {e.name for e in certificate.entries if any(NOT_COMPARED in a for a in e.assumes)}
+    return list(dict.fromkeys(c.left_name for c in certificate.comparisons if not alone.isdisjoint(c.names)))
 
 
 def given_text(certificate: Certificate) -> str | None:
@@ -133,9 +143,11 @@ def as_text(certificate: Certificate) -> str:
 
 def table_of(certificate: Certificate) -> tuple[Sequence[str], list[Sequence[str]]]:
     """The headers and the rows of a certificate's table; bounds only where an entry has one."""
-    lines = lines_of(certificate)
+    forms = (name.removeprefix("the ") for name in assumed_forms(certificate))
+    assumed = [Line(name, "assumed", 0, 0.0, "what the others are compared with") for name in forms]
+    lines = [*assumed, *lines_of(certificate)]
     bounds = [bound_text(line.status, line.bound) for line in lines]
-    rows = [(n.name, n.status, str(n.count), b, n.claim) for n, b in zip(lines, bounds, strict=True)]
+    rows = [(n.name, n.status, str(n.count or ""), b, n.claim) for n, b in zip(lines, bounds, strict=True)]
     kept = [0, 1, 2, *([3] if any(bounds) else []), 4]
     return [HEADERS[k] for k in kept], [[row[k] for k in kept] for row in rows]
 
@@ -237,6 +249,12 @@ def fault_text(entry: Entry, *others: Entry) -> str:
     return fitted("\n".join(rows))
 
 
+KINDS = {
+    "ordinary": "a point of ordinary size", "far": "far from ordinary sizes", "sampled": "a drawn point",
+    "turning": "beside a boundary", "directions": "a special direction",
+}  # fmt: skip
+"""What points of losses are called where one word does not say it."""
+
 RAISED = "raised "
 """The beginning of the keyword of a loss that is an exception."""
 
@@ -257,7 +275,7 @@ def losses_text(certificate: Certificate) -> list[str]:
     for loss in list(worst.values())[:MAX_SHOWN_LOSSES]:
         index = f"[{', '.join(map(str, loss.index))}]" if loss.index else ""
         many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word
-        text = f"{loss.name}{index}: {many} at {loss.place} ({loss.kind})"
+        text = f"{loss.name}{index}: {many} at {loss.place} ({KINDS.get(loss.kind, loss.kind)})"
         if loss.expected:
             text += f": expected {_with_short_exponent(loss.expected)}, found {loss.found}"
         parts.append("    " + text)
@@ -293,6 +311,7 @@ def as_markdown(certificate: Certificate) -> str:
 
 
 COLORS = {
+    "assumed": "#757575",
     "proved": "#2e7d32",
     "tested": "#1565c0",
     "measured": "#00838f",

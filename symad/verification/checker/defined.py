@@ -5,7 +5,7 @@ chain of lemmas would be broken there: at such points the claim would hold for n
 admitted only if its nodes have values at every point at which the function and the output have.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from symad.core.claims import Claim
@@ -21,15 +21,30 @@ Sign: TypeAlias = int
 POSITIVE, NONNEGATIVE, UNKNOWN = 1, 0, -1  # of all elements at all points, as far as it is seen
 
 
-def sure(claim: Claim, k: int) -> set[Node]:
-    """Nodes with values wherever the function and output k have them: what these use, and what follows."""
-    nodes, signs = claim.nodes, dict[Node, Sign]()
-    found = used(nodes, {*claim.derivative.about(k), claim.outputs[k]})
+def sure(claim: Claim, outputs: Sequence[int]) -> dict[int, set[Node]]:
+    """For each output the nodes with values wherever the function and this output have them.
+
+    Where all nodes have values where the function alone has, they have so for each output.
+    """
+    nodes, signs, made = claim.nodes, dict[Node, Sign](), dict[int, set[Node]]()
+    alone = dict[tuple[Node, ...], set[Node]]()
     for n in nodes:
         signs[n] = sign(n, [signs[a] for a in n.args])
+    for k in outputs:
+        ends = claim.derivative.about(k)
+        if ends not in alone:
+            alone[ends] = with_values(signs, ends)
+        whole = len(alone[ends]) == len(nodes)
+        made[k] = alone[ends] if whole else with_values(signs, {*ends, claim.outputs[k]})
+    return made
+
+
+def with_values(signs: Mapping[Node, Sign], ends: Collection[Node]) -> set[Node]:
+    """Of nodes, arguments first, those with values wherever the ends have: used ones, and what follows."""
+    found = used([*signs], ends)
     by = [a for n in found if type(n.op) in STRICT for a in divisors(n)]  # n has a value, so a is not 0
-    nonzero = {n for n in nodes if signs[n] == POSITIVE}.union(by)
-    for n in nodes:
+    nonzero = {n for n in signs if signs[n] == POSITIVE}.union(by)
+    for n in signs:
         if found.issuperset(n.args) and follows(n, signs[n], nonzero):
             found.add(n)
     return found

@@ -49,7 +49,8 @@ class ForAllSizes(Writing):
         Cut nodes stand for any numbers. So each must be a number wherever the sides are, and a sum over an
         empty axis must not hide that what it would add up has no value.
         """
-        require(all(self.cut <= sure(claim, k) for k in outputs), "a node of a pair may have no value")
+        everywhere = all(self.cut <= there for there in sure(claim, outputs).values())
+        require(everywhere, "a node of a pair may have no value")
         inner = [n for n in claim.nodes if n in self.cut and {n} != {claim.outputs[k] for k in outputs}]
         inside = [self.opened(n, self.symbols(n, EACH)) for n in inner]
         require(self.terms.masked.isdisjoint(inside), "a node of a pair may be −∞")

@@ -226,7 +226,7 @@ def entry_of(name: str, w: OutputFinding, assumes: tuple[str, ...]) -> Entry:
     figures = {"points": w.points, "relative error": w.relative, "ulps": w.ulps, "would have seen": seen}
     calls = w.points + sum(loss.word.startswith(RAISED) for loss in w.losses)
     points, called_at = (f"{k} point{'s' * (k != 1)}" for k in (w.points, calls))
-    regions = f"{len(w.regions)} region{'s' * (len(w.regions) != 1)}"
+    sides = f", in {len(w.regions)} regions between its branches" * (len(w.regions) > 1)
     called = f"called at {called_at}"
     if w.wrong is not None:
         times = f"the error is {w.excess:.3g} times what roundings explain"
@@ -240,9 +240,9 @@ def entry_of(name: str, w: OutputFinding, assumes: tuple[str, ...]) -> Entry:
     lost = "but for values that floats do not hold"
     close = f"to {w.relative:.2g} relative ({w.ulps:.3g} ulps)" if np.isfinite(w.relative) else lost
     claim = (
-        f"agrees at {points} in {regions}, {close}, and in "
-        f"floats at {w.sampled} more; "
-        f"an error of {seen:.1g} would have been seen"
+        f"agrees with 50 digits at {points}{sides}, {close}"
+        + f", and with floats at {w.sampled} more" * (w.sampled > 0)
+        + f"; an error of {seen:.1g} would have been seen"
     )
     return Entry(name, "measured", claim, 1.0, assumes, reason=w.ended, measured=figures)
 

@@ -136,7 +136,7 @@ def _node_by_node(
     if claim.derivative.kind in ("value", "hessian"):
         return {}, {}
     sweeps, wrong = guessed(claim, sweeps_for(claim.derivative, letters))
-    opened, there = Opened(), {o: sure(claim, o) for o in outputs if o not in wrong}
+    opened, there = Opened(), sure(claim, [o for o in outputs if o not in wrong])
     groups, made = dict[object, tuple[Sweeps, list[int]]](), dict[tuple[int, ...], Steps]()
     for o in there:  # with the pairs that have values there
         own = tuple((s, {a: b for a, b in d.items() if {a, b} <= there[o]}) for s, d in sweeps)

@@ -154,14 +154,20 @@ class SweepValues:
         there = set(given)
         made = {a: a for a in own if a in there}
         own = [a for a in own if a not in made]
-        found, others = self.of(own), self.of(given)
+        numbers = [b for b in given if not isinstance(b.op, (Compare, Logic))]
+        found, others, alike = self.of(own), self.of(numbers), dict[tuple[int, ...], list[int]]()
+        for k, v in enumerate(others):
+            alike.setdefault(v.shape, []).append(k)
+        rows = {shape: np.stack([others[k].ravel() for k in ks]) for shape, ks in alike.items()}
         for a, u in zip(own, found, strict=False):
             size = np.abs(u).max(initial=0)
-            for b, v in zip(given, others, strict=True):
-                near = u.shape == v.shape and 0 < size < np.inf and np.abs(u - v).max() <= CLOSE * size
-                if near and same_shape(a.shape, b.shape) and not isinstance(b.op, (Compare, Logic)):
-                    made[a] = b
-                    break
+            if not 0 < size < np.inf or u.shape not in rows:
+                continue
+            with np.errstate(invalid="ignore"):
+                near = np.abs(rows[u.shape] - u.ravel()).max(axis=1) <= CLOSE * size
+            chosen = (numbers[alike[u.shape][k]] for k in np.flatnonzero(near))
+            if (b := next((b for b in chosen if same_shape(a.shape, b.shape)), None)) is not None:
+                made[a] = b
         return made
 
     def wrong(self, own: Sequence[Node], given: Sequence[Node]) -> set[int]:

@@ -22,7 +22,7 @@ from symad.ops.linalg.slogdet import DeterminantSign, log_absolute_determinant
 from symad.ops.linalg.solve_det import LogDeterminant, MatrixOp, determinant
 from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
-from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
+from symad.verification.certificate.certificate import NOT_COMPARED, STATUSES, Certificate, Comparison, Entry
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
 from symad.verification.checker.writing_out import RULES
@@ -86,7 +86,6 @@ REPLAYED = "equal by a proof that the checker replays"
 
 ONE_GRAPH = "both sides are one and the same graph"
 OWN = "symad's derivative rules (check(f) certifies them)"
-NOT_COMPARED = "nothing independent was compared"
 """What a certificate assumes where the checker has not derived the derivative itself."""
 
 SHARE = 8
@@ -182,15 +181,10 @@ def definitions_assumed(comparisons: Sequence[Comparison]) -> list[tuple[str, ..
     return made
 
 
-def has_symbolic_sizes(comparison: Comparison) -> bool:
-    """Whether a claim is about all sizes."""
-    return bool(comparison.left.dims | comparison.right.dims)
-
-
 def _is_asked_whole(comparison: Comparison) -> bool:
     """Whether a claim about arrays of known sizes is put to relations between whole arrays first."""
     kind = comparison.derivative.kind if comparison.derivative is not None else ""
-    if kind != "gradient" or has_symbolic_sizes(comparison):
+    if kind != "gradient" or comparison.is_symbolic:
         return kind in DIRECTED
     return sum(prod(n.shape) for n in comparison.left.output_nodes) >= MANY_ELEMENTS
 
@@ -342,7 +336,7 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], kn
     assumed, numerical = definitions_assumed(comparisons), _resting_on_differences(comparisons)
     for (k, o), listed in zip(places, entries, strict=True):
         for e, entry in enumerate(listed):
-            goal = (k, o, 0 if has_symbolic_sizes(comparisons[k]) else e)
+            goal = (k, o, 0 if comparisons[k].is_symbolic else e)
             sides = comparisons[k].left.output_nodes[o], comparisons[k].right.output_nodes[o]
             if not numerical.isdisjoint(sides):
                 status = min(entry.status, "measured", key=STATUSES.index)

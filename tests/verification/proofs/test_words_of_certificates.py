@@ -164,3 +164,19 @@ def test_a_limit_of_time_holds_for_the_account_of_a_mistake():
     meter = Meter(Budget(seconds=1.0), start=time.monotonic() - 5.0)
     assert in_time(meter, lambda: asked.append("named"), "without") == "without"
     assert asked == []
+
+
+@pytest.mark.thorough
+def test_a_form_that_nothing_independent_was_compared_with_is_named():
+    made = symad.check(symad.trace(lambda a: np.linalg.eigvalsh(a + a.T).sum(), [(3, 3)]))
+    text = " ".join(str(made).split())
+    assert "nothing independent of the gradient (reverse)" in text.split(" output ")[0]
+    assert "gradient (reverse) assumed what the others are compared with" in text
+
+
+def test_large_sizes_are_told_by_their_names():
+    n, d = sp.symbols("n d", integer=True, positive=True)
+    f = symad.trace(lambda a: np.sum(a**2), [(n, d)])
+    made = symad.verify(f, gradient=lambda a: 2 * a, hostile=False)
+    assert any("at d = 65, 257, 1025 and at n = 65, 257, 1025" in note for note in made.notes), made.notes
+    assert "in 1 region" not in str(made) and "at 0 more" not in str(made)
