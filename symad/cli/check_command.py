@@ -96,7 +96,7 @@ def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: l
 
 def recheck(options: Namespace) -> int:
     """Decide every claim of saved certificates again, from the graphs in them."""
-    from symad.verification.certificate.expression_text import stated
+    from symad.verification.certificate.stated import stated
 
     results = []
     for name, before in _read(Path(options.certificate)).items():

@@ -17,9 +17,10 @@ from symad.core.dims import format_shape, same_shape
 from symad.core.graph import Graph, rebuild
 from symad.core.identifiers import brief, listed
 from symad.errors import ShapeError
+from symad.guests import guest
 from symad.ops.basic.sources import constant
 from symad.verification.accept import Pair, accept
-from symad.verification.budget import Budget, Meter
+from symad.verification.budget import Budget, Meter, in_time
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.proof.with_proofs import Replayed, with_proofs
 from symad.verification.solving import Goals, looked_at, solve
@@ -125,4 +126,26 @@ def one_by_one(comparison: Comparison) -> list[Comparison]:
             alone = replace(claim, wrt=claim.wrt[k : k + 1])
         one, other = Graph(left.input_nodes, (a,)), Graph(right.input_nodes, (b,))
         made.append(replace(comparison, left=one, right=other, names=(name,), derivative=alone))
+    return made
+
+
+# ---- after a refutation -----------------------------------------------------------------------------
+
+
+def named_formula(certificate: Certificate, meter: Meter, *claim: object) -> Certificate:
+    """The certificate of a formula with the names of its mistakes; the claim as the guest takes it."""
+    return _named("named_formula", certificate, meter, claim)
+
+
+def named_program(certificate: Certificate, meter: Meter, *claim: object) -> Certificate:
+    """The certificate of a program with the names of its mistakes; the claim as the guest takes it."""
+    return _named("named_program", certificate, meter, claim)
+
+
+def _named(how: str, certificate: Certificate, meter: Meter, claim: tuple[object, ...]) -> Certificate:
+    """With the names that are found in the time that is left, if there is a limit of it."""
+    mistakes = guest("mistakes") if certificate.status == "refuted" else None
+    if mistakes is None:
+        return certificate
+    made: Certificate = in_time(meter, lambda: getattr(mistakes, how)(certificate, *claim), certificate)
     return made

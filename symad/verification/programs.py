@@ -17,10 +17,9 @@ from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
-from symad.verification.certificate.blame import named_program
 from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import with_values_of
-from symad.verification.decide import versions
+from symad.verification.decide import named_program, versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
 from symad.verification.measuring.measure import differs, measure
 from symad.verification.measuring.precisions import DOUBLE, Precision

@@ -22,7 +22,6 @@ from symad.saving.save_load import DAMAGE
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push
 from symad.verification.budget import Budget, Meter
-from symad.verification.certificate.blame import named_formula
 from symad.verification.certificate.certificate import (
     METHODS,
     STATUSES,
@@ -31,7 +30,7 @@ from symad.verification.certificate.certificate import (
     Entry,
     trusted,
 )
-from symad.verification.decide import decide
+from symad.verification.decide import decide, named_formula
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 
 

@@ -22,7 +22,7 @@ from symad.derivatives.sweeps import pushforward as own_pushforward
 from symad.errors import TraceError
 from symad.tracing.wrt import select
 from symad.verification.budget import Budget, Meter
-from symad.verification.certificate.blame import Blame, named_formula
+from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison, trusted
 from symad.verification.claimed_domain import (
     REASON,
@@ -34,7 +34,7 @@ from symad.verification.claimed_domain import (
     within,
 )
 from symad.verification.claims import as_array, fit, formula_of, with_inputs_of
-from symad.verification.decide import decide, seed_of
+from symad.verification.decide import decide, named_formula, seed_of
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.precisions import precision_named
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules

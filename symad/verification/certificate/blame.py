@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING
 
 import mpmath
 import numpy as np
@@ -14,11 +13,9 @@ import numpy as np
 from symad.core.arrays import Number
 from symad.core.graph import Node, Op, topological
 from symad.errors import SymadError
-from symad.guests import guest
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.sources import Constant, Input
-from symad.verification.budget import Meter, in_time
 from symad.verification.certificate.domain_repair import name_by_repair
 from symad.verification.certificate.expression_text import text_of
 from symad.verification.certificate.witness import digits_of
@@ -26,9 +23,6 @@ from symad.verification.fields.prime_fields import Array
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.fifty_digits import settled_values
-
-if TYPE_CHECKING:
-    from symad.verification.certificate.certificate import Certificate
 
 CLOSE = mpmath.mpf(10) ** -25
 MAX_FACTOR_LOG2 = 40
@@ -322,22 +316,3 @@ def _wrong_axis(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str
 
 
 # ---- what follows a refutation -------------------------------------------------------------------
-
-
-def named_formula(certificate: Certificate, meter: Meter, *claim: object) -> Certificate:
-    """The certificate of a formula with the names of its mistakes; the claim as the guest takes it."""
-    return _named("named_formula", certificate, meter, claim)
-
-
-def named_program(certificate: Certificate, meter: Meter, *claim: object) -> Certificate:
-    """The certificate of a program with the names of its mistakes; the claim as the guest takes it."""
-    return _named("named_program", certificate, meter, claim)
-
-
-def _named(how: str, certificate: Certificate, meter: Meter, claim: tuple[object, ...]) -> Certificate:
-    """With the names that are found in the time that is left, if there is a limit of it."""
-    mistakes = guest("mistakes") if certificate.status == "refuted" else None
-    if mistakes is None:
-        return certificate
-    made: Certificate = in_time(meter, lambda: getattr(mistakes, how)(certificate, *claim), certificate)
-    return made
