@@ -22,7 +22,6 @@ from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_out, write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
-from symad.numeric.passes.algebra.sums_of_views import broadcast_sums
 from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.blocking.batches import in_batches
@@ -37,6 +36,7 @@ from symad.numeric.passes.loops.zeros import drop_pads, start_from_last_step
 from symad.numeric.passes.memory_layout.memory_spans import lay_out_sparse
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
 from symad.numeric.passes.memory_layout.pads import Overlay, join_pads, overlay_pads
+from symad.numeric.passes.memory_layout.sums_of_views import broadcast_sums
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.program_passes.lines.by_twos import by_twos, repeat_where_read
