@@ -51,6 +51,9 @@ MAX_SIGN_DEGREE = 3
 MAX_COIN_LANE = -8.0
 """log₂ of the probability of an unlucky point in a lane with coins: primes are as large as it needs."""
 
+MAX_COIN_BITS = 192
+"""The maximum size of these primes: in hundreds of lanes, larger ones cost more than all regions in turn."""
+
 MAX_CUT_LEVELS = 3
 """The maximum depth of roots inside of roots that are taken exactly."""
 
@@ -267,7 +270,8 @@ class Sampler:
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))
         if 0 < sampling.coins <= MAX_SIGN_DEGREE and lane >= MAX_COIN_LANE:
             many = ceil((slack - TARGET) / -MAX_COIN_LANE)
-            return replace(sampling, bits=bits_for(deg, bits, growths, many, slack))
+            larger = bits_for(deg, bits, growths, many, slack)
+            return replace(sampling, bits=larger) if larger <= MAX_COIN_BITS else None
         if sampling.coins and lane < MAX_COIN_LANE:
             lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)
         lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MAX_LANES + 1
