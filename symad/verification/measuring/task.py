@@ -156,7 +156,8 @@ def windows(tried: Sequence[FloatPoint]) -> str:
         if gaps:
             _, low, high = max(gaps)
             told.append(f"{low:.4g} < {symbol_of(node)} < {high:.4g}")
-    return f"no point was tried with {' or '.join(told)}: an error there alone would be unseen" * bool(told)
+    unseen = "an error there alone, or in a narrower interval, may be unseen"
+    return f"no point was tried with {' or '.join(told)}: {unseen}" * bool(told)
 
 
 def gap(outputs: Sequence[Node], call: Callable[[FloatPoint], list[Array]], point: FloatPoint) -> float:

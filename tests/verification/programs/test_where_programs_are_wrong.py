@@ -48,7 +48,9 @@ def met_or_named(name, seed):
 
     made = symad.verify(A_SUM, gradient=candidate, seed=seed, hostile=True)
     windows = re.findall(r"(-?[\d.e+-]+) < ([xyz]) < (-?[\d.e+-]+)", str(made))
-    named = any(float(low) < 4.5 and float(high) > 4.5 for low, _, high in windows)
+    ends = [sorted((abs(float(a)), abs(float(b)))) for a, name, b in windows if name == "x"]
+    ratios = [high / low for low, high in ends]
+    named = max(ratios, default=1.0) >= 5 / 4  # as wide at least: the note speaks of narrower intervals, too
     return made.status == "refuted" or (name == "between 4 and 5" and named)
 
 
