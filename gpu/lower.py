@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # ---- fused ops without a kernel ------------------------------------------------------------------
 
+# The definitions are then fused and scheduled like all other nodes.
+
 
 def with_kernels(graph: Graph, dtype: str) -> Graph:
     """The graph in which every attention and every sum over pairs has kernels."""

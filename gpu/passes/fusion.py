@@ -36,6 +36,9 @@ from symad.ops.elementwise.selection import Condition
 
 # ---- contractions --------------------------------------------------------------------------------
 
+# Every contraction becomes a stack of matrix products, which cuBLAS computes in one call, or an elementwise
+# product whose sum is one kernel.
+
 
 Labels = tuple[int, ...]
 

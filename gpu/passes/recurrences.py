@@ -28,6 +28,8 @@ from symad.ops.basic.sources import Iota, constant
 
 # ---- stacks as separate arrays -------------------------------------------------------------------
 
+# The state of an LSTM is (h, c); each row of h and of c is a row of a separate state.
+
 
 MAX_PARTS = 4
 """The most arrays in a stack that become separate states.

@@ -206,6 +206,8 @@ def products_cupy(
 
 # ---- concatenation -------------------------------------------------------------------------------
 
+# CuPy's own rules: cupy/_core/_routines_manipulation.pyx of 14.2.0, lines 745-775.
+
 
 MAX_ARRAYS = 16
 """More arrays than this are left to CuPy, which then uses one kernel.

@@ -129,6 +129,8 @@ def rows_text(nest: Nest, args: Sequence[Node], texts: Sequence[str], printer: C
 
 # ---- softmax -------------------------------------------------------------------------------------
 
+# Rows that are known to be long, and axes that are not the last ones, use CuPy's reductions.
+
 
 MAX_ROW = 16384
 """Rows longer than this use CuPy's reductions, which assign many warps to one row.

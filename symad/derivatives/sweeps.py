@@ -27,7 +27,7 @@ from symad.transforms.tangents import dense, push
 
 @without_collecting
 def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
-    """The vector-Jacobian product: (x..., y_bar...) -> (y..., x_bar...); ``f_bar`` if an input is called y.
+    """The vector-Jacobian product: (x..., y_bar...) -> (y..., x_bar...).
 
     x_k_bar = Σ_outputs (∂y/∂x_k)ᵀ y_bar in the shape of x_k. Cost: at most about four evaluations of
     ``f``, for any number of inputs; every intermediate value that a derivative needs is kept.

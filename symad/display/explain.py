@@ -36,6 +36,9 @@ from symad.ops.basic.sources import symbol_of
 
 # ---- how long the formulas of a graph become when it is evaluated on symbols ---------------------
 
+# A value is a tree of symbols: what occurs twice in it is written twice, so that h_t = tanh(W h_{t−1}) with
+# n features has n^t terms. The estimate counts the symbols of one element without making it.
+
 
 def formula_sizes(outputs: Sequence[Node], given: Mapping[Node, float]) -> dict[Node, float]:
     """About how many symbols one element of each node has, from those of some nodes; 0 for numbers."""

@@ -30,6 +30,18 @@ from symad.transforms.tangents import push
 
 # ---- the derivatives of one elementary operation, as forward and reverse mode use them -----------
 
+# For y = f(a_1, ..., a_n) with Jacobian J and second derivative ∂²f:
+#
+#     tangent: ẏ = J ȧ
+#     second: ẏ_j = J ȧ_j, ÿ = ȧ_i ∂²f ȧ_j + J ä
+#     bars: ā = ȳ J
+#     dual_bars: ā = ȳ J and ȳ (∂²f ȧ) + ȳ' J (forward over reverse)
+#     bars_dual: (r₁ J + r₂ (∂²f ȧ), r₂ J), the reverse of (y, ẏ) (reverse over forward)
+#     bars_bars: r (∂²f ṙ) + ṡ J, the reverse of (y, ā) (reverse over reverse)
+#
+# Each is a composition of the library's two transformations on one node. Absent tangents are structural
+# zeros: they are omitted, never multiplied.
+
 
 Group: TypeAlias = "list[Any]"
 """Values, one for each argument; None where a tangent is zero."""

@@ -34,6 +34,10 @@ from symad.transforms.cotangents import pull
 
 # ---- recurrences explained -----------------------------------------------------------------------
 
+# For h_t = f(h_{t−1}, x_t, W) reverse mode runs backwards in time: the adjoint of h_t is what its uses
+# outside of the loop contribute, plus h̄_{t+1} ∂f/∂h_t; each step adds to W̄ (backpropagation through
+# time).
+
 
 ENDS = 3
 """The number of steps that are shown at each end of a loop."""

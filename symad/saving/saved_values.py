@@ -39,6 +39,9 @@ from symad.saving.saved_limits import (
 
 # ---- scalar SymPy expressions in files, as data --------------------------------------------------
 
+# The saved form is prefix notation: ["+", a, b], ["sympy.tanh", x], ["read", base, index...]. Heads are
+# looked up in tables that exist beforehand; nothing is parsed or evaluated as code.
+
 
 CONNECTIVES: dict[str, type[sympy.Basic]] = {
     "+": sympy.Add, "*": sympy.Mul, "^": sympy.Pow, "<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt,

@@ -74,7 +74,9 @@ def normal_slope(u: Nodes, v: Nodes) -> Node | None:
     forms = Forms()
     c, m = forms.monomial(neg(power(v[0], TWO)))
     k, m = forms.rooted(m)
-    if forms.monomial(u[0]) != (c * k, m):  # √p where exp(p) is, or of a number
+    given, n = forms.monomial(u[0])
+    j, n = forms.rooted(n)
+    if (given * j, n) != (c * k, m):  # √p where exp(p) is, or of a number
         return None
     x = product(*forms.monomial(neg(mul(sqrt(TWO), v[0]))))
     return ((FormulaNode(constant(sympy.pi)) / 2) ** HALF * apply(normal_ratio, x)).node

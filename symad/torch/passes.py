@@ -130,6 +130,10 @@ def leaves_of(value: Any) -> list[Any]:
 
 # ---- what autograd asks of a backward pass beside the right values -------------------------------
 
+# Cotangents may have any strides: those of a transposed result, or of a sum, whose one number is expanded.
+# A graph that is kept is differentiated again. Inputs and cotangents belong to others: a cotangent that is
+# changed in place is a wrong one for all other branches of the graph.
+
 
 POINTS = 2
 """The number of points: a pass with bad manners mostly has them at each."""

@@ -264,13 +264,8 @@ def tangent_inputs(nodes: Sequence[Node], suffix: str, taken: set[str]) -> tuple
 
 
 def cotangent_inputs(outputs: Sequence[Node], taken: set[str]) -> tuple[Node, ...]:
-    """New inputs of the shapes of the outputs: ``y_bar``, or ``y1_bar``, ``y2_bar``, ...
-
-    If an input is called y, whose own adjoint is ``y_bar``, they are called after f or out.
-    """
-    stem = next((name for name in ("y", "f") if name not in taken), "out")
-    count = len(outputs)
-    names = [f"{stem}_bar"] if count == 1 else [f"{stem}{k}_bar" for k in range(1, count + 1)]
+    """New inputs of the shapes of the outputs: ``y_bar``, or ``y1_bar``, ``y2_bar``, ..."""
+    names = ["y_bar"] if len(outputs) == 1 else [f"y{k}_bar" for k in range(1, len(outputs) + 1)]
     return tuple(
         input_node(symbol_like(name, node.shape, taken), node.shape)
         for name, node in zip(names, outputs, strict=True)

@@ -33,6 +33,8 @@ from symad.ops.elementwise.undefined import Undefined
 
 # ---- which ops have finite partial derivatives wherever their arguments are finite ---------------
 
+# Only where a slope may be infinite or NaN does its product with a tangent of 0 have to be masked.
+
 
 def flat_nodes(order: Sequence[Node]) -> set[Node]:
     """The nodes of an order without a derivative: numbers, comparisons, steps, and what is made of these."""

@@ -60,7 +60,7 @@ def derivatives(rng: random.Random) -> Pair | None:
     equal = rng.random() < 0.3
     more = 0 if equal else off(rng, condition)
     slopes = [sp.diff(f, x) + more, sp.diff(f, y)]
-    bar = sp.Symbol("f_bar", real=True)
+    bar = sp.Symbol("y_bar", real=True)
     kind = rng.choice(["gradient", "jacobian", "vjp"])
     given = {"gradient": slopes, "jacobian": sp.Matrix([slopes]), "vjp": [s * bar for s in slopes]}[kind]
 

@@ -28,6 +28,9 @@ from symad.ops.basic.sources import constant_value, fresh_input
 
 # ---- the last state ------------------------------------------------------------------------------
 
+# The padding moves into the steps: a slice of a sum becomes the sum of the slices, and the slice of a
+# padded array becomes the array itself, or nothing.
+
 
 def start_from_last_step(graph: Graph) -> Graph:
     """The graph with such recurrences started from the cotangent of the last state."""

@@ -114,6 +114,8 @@ def single_axes(short: Sequence[Dim], long: Sequence[Dim]) -> frozenset[int]:
 
 # ---- adjacent parts ------------------------------------------------------------------------------
 
+# pad(a) + pad(b) + pad(c) = [a b c] where the three fill one axis without gaps or overlap.
+
 
 def join_pads(graph: Graph) -> Graph:
     """The graph with such sums as concatenations and without pads that add nothing, also in loops."""

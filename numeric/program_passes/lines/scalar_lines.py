@@ -29,6 +29,10 @@ from symad.ops.elementwise.selection import Logic
 
 # ---- levels --------------------------------------------------------------------------------------
 
+# The level of a value is one more than the highest level of the values that it reads. Values of one level
+# do not depend on each other, so that a processor can compute several at a time. Equal functions on one
+# level are evaluated together.
+
 
 MAX_STATEMENTS_A_PART = 1000
 """Statements in one function. Compilers take more than linear time for long functions.
@@ -79,6 +83,8 @@ def _ordered(block: Block, together: Collection[sympy.FunctionClass]) -> Block:
 
 
 # ---- wide operations -----------------------------------------------------------------------------
+
+# A wide operation is written in groups: a sum of 1,000 terms is a sum of five sums of 200.
 
 
 MAX_OPERANDS = 200

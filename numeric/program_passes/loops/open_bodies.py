@@ -45,6 +45,9 @@ from symad.ops.basic.sources import Source, constant
 
 # ---- blocks of rows ------------------------------------------------------------------------------
 
+# Each step reads views of the rows of its block, and writes its results into the rows of the result arrays,
+# or adds them to a sum over the blocks.
+
 
 CHAIN_BLOCK_ELEMENTS = 2**15
 """Elements of each array in a block of elementwise operations: several arrays of this size fit the cache.

@@ -37,6 +37,8 @@ from symad.ops.basic.shaping import Broadcast, Slice
 
 # ---- results over operands -----------------------------------------------------------------------
 
+# A chain of elementwise operations then uses one array, which stays in the cache.
+
 
 def write_over(program: Program, dtype: str) -> Program:
     """The program whose values overwrite operands that are not read again, where the op allows it.
@@ -149,6 +151,8 @@ def _range(view: Compute | None) -> tuple[Expression, int, int] | None:
 
 
 # ---- memory kept from call to call ---------------------------------------------------------------
+
+# The operating system maps new large blocks of memory page by page, at the first use of each page.
 
 
 MIN_KEPT_BYTES = 1 << 16

@@ -57,6 +57,11 @@ if TYPE_CHECKING:
 
 # ---- arrays whose sizes are symbols: np.eye(n), np.zeros(x.shape), np.arange(n) -------------------
 
+# The replacements accept the dimensions of traced values; if like= is a traced value, they also handle
+# sizes that are numbers. Compiled code of NumPy, such as np.random.rand, calls np.empty itself and does not
+# check that the result is an array. So np.empty is not replaced, and the other replacements act only if the
+# calling Python code names them.
+
 
 def is_symbolic(value: ArrayLike) -> bool:
     """True if a size, or one of a shape, is an expression and not a number."""

@@ -31,6 +31,9 @@ from symad.tracing.walk import Tracer, lift, operands
 
 # ---- the elements of a matrix by a Lambda of their indices ----------------------------------------
 
+# The body is traced once, as a scalar graph in its bound symbols, and then the bound symbols are replaced
+# by arrays: elementwise ops act on each element, all other ops are batched.
+
 
 def apply_lambda(function: sympy.Lambda, arrays: Sequence[Node], tracer: Tracer) -> Node:
     """``function`` of the elements of some arrays of one shape.

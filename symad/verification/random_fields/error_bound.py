@@ -127,6 +127,9 @@ def bits_for(deg: int, bits: int, growths: Growths, lanes: int, slack: float) ->
 
 # ---- on how many signs an element depends --------------------------------------------------------
 
+# A value is a polynomial in independent signs, of degree 1 in each.
+
+
 MANY = 1 << 10
 """A degree that stands for every larger one."""
 

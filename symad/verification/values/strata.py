@@ -61,6 +61,15 @@ def _up_to(*largest: float) -> Draw:
     return draw
 
 
+def _between(low: float, high: float) -> Draw:
+    """Numbers that a reader takes in at once."""
+
+    def draw(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+        return low + rng.random(shape) * (high - low)
+
+    return draw
+
+
 _ordinary = _up_to(*LARGEST)
 
 
@@ -155,7 +164,7 @@ STRATA: Mapping[str, Stratum] = {
     "one zero": Stratum(_one_zero), "one far": Stratum(_one_far), "scaled": Stratum(_scaled(-6, 9)),
     "huge": Stratum(_scaled(7, 12)), "minute": Stratum(_scaled(-13, -8)), "zeros": Stratum(_at(0.0), "own"),
     # of few digits
-    "simple": Stratum(_up_to(3.5), "positive", True), "mixed": Stratum(_up_to(3), plain=True),
+    "simple": Stratum(_between(0.5, 3.5), "positive", True), "mixed": Stratum(_up_to(3), plain=True),
     "positive": Stratum(_up_to(3), "positive", True), "small": Stratum(_up_to(0.9), plain=True),
     "symmetric": Stratum(_up_to(3), plain=True, square="symmetric"),
     "large": Stratum(_up_to(18), plain=True, most=9), "tiny": Stratum(_up_to(0.01), plain=True),
@@ -210,6 +219,7 @@ def short(values: Array) -> Array:
 def _few_digits(values: Array) -> Array:
     """Odd multiples of a power of two: of so few bits that hardly two of a row are equal."""
     count = values.shape[1]
-    bits = 3 + 2 * count.bit_length() if count <= FEW else BITS
+    length = count.bit_length()
+    bits = (3 + length if length < 3 else 3 + 2 * length) if count <= FEW else BITS
     mantissas, exponents = np.frexp(values)
     return np.ldexp((np.floor(mantissas * 2 ** (bits - 1)) * 2 + 1) / 2**bits, exponents)

@@ -340,13 +340,3 @@ def test_powers_of_numbers_have_no_case_for_a_base_of_zero() -> None:
     graph = symad.gradient(sp.Integer(2) ** x, x)
     assert not any(type(node.op).__name__ in ("Compare", "Select") for node in graph.nodes)
     assert np.isclose(graph(1.5), 2**1.5 * np.log(2), rtol=1e-15)
-
-
-def test_the_cotangent_of_the_output_and_the_adjoint_of_an_input_have_two_names():
-    """Of f(x, y) ``y_bar`` is the adjoint of y, so the seed is named after f, or after out beside f."""
-    a, y, f = sp.symbols("a y f", real=True)
-    assert [str(s) for s in symad.pullback(a**2).inputs] == ["a", "y_bar"]
-    assert [str(s) for s in symad.pullback(a * y).inputs] == ["a", "y", "f_bar"]
-    assert [str(s) for s in symad.pullback([y * f, y]).inputs][2:] == ["out1_bar", "out2_bar"]
-    made = symad.pullback(a * y)
-    assert made(3.0, 2.0, 1.0) == (6.0, 2.0, 3.0) and made.origin.labels == ("f", "a_bar", "y_bar")

@@ -113,3 +113,14 @@ def test_a_product_with_an_exact_zero() -> None:
         value = Graph((x, y), (made,))(0.5, 0.25)
         written = Graph((x, y), (total,))(0.5, 0.25)
         assert float(value) == pytest.approx(float(written), rel=1e-12)
+
+
+def test_the_slope_of_the_logarithm_of_a_tail() -> None:
+    """(log Φ)' = √(2/π) exp(−x²/2)/erfc(−x/√2) far below 0, in evaluation of the graph, too."""
+    slope = symad.gradient(sp.log(sp.erfc(-X / sp.sqrt(2)) / 2))
+    for x in (-40.0, -700.0, -0.5):
+        with mpmath.workdps(60):
+            density = mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-mpmath.mpf(x) ** 2 / 2)
+            expected = float(density / mpmath.erfc(-mpmath.mpf(x) / mpmath.sqrt(2)))
+        assert float(slope(x)) == pytest.approx(expected, rel=1e-14)
+        assert lower(slope)(x) == pytest.approx(expected, rel=1e-14)

@@ -62,7 +62,7 @@ def test_a_backward_pass_of_two_outputs():
 
 
 def test_products_as_formulas():
-    y1, y2 = symbols("f1_bar f2_bar", real=True)  # an input is called y
+    y1, y2 = symbols("y1_bar y2_bar", real=True)
     c = cos(x * y)
     right = [2 * x * y * y1 + y * c * y2, x**2 * y1 + x * c * y2]
     assert symad.verify(F, [x, y], vjp=right).status in ("proved", "tested")

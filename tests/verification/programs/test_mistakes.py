@@ -117,7 +117,7 @@ def names_of(certificate):
 LACKING = {
     "gradient": (x**2, y, {"gradient": 2 * x}),
     "program": (x**2, y, {"gradient": lambda x, y: 2 * x}),
-    "vjp": (x**2, y, {"vjp": 2 * x * symbols("f_bar", real=True)}),
+    "vjp": (x**2, y, {"vjp": 2 * x * symbols("y_bar", real=True)}),
     "column": ([x**2, 3 * x], [x, y], {"jacobian": [[2 * x, 2 * x], [3, 0]]}),
     "hessian": (x**2, [x, y], {"hessian": [[2, 0], [0, 2]]}),
 }
