@@ -40,7 +40,7 @@ from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.loops import Fixed, Loop
 from symad.numeric.program.statements import Assign, Together
 from symad.numeric.scheduling.roles import Roles
-from symad.numeric.targets.module import Body, Call, written_module
+from symad.numeric.targets.module import Arguments, Body, written_module
 from symad.numeric.targets.sizes import doubtful, needed_sizes
 from symad.numeric.targets.statements import Lines, indented, lines, lines_of
 from symad.ops.linalg.solve_det import MatrixOp
@@ -177,7 +177,7 @@ def _kind(node: Node, printer: CuPyWriter) -> str:
 
 
 def _taken(
-    call: Call, printer: CuPyWriter, body: Body, kinds: Sequence[str]
+    call: Arguments, printer: CuPyWriter, body: Body, kinds: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """The lines that convert the inputs, bind the dimensions and check the shapes; then the body."""
     whole = any(printer.kernels.type_of(node) == "int64" for node in printer.graph.input_nodes)

@@ -11,7 +11,7 @@ from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter, Kerne
 from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, statements
 from symad.numeric.modules.module_text import Names, frame, pack_text, summary
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
-from symad.numeric.targets.module import Call
+from symad.numeric.targets.module import Arguments
 from symad.numeric.targets.statements import indented
 from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
@@ -97,7 +97,7 @@ def _writes(graph: Graph, text: KernelBody) -> list[str]:
 
 def _entry(graph: Graph, kernel: str, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
     """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
-    call = Call(tuple(inputs), tuple(map(str, graph.inputs)), ((),) * len(inputs), ())
+    call = Arguments(tuple(inputs), tuple(map(str, graph.inputs)), ((),) * len(inputs), ())
     lines = inputs_line(call, [type_text(dtype)] * len(inputs), points=True)
     many = len(inputs) > MAX_DIRECT
     if not inputs:

@@ -13,7 +13,7 @@ from string import Template
 from symad.core.dims import format_shape
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.numpy_arrays.writer import ArrayWriter
-from symad.numeric.targets.module import Call
+from symad.numeric.targets.module import Arguments
 from symad.numeric.targets.sizes import size_bindings, size_checks
 
 TAKEN = '''def _taken(name, value, dtype):
@@ -77,7 +77,7 @@ def input_helpers(whole: bool) -> dict[str, str]:
     }
 
 
-def inputs_line(call: Call, kinds: Sequence[str], points: bool = False) -> list[str]:
+def inputs_line(call: Arguments, kinds: Sequence[str], points: bool = False) -> list[str]:
     """The statement that reads the inputs, in their types ``kinds``; ``points`` may have any shapes.
 
     Errors show the code's names if those of the user are not distinct.
@@ -105,7 +105,7 @@ CHECK = """def _check(name, array, shape):
 """
 
 
-def shape_checks(call: Call, writer: ArrayWriter) -> list[str]:
+def shape_checks(call: Arguments, writer: ArrayWriter) -> list[str]:
     """The lines that bind each dimension symbol to the length of an axis, and compare all shapes."""
     lines = [
         f"{writer.symbols[b.symbol]} = {b.text(f'{call.names[b.argument]}.shape[{b.axis}]', writer)}"

@@ -32,7 +32,7 @@ from symad.ops.elementwise.undefined import Undefined
 
 
 @dataclass(frozen=True)
-class Call:
+class Arguments:
     """What the entry point of a module is called with.
 
     Attributes:
@@ -62,7 +62,7 @@ class Call:
 Body: TypeAlias = "Callable[[], list[str]]"
 """Writes the body of the entry point, and returns its lines."""
 
-Taking: TypeAlias = "Callable[[Call, Any, Body], tuple[list[str], list[str]]]"
+Taking: TypeAlias = "Callable[[Arguments, Any, Body], tuple[list[str], list[str]]]"
 """The lines of a function that takes the arguments, and those of the entry point, which calls it."""
 
 
@@ -98,7 +98,7 @@ def written_module(
     entry = writer.names.unique(program.name)
     names = tuple(map(writer.name, program.inputs))
     shapes = tuple([value.shape for value in program.inputs])
-    call = Call(names, tuple(map(str, titles or names)), shapes, program.needed)
+    call = Arguments(names, tuple(map(str, titles or names)), shapes, program.needed)
 
     def by_rules() -> list[str]:
         lines = lines_of(program.statements, writer)
@@ -118,7 +118,7 @@ Binding: TypeAlias = "tuple[sympy.Basic | None, str]"
 """A line, and the size that it binds; None for other lines."""
 
 
-def arrays(call: Call, writer: Writer, body: Body) -> tuple[list[str], list[str]]:
+def arrays(call: Arguments, writer: Writer, body: Body) -> tuple[list[str], list[str]]:
     """Arrays of the right shapes: `_checked` converts them, and returns the sizes that are read."""
     if not call.names:
         return [], body()
@@ -135,7 +135,7 @@ def arrays(call: Call, writer: Writer, body: Body) -> tuple[list[str], list[str]
     return _checked(call, [*needed, f"return {known}"]), [f"{known} = _checked({call.signature})", *lines]
 
 
-def points(call: Call, writer: Writer, body: Body) -> tuple[list[str], list[str]]:
+def points(call: Arguments, writer: Writer, body: Body) -> tuple[list[str], list[str]]:
     """Numbers, or arrays of points that broadcast together."""
     writer.batch = call.names[0]
     lines = body()
@@ -144,12 +144,12 @@ def points(call: Call, writer: Writer, body: Body) -> tuple[list[str], list[str]
     return _checked(call, [f"return {made}"]), [f"{call.signature} = _checked({call.signature})", *lines]
 
 
-def _checked(call: Call, lines: Sequence[str]) -> list[str]:
+def _checked(call: Arguments, lines: Sequence[str]) -> list[str]:
     told = '"""The arguments as arrays of the right shapes, and the dimensions."""'
     return [f"def _checked({call.signature}):", *indented([told, *lines])]
 
 
-def _converted(call: Call, writer: Writer) -> list[Binding]:
+def _converted(call: Arguments, writer: Writer) -> list[Binding]:
     """Each argument as an array; a size is bound where it first occurs alone."""
     made: list[Binding] = []
     late: list[Binding] = []
@@ -174,7 +174,7 @@ def _converted(call: Call, writer: Writer) -> list[Binding]:
     return [*made, *late]
 
 
-def _check(call: Call, k: int, shape: Sequence[Dim | None], declared: str, writer: Writer) -> str:
+def _check(call: Arguments, k: int, shape: Sequence[Dim | None], declared: str, writer: Writer) -> str:
     """The line that converts an argument; None in the shape stands for any length."""
     dims = ", ".join(str(d if d is None else writer.dim(d)) for d in shape) + "," * (len(shape) == 1)
     display = str(len(shape)) if shape and not any(d is not None for d in shape) else f"({dims})"

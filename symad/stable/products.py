@@ -31,7 +31,7 @@ Relation = Callable[[Nodes, Nodes], "Node | None"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairRow:
     """f(u) g(v)^power, or f(u) + power g(v), is form(u, v) for a function g, ``other``.
 
     The form is None if u and v are not related as needed.
@@ -90,37 +90,37 @@ def scaled_tail(u: Nodes, v: Nodes) -> Node | None:
 
 
 s, tanh, exp_1 = function(sigmoid), function(sympy.tanh), function(expm1)
-PRODUCTS: dict[Any, tuple[Pair, ...]] = {
-    sympy.sinh: (Pair(sympy.cosh, -1, same(tanh)), Pair(sympy.sech, 1, same(tanh))),
-    sympy.cosh: (Pair(sympy.sinh, -1, same(function(sympy.coth))),),
+PRODUCTS: dict[Any, tuple[PairRow, ...]] = {
+    sympy.sinh: (PairRow(sympy.cosh, -1, same(tanh)), PairRow(sympy.sech, 1, same(tanh))),
+    sympy.cosh: (PairRow(sympy.sinh, -1, same(function(sympy.coth))),),
     sympy.exp: (
-        Pair(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
-        Pair(sympy.sinh, -1, same(lambda u: -(2 / exp_1(-2 * u)))),
-        Pair(sympy.cosh, -1, same(lambda u: 2 * s(2 * u))),
-        Pair(sympy.cosh, -1, opposite(lambda u: 2 * s(2 * u))),
-        Pair(sympy.erfc, -1, normal_slope, early=False),
-        Pair(sympy.erfc, 1, scaled_tail, early=False),
-        Pair(sigmoid, 1, opposite(s)),
-        Pair(sympy.exp, 1, opposite(lambda u: FormulaNode(ONE))),
+        PairRow(expm1, -1, same(lambda u: -(1 / exp_1(-u)))),
+        PairRow(sympy.sinh, -1, same(lambda u: -(2 / exp_1(-2 * u)))),
+        PairRow(sympy.cosh, -1, same(lambda u: 2 * s(2 * u))),
+        PairRow(sympy.cosh, -1, opposite(lambda u: 2 * s(2 * u))),
+        PairRow(sympy.erfc, -1, normal_slope, early=False),
+        PairRow(sympy.erfc, 1, scaled_tail, early=False),
+        PairRow(sigmoid, 1, opposite(s)),
+        PairRow(sympy.exp, 1, opposite(lambda u: FormulaNode(ONE))),
     ),
     expm1: (
-        Pair(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
-        Pair(expm1, -1, twice),
-        Pair(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
+        PairRow(sigmoid, 1, opposite(lambda u: tanh(u / 2))),
+        PairRow(expm1, -1, twice),
+        PairRow(expm1, 1, opposite(lambda u: -(4 * function(sympy.sinh)(u / 2) ** 2))),
     ),
-    sigmoid: (Pair(sigmoid, -1, opposite(function(sympy.exp))),),
-    sympy.lowergamma: (Pair(sympy.gamma, -1, distribution(gammainc)),),
-    sympy.uppergamma: (Pair(sympy.gamma, -1, distribution(gammaincc)),),
+    sigmoid: (PairRow(sigmoid, -1, opposite(function(sympy.exp))),),
+    sympy.lowergamma: (PairRow(sympy.gamma, -1, distribution(gammainc)),),
+    sympy.uppergamma: (PairRow(sympy.gamma, -1, distribution(gammaincc)),),
 }
 """The rows of products by f."""
 
-REFLECTIONS: dict[Any, tuple[Pair, ...]] = {
+REFLECTIONS: dict[Any, tuple[PairRow, ...]] = {
     sympy.exp: (
-        Pair(sympy.exp, 1, opposite(lambda u: 2 * function(sympy.cosh)(u), positive=True)),
-        Pair(sympy.exp, -1, opposite(lambda u: 2 * function(sympy.sinh)(u), positive=True)),
+        PairRow(sympy.exp, 1, opposite(lambda u: 2 * function(sympy.cosh)(u), positive=True)),
+        PairRow(sympy.exp, -1, opposite(lambda u: 2 * function(sympy.sinh)(u), positive=True)),
     ),
-    softplus: (Pair(softplus, -1, opposite(lambda u: u, positive=True)),),
-    sigmoid: (Pair(sigmoid, 1, opposite(lambda u: FormulaNode(ONE), positive=True)),),
+    softplus: (PairRow(softplus, -1, opposite(lambda u: u, positive=True)),),
+    sigmoid: (PairRow(sigmoid, 1, opposite(lambda u: FormulaNode(ONE), positive=True)),),
 }
 """The rows of sums by f."""
 
@@ -213,7 +213,7 @@ def _cotangents(factors: Monomial, forms: Forms) -> tuple[Monomial, Node] | None
     return forms.times(factors, ((over[0], -1), *((f, 1) for f in under))), made.node
 
 
-def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, Pair, Node]]:
+def _found(factors: Monomial, last: bool) -> Iterator[tuple[Node, Node, PairRow, Node]]:
     """Two factors, their row, and the function that they are; or of which their product is the reciprocal."""
     functions = [(f, k, head_of(f)) for f, k in factors if type(f.op) is Apply]
     for sign in (1, -1):

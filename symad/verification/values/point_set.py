@@ -30,7 +30,16 @@ from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
 from symad.verification.values.ranges import Bounds, bounds_of, box_within
-from symad.verification.values.strata import FORMULAS, HOSTILE, PLAIN, STRATA, Layout, Stratum, rows_of, short
+from symad.verification.values.strata import (
+    FORMULAS,
+    HOSTILE,
+    PLAIN,
+    STRATA,
+    RowLayout,
+    Stratum,
+    rows_of,
+    short,
+)
 from symad.verification.values.turning_points import turning_points
 
 FloatPoint = dict[Node, Any]
@@ -87,14 +96,14 @@ class PointSet:
         return real
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> RowLayout:
         """What strata may ask."""
         found = {float(abs(c)) for c in map(number, self._nodes) if c and abs(c) < MAX_FLOAT}
         free = [n for n in self._real if not is_whole(n)]
         joined = [self._real[n] for n in free if n in self.together]
         blocks = [self._real[n] for n in free if n not in self.together]
         blocks += [np.concatenate(joined)] if joined else []
-        return Layout(np.array(sorted(found) or [1.0]), [b for b in blocks if b.size] or [np.arange(0)])
+        return RowLayout(np.array(sorted(found) or [1.0]), [b for b in blocks if b.size] or [np.arange(0)])
 
     # ---- rows and points ------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ FEW = 16
 """The largest number of inputs whose numbers have few digits."""
 
 
-class Layout(NamedTuple):
+class RowLayout(NamedTuple):
     """What a stratum may ask of a claim."""
 
     numbers: Array
@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     """The positions in a row of each input; those of inputs that go together are one block."""
 
 
-Draw = Callable[[Layout, tuple[int, int], np.random.Generator], Array]
+Draw = Callable[[RowLayout, tuple[int, int], np.random.Generator], Array]
 """Rows of numbers, all real inputs side by side."""
 
 
@@ -55,7 +55,7 @@ class Stratum:
 
 
 def _up_to(*largest: float) -> Draw:
-    def draw(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    def draw(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
         return rng.random(shape) * rng.choice(largest, size=(shape[0], 1))
 
     return draw
@@ -64,7 +64,7 @@ def _up_to(*largest: float) -> Draw:
 def _between(low: float, high: float) -> Draw:
     """Numbers that a reader takes in at once."""
 
-    def draw(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    def draw(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
         return low + rng.random(shape) * (high - low)
 
     return draw
@@ -76,7 +76,7 @@ _ordinary = _up_to(*LARGEST)
 def _decades(low: float, high: float) -> Draw:
     """Each number of any power of two."""
 
-    def draw(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    def draw(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
         return np.exp2(rng.uniform(low, high, size=shape))
 
     return draw
@@ -85,48 +85,48 @@ def _decades(low: float, high: float) -> Draw:
 def _scaled(low: float, high: float) -> Draw:
     """Whole rows times a power of ten."""
 
-    def draw(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    def draw(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
         return _ordinary(layout, shape, rng) * 10.0 ** rng.uniform(low, high, size=(shape[0], 1))
 
     return draw
 
 
-def _near(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _near(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
     """Beside the numbers of the formulas, relatively by 2⁻¹² to 1."""
     apart = np.exp2(rng.uniform(-12, 1, size=shape)) * np.where(rng.random(shape) < 0.5, 1, -0.5)
     return rng.choice(layout.numbers, size=shape) * (1 + apart)
 
 
-def _close(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _close(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
     """All coordinates of a row close together."""
     base = rng.random((shape[0], 1)) * rng.choice(LARGEST, size=(shape[0], 1))
     return np.abs(base * (1 + np.exp2(rng.uniform(-10, -2, size=shape)) * rng.uniform(-1, 1, size=shape)))
 
 
-def _beside_whole(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _beside_whole(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
     return np.abs(rng.integers(0, 9, size=shape) + np.exp2(-10.0) * rng.uniform(-1, 1, size=shape))
 
 
 def _whole(high: int) -> Draw:
     """Whole numbers: a program may ask whether numbers are equal."""
 
-    def draw(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    def draw(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
         return rng.integers(0, high, size=shape).astype(float)
 
     return draw
 
 
-def _powers(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _powers(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
     return np.exp2(rng.integers(-6, 7, size=shape))
 
 
-def _equal(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _equal(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
     """One number in all places."""
     sign = np.where(rng.random((shape[0], 1)) < 0.5, 1, -1)
     return np.repeat(sign * short(_ordinary(layout, (shape[0], 1), rng)), shape[1], axis=1)
 
 
-def _one_zero(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _one_zero(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
     """One number is 0: a program may divide by it. Each input comes in turn."""
     made = _ordinary(layout, shape, rng)
     for k in range(shape[0] if shape[1] else 0):
@@ -138,7 +138,7 @@ FAR = 1.2e4
 """The size of one input, or of all directions, where others are of ordinary size: a pass may clip them."""
 
 
-def _one_far(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+def _one_far(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
     made = _ordinary(layout, shape, rng)
     for k in range(shape[0] if shape[1] else 0):
         made[k, layout.blocks[k % len(layout.blocks)]] *= FAR
@@ -148,7 +148,7 @@ def _one_far(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -
 def _at(scale: float, offset: float = 0.0) -> Draw:
     """Small numbers of either sign times a scale, beside an offset; the signs change from row to row."""
 
-    def draw(layout: Layout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    def draw(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
         place = np.arange(shape[1])
         values = scale * (1 + place % 3 * 0.25) * np.where(place % 2, -1.0, 1.0)
         return offset + values * np.where(np.arange(shape[0]) % 2, -1.0, 1.0)[:, None]
@@ -198,7 +198,7 @@ HOSTILE: tuple[tuple[str, Stratum], ...] = tuple(
 """Where a right formula may lose its digits, and why."""
 
 
-def rows_of(stratum: Stratum, layout: Layout, signs: Array, total: int, rng: np.random.Generator) -> Array:
+def rows_of(stratum: Stratum, layout: RowLayout, signs: Array, total: int, rng: np.random.Generator) -> Array:
     """Rows of one stratum, with signs."""
     values = stratum.draw(layout, (len(signs), total), rng)
     if stratum.signs == "own":

@@ -19,7 +19,7 @@ from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
 from symad.stable.exponentials import OVER, SIGNED
 from symad.stable.formulas import FormulaNode, formulas
-from symad.stable.products import PRODUCTS, REFLECTIONS, Pair
+from symad.stable.products import PRODUCTS, REFLECTIONS, PairRow
 from symad.stable.secants import (
     COMPLEMENTS,
     GAUSS,
@@ -204,7 +204,7 @@ def test_factors_of_functions_over_sums() -> None:
         assert status(made, apply(head, U)) in ("proved", "tested"), head
 
 
-def arguments(row: Pair) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+def arguments(row: PairRow) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """Arguments that are related as the row needs."""
     tries = [(U, U), (neg(V), V), (mul(constant(2), V), V), (neg(power(V, constant(2))), V)]
     tries.append((power(V, constant(2)), V))
