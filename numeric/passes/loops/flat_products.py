@@ -1,7 +1,8 @@
 """Contractions over several axes as one matrix product, with each layout computed once.
 
 In Σ_tb x_tkb y_tjb no operand is a matrix (k, tb) or (tb, j) in memory. Each operand is written as a matrix
-with its own rows first, Σ_m X_km Y_jm. Gradients that share a cotangent y then also share its matrix Y.
+with its own rows first, Σ_m X_km Y_jm. Gradients that share a cotangent y then also share its matrix Y, as
+does the sum Σ_tb y_tjb, in whatever order it is written: y is read once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def flatten_products(graph: Graph) -> Graph:
     """The graph with contractions over several axes as matrix products."""
     if not any(map(_split, graph.nodes)):
         return graph
+    flat: dict[tuple[Node, tuple[int, ...]], Node] = {}
 
     def better(node: Node, args: Nodes) -> Node | None:
         found = _split(node)
@@ -33,10 +35,15 @@ def flatten_products(graph: Graph) -> Graph:
             if turned:  # the operand is a matrix in memory already
                 matrices.append(("mi", Node.of(Reshape(shape[::-1]), (arg,))))
             else:
-                matrices.append(("im", Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),))))
+                flat[arg, summed] = Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),))
+                matrices.append(("im", flat[arg, summed]))
         return _product(matrices, node)
 
-    return rewrite(graph, better)
+    def shared(node: Node, args: Nodes) -> Node | None:
+        total = _total(node)
+        return contract(["im"], "i", flat[total]) if total in flat else None
+
+    return rewrite(rewrite(graph, better), shared)
 
 
 def _product(matrices: Sequence[tuple[str, Node]], node: Node) -> Node:
@@ -67,3 +74,19 @@ def _split(node: Node) -> list[tuple[Labels, Labels, bool]] | None:
         (tuple(part.index(x) for x in own), tuple(part.index(x) for x in order), part == (*order, *own))
         for part, own in zip(op.inputs, rows, strict=True)
     ]
+
+
+def _total(node: Node) -> tuple[Node, Labels] | None:
+    """The array under nested sums that leave one axis, and its summed axes; None for other nodes."""
+    if len(node.shape) != 1:
+        return None
+    left = None
+    while isinstance(node.op, Einsum) and len(node.op.inputs) == 1:
+        (labels,), out = node.op.inputs, node.op.output
+        if len(set(labels)) != len(labels):
+            return None
+        left = labels.index(out[0 if left is None else left])
+        (node,) = node.args
+    if left is None:
+        return None
+    return node, tuple(k for k in range(len(node.shape)) if k != left)

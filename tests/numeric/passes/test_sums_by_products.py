@@ -65,3 +65,19 @@ def test_counts_are_sums():
     kernel = lower(symad.trace(lambda x: np.sum(np.where(x > 0, 1.0, 0.0), axis=0), [(50, 3)]))
     x = np.random.default_rng(2).normal(size=(50, 3))
     np.testing.assert_array_equal(kernel(x), (x > 0).sum(axis=0))
+
+
+def test_sums_share_the_matrix_of_a_product():
+    """Both biases of a recurrent layer have one gradient, in whatever order its sums are written."""
+
+    def f(x, y):
+        sums = np.sum(y, axis=(0, 2)), np.sum(np.sum(y, axis=2), axis=0), np.sum(np.sum(y, axis=0), axis=1)
+        return (np.einsum("tkb,tjb->kj", x, y), *sums)
+
+    kernel = lower(symad.trace(f, [(4, 3, 5), (4, 2, 5)]))
+    body = kernel.source[kernel.source.index("def f(") :]
+    assert body.count("ones_") == 1 and ".sum(" not in body
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=shape) for shape in ((4, 3, 5), (4, 2, 5)))
+    for got, wanted in zip(kernel(x, y), f(x, y), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-13, atol=1e-13)
