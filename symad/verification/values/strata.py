@@ -61,11 +61,13 @@ def _up_to(*largest: float) -> Draw:
     return draw
 
 
-def _between(low: float, high: float) -> Draw:
-    """Numbers that a reader takes in at once."""
+def _spread(low: float, high: float) -> Draw:
+    """Numbers that are apart: each of a row lies in a part of the interval of its own."""
 
     def draw(layout: RowLayout, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-        return low + rng.random(shape) * (high - low)
+        part = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1)
+        inner = 0.2 + 0.6 * rng.random(shape)  # with few digits they are apart, too
+        return low + (part + inner) / max(shape[1], 1) * (high - low)
 
     return draw
 
@@ -164,7 +166,7 @@ STRATA: Mapping[str, Stratum] = {
     "one zero": Stratum(_one_zero), "one far": Stratum(_one_far), "scaled": Stratum(_scaled(-6, 9)),
     "huge": Stratum(_scaled(7, 12)), "minute": Stratum(_scaled(-13, -8)), "zeros": Stratum(_at(0.0), "own"),
     # of few digits
-    "simple": Stratum(_between(0.5, 3.5), "positive", True), "mixed": Stratum(_up_to(3), plain=True),
+    "simple": Stratum(_spread(0.5, 3), "positive", True), "mixed": Stratum(_up_to(3), plain=True),
     "positive": Stratum(_up_to(3), "positive", True), "small": Stratum(_up_to(0.9), plain=True),
     "symmetric": Stratum(_up_to(3), plain=True, square="symmetric"),
     "large": Stratum(_up_to(18), plain=True, most=9), "tiny": Stratum(_up_to(0.01), plain=True),
