@@ -354,8 +354,11 @@ def _decided(node: Node, args: Nodes) -> Node:
 
 
 def has_values(node: Node) -> bool:
-    """False if a node contains a scalar function of numbers that has no finite value, such as 1/0."""
-    return all(map(isfinite, _numbers(node).values()))
+    """False if a node contains a scalar function of numbers that has no finite value, or divides by 0."""
+    known = _numbers(node)
+    products = [n for n in topological([node]) if isinstance(n.op, Mul)]
+    over = (known.get(a) for n in products for p, a in zip(n.op.powers, n.args, strict=True) if p < 0)
+    return all(map(isfinite, known.values())) and 0 not in over
 
 
 def _number(node: Node) -> float | None:

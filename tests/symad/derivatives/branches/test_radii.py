@@ -187,6 +187,17 @@ def test_cones_have_no_second_derivative(mode: str) -> None:
         assert symad.hessian(f, mode=mode)(0.0) == 0
 
 
+@pytest.mark.parametrize("backend", ["numpy", "runs"])
+def test_quotients_by_a_size_have_no_limit(backend: str) -> None:
+    """No branch divides numbers by 0, which raises in Python."""
+    for f in (s3 * (sp.sin(x + 3) - sp.sin(x)) / sp.Abs(y), s3 * x * (x - 2) / sp.Abs(y), x / sp.Abs(y) ** 3):
+        kernel = lower(symad.hessian(f, [x, y], inputs=[x, y]), backend)
+        assert "/0.0" not in kernel.source
+        right = sp.hessian(f.subs(sp.Abs(y), -y), (x, y)).subs({x: 0.5, y: -3}).evalf(30)
+        np.testing.assert_allclose(kernel(0.5, -3.0), np.array(right, float), rtol=1e-13, atol=1e-15)
+    assert np.isnan(lower(symad.hessian(x / sp.Abs(y), [x, y]))(0.0, 0.0)[1, 1])
+
+
 def test_gradients_have_no_more_nodes() -> None:
     """A limit is only needed by the second derivative."""
     r = sp.sqrt(x**2 + y**2)
