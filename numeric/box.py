@@ -54,7 +54,7 @@ def _side(name: str, symbol: sympy.Basic, given: object) -> tuple[float, float]:
             f"the box of {name} is {brief(given)}; give (smallest, largest), or one number"
         ) from None
     if math.isnan(low) or math.isnan(high) or low > high or (math.isinf(low) and low == high):
-        raise LoweringError(f"the box of {name} from {low!r} to {high!r} is empty")
+        raise LoweringError(f"the box of {name} from {low!r} to {high!r} is empty; give (smallest, largest)")
     above = getattr(symbol, "is_nonnegative", None) and low < 0
     below = getattr(symbol, "is_nonpositive", None) and high > 0
     if above or below:
@@ -87,11 +87,11 @@ def share_side(node: Node, entries: Iterable[Node]) -> None:
         sides.update(dict.fromkeys(entries, sides[node]))
 
 
-def box_in_words(nodes: Iterable[Node] = ()) -> str:
+def box_in_words() -> str:
     """The box as headers tell it, such as ", for x in [0, 1]"; only of inputs that the user has named."""
     sides = [(symbol_of(n), ends) for n, ends in current_box().items() if not _is_entry(n)]
     told = [f"{short_name(symbol)} in [{low:g}, {high:g}]" for symbol, (low, high) in sides]
-    return f", for {', '.join(told)}" if told else ""
+    return f", for {listed(told, most=4)}" if told else ""
 
 
 def _is_entry(node: Node) -> bool:

@@ -18,8 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
-from symad.verification.coq.model import Model
-from symad.verification.coq.write import LIBRARY, write_coq
+from symad.verification.coq import CertifiedModel, write_coq
+from symad.verification.coq.write import LIBRARY
 from tests.verification.checker.coq_models import MODELS, lstm_cell, rosenbrock
 
 CASES = {
@@ -66,7 +66,7 @@ def main():
         first = True
         for name, (f, inputs) in CASES.items():
             graph = (symad.trace(f, inputs) if inputs else symad.trace(f)).named(name)
-            path = write_coq(Model(f, graph, graph.inputs), folder / f"{name}.v", hessian=False)
+            path = write_coq(CertifiedModel(f, graph, graph.inputs), folder / f"{name}.v", hessian=False)
             if first:
                 seconds = sum(cpu_seconds(folder, library) for library in LIBRARY)
                 (folder / "nothing.v").write_text("Require Import SymadCertificates.\n", encoding="utf-8")

@@ -164,6 +164,9 @@ def test_headers_tell_the_box_and_it_travels_with_the_kernel():
     assert "for x in [1, 10]" in in_c.c_source and "for x in [1, 10]" in in_c.plain().source
     assert "for x in" not in lower(f).source
     assert lower(f, box={x: (0, sp.oo)})(3.0) == pytest.approx(np.log(4 / 3), rel=1e-15)
+    many = sp.symbols("q0:12", real=True)
+    told = "q2 in [1, 10], ..., q11 in [1, 10] (12 in all). Needs NumPy."
+    assert told in lower(sum(many), box=dict.fromkeys(many, (1, 10))).source
 
 
 def test_a_box_holds_for_the_named_inputs_alone():
