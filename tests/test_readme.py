@@ -66,6 +66,15 @@ def test_page_runs(page, tmp_path):
     assert status == 0, f"\n{output}"
 
 
+@pytest.mark.thorough
+def test_the_readme_shows_the_certificate_that_is_printed():
+    pytest.importorskip("statsmodels")
+    space = {}
+    exec(blocks(ROOT / "README.md")[0][1], space)
+    (shown,) = re.findall(r"^```text\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert shown in str(space["certificate"])
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_what_a_page_imports_is_there(page):
     trees = [ast.parse(source) for _, source in blocks(page) if ">>>" not in source]
