@@ -69,9 +69,9 @@ def test_page_runs(page, tmp_path):
 @pytest.mark.thorough
 def test_the_readme_shows_the_certificate_that_is_printed():
     pytest.importorskip("statsmodels")
-    space = {}
-    exec(blocks(ROOT / "README.md")[0][1], space)
-    (shown,) = re.findall(r"^```text\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    page, space = ROOT / "README.md", {}
+    exec(blocks(page)[0][1], space)
+    (shown,) = re.findall(r"^```text\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert shown in str(space["certificate"])
 
 

@@ -1,8 +1,8 @@
 """The command line: ``symad tour``, ``check``, ``recheck``, ``lower``, ``explain``, ``draw``, ``ops``.
 
 `parser` declares the commands and is the place to start; each file named ``*_command`` runs one of them.
-`load_models` finds the models in a user's file, `exit_codes` says what a command returns, and `tour` is a
-package of its own.
+`symad.load_models` finds the models in a user's file, `console` has the exit code of several results, and
+`tour` is a package of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The modes of differentiation at a point, from which tables (`writer`) and films (`films`) are made.
+"""The modes of differentiation at a point, from which tables (`writer`) and films (`player`) are made.
 
 Each mode runs its sweeps by `recurrences` once, and says what they compute at each node: quantities with
-letters, values, and the programs of `local_derivatives` that they are outputs of.
+letters, values, and the local programs that they are outputs of.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The names of values, and the derivatives of each step as formulas: ``P ⊙ (P̄ − Σ P ⊙ P̄ by rows)``.
 
-The formulas are the programs of `local_derivatives`, which the transformations make,
+The formulas are the local programs of `recurrences`, which the transformations make,
 written by `typesetting`: no rule stands here.
 """
 
@@ -22,7 +22,7 @@ from symad.display.typesetting.rules import typeset
 from symad.higher_order.scan import Scan
 
 Groups: TypeAlias = "Sequence[tuple[str, Values]]"
-"""For each group of a program of `local_derivatives` the letter of its values, and the values."""
+"""For each group of a `LocalProgram` the letter of its values, and the values."""
 
 MAX_FORMULA = 400
 """Characters of LaTeX of a formula; a longer one is not read by anybody, and its op is named instead."""
@@ -106,7 +106,7 @@ class Notation:
         return "; ".join(dict.fromkeys(rule_name(u.op, u) for u in users))
 
     def outputs(self, kind: str, node: Node, groups: Groups) -> list[Piece]:
-        """The outputs of a program of `local_derivatives` at a node.
+        """The outputs of a `LocalProgram` at a node.
 
         Values that are missing from ``groups`` are zero.
         """

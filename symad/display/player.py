@@ -1,4 +1,4 @@
-"""``f.explain(x=2.0).play("steps.html")``: the films of `films` as a page, or as pictures for slides."""
+"""``f.explain(x=2.0).play("steps.html")``: films of the modes as a page, or as pictures for slides."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class Recurrences:
         return [a for a in node.args if a in self.varying]
 
     def program(self, kind: str, node: Node, *groups: Group) -> LocalProgram:
-        """The program of `local_derivatives` for a node, for the entries of groups that are not None."""
+        """The program of a node, for the entries of groups that are not None."""
         slots = tuple(a.shape if a in self.varying else a for a in node.args)
         present = tuple(tuple(v is not None for v in group) for group in groups)
         return program(kind, node.op, slots, present)

@@ -1,4 +1,4 @@
-"""A laid-out picture as shapes with coordinates in pixels, which `svg`, `tikz` and `raster` write."""
+"""A laid-out picture as shapes with coordinates in pixels, which `drawing` writes to files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """Graphs of scalars as Python: straight-line code, and NumPy on levels of equal functions ("runs").
 
-`lower_python` is the start. `level_runs` sorts operations into levels, which `numpy_runs` prints.
+`numpy_runs` is the start: it prints the levels into which `level_runs` sorts operations.
 """
