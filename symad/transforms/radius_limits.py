@@ -356,9 +356,13 @@ def _decided(node: Node, args: Nodes) -> Node:
 def has_values(node: Node) -> bool:
     """False if a node contains a scalar function of numbers that has no finite value, or divides by 0."""
     known = _numbers(node)
-    products = [n for n in topological([node]) if isinstance(n.op, Mul)]
-    over = (known.get(a) for n in products for p, a in zip(n.op.powers, n.args, strict=True) if p < 0)
-    return all(map(isfinite, known.values())) and 0 not in over
+    factors = [
+        factor
+        for part in topological([node])
+        if isinstance(part.op, Mul)
+        for factor in zip(part.op.powers, part.args, strict=True)
+    ]
+    return all(map(isfinite, known.values())) and all(p > 0 or known.get(a) != 0 for p, a in factors)
 
 
 def _number(node: Node) -> float | None:
