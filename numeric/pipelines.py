@@ -22,6 +22,7 @@ from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_out, write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
+from symad.numeric.passes.algebra.redundant_masks import drop_masks
 from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.blocking.batches import in_batches
@@ -128,6 +129,7 @@ BLOCK_GRAPH = (
     GraphPass("biases", broadcast_sums, "", "terms are added before they are broadcast along the same axes"),
     GraphPass("grams", share_grams, "contract", "Σ s a aᵀ with s ≥ 0 is a product of one array with itself"),
     GraphPass("factors", gather_factors, "contract", "the numbers and signs in a product are one factor"),
+    GraphPass("masks", drop_masks, "", "no mask is applied to elements that are zero already"),
     GraphPass("row blocks", in_row_blocks, "contract", "arrays of pairs are computed in blocks of rows"),
     GraphPass("batches", in_batches, "contract", "batches are computed in blocks of rows that fit the cache"),
     GraphPass("sparse results", lay_out_sparse, "", "the parts of sparse matrices are spans of memory"),
@@ -355,6 +357,7 @@ GAINS = {
     "biases": "1.06 the same",
     "grams": "1.6 Hessian of a logistic regression",
     "factors": "1.2 sparse Hessian of a grid energy; 1.12 gradient of a layer norm in C",
+    "masks": "1.05 gradient of a causal transformer block of 1024 tokens, which takes 0.8 of the memory",
     "row blocks": "1.7 product with the Hessian of an RBF model; 1.4 gradient of attention",
     "batches": "1.16 functions of four million numbers; 5 to 8 batches of dense matrices of pairs",
     "sparse results": "1.13 sparse Hessian of a grid energy",
