@@ -23,6 +23,7 @@ from symad.numeric.passes.rewriting import over, rewrite, with_results
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Reshape, Slice
 from symad.ops.basic.sources import Constant, constant, constant_value, is_exact
+from symad.ops.elementwise.powers import power as power_of
 
 Number = int | Fraction | float
 
@@ -116,6 +117,9 @@ class _FactorGathering:
         if not rest or not _fits(factor):
             args = tuple(self.whole(a) for a in node.args)
             return 1, Node.of(node.op, args)
+        if node.shape and factor != 1:
+            factor, rest = _by_scalar(factor, rest)
+        rest = _with_squares(rest)
         made = signed_product(rest)
         if made.shape != node.shape:  # the only factor with axes was a broadcast number
             return 1, Node.of(node.op, tuple(self.whole(a) for a in node.args))
@@ -177,3 +181,19 @@ def share_reciprocals(graph: Graph) -> Graph:
         return made
 
     return rewrite(graph, better)
+
+
+def _by_scalar(factor: Number, factors: list[tuple[int, Node]]) -> tuple[Number, list[tuple[int, Node]]]:
+    """A number and a scalar are multiplied first, so that the array is multiplied once."""
+    scalar = next((k for k, (power, base) in enumerate(factors) if power == 1 and not base.shape), None)
+    if scalar is None:
+        return factor, factors
+    product = mul(constant(factor), factors[scalar][1])
+    return 1, [*factors[:scalar], (1, product), *factors[scalar + 1 :]]
+
+
+def _with_squares(factors: list[tuple[int, Node]]) -> list[tuple[int, Node]]:
+    """The factors, with squares for those that occur twice: they may be computed already."""
+    twice = [pair for pair, count in Counter(factors).items() if count == 2 and pair[0] == 1]
+    squares = [(1, power_of(base, constant(2))) for _, base in twice]
+    return [*squares, *(pair for pair in factors if pair not in twice)] if twice else factors

@@ -173,7 +173,31 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
         rest.append((power, base))
     if not rest:
         return _number(factor)
+    if node.shape and not as_written:
+        return _small_side(factor, rest)
     return scaled(factor, signed_product(rest))
+
+
+def _small_side(factor: Number, rest: list[tuple[int, Node]]) -> Node:
+    """A scaled product of arrays, with all numbers moved into the smallest array that can take them."""
+    scalars = [(p, a) for p, a in rest if not a.shape]
+    arrays = [(p, a) for p, a in rest if a.shape]
+    if scalars:
+        number = scaled(factor, signed_product(scalars))
+    elif factor != 1:
+        number = _number(factor)
+    else:
+        return signed_product(arrays)
+    if len(arrays) == 1 and arrays[0][0] == 1:
+        (only,) = (a for _, a in arrays)
+        if isinstance(only.op, Einsum) and len(only.args) > 1:
+            sizes = [_size(a.shape) for a in only.args]
+            k = sizes.index(min(sizes))
+            if only.args[k].shape and 4 * sizes[k] <= _size(only.shape):
+                args = list(only.args)
+                args[k] = signed_product([(1, number), (1, args[k])])
+                return contract(only.op.inputs, only.op.output, *args)
+    return signed_product([(1, number), *arrays])
 
 
 def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
