@@ -78,7 +78,7 @@ def test_a_window_without_points_is_told():
         return slopes(x, y)
 
     symad.verify(F, gradient=program, hostile=False, seed=3)
-    digits = 1e-3 * max(abs(low), abs(high))
+    digits = 1e-3 * min(abs(low), abs(high))
     assert low < high and not any(low + digits < v < high - digits for v in called)
 
 

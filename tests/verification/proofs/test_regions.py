@@ -13,6 +13,7 @@ from sympy import (
     Max,
     Or,
     Piecewise,
+    Rational,
     acos,
     acosh,
     asin,
@@ -211,3 +212,11 @@ def test_comparisons_with_extremes_say_which_argument_wins(name):
     other = of(lambda a, b: ~BESIDE_EXTREMES[name][1](a, b))
     right, wrong = compare_nodes([(known, plain), (known, other)], 1, Budget()).pairs
     assert right.certain.all() and not wrong.certain.any()
+
+
+def test_a_fraction_beside_a_maximum_is_no_infinity() -> None:
+    """A rational constant in a branch that a maximum chooses is looked at, and the claim is decided or not."""
+    s, t = symbols("s t", real=True)
+    gate = Max(Rational(1, 10**8) - (s - Rational(17, 7)) ** 2 - (t - Rational(23, 9)) ** 2, 0)
+    left, right = (Piecewise((v, gate > 0), (x, True)) for v in (Rational(1, 2), x))
+    assert symad.equal(left, right, inputs=[s, t, x]).status not in ("proved", "tested")

@@ -56,12 +56,10 @@ def _is_choice(node: Node, above: Container[Node]) -> bool:
 
 
 def _is_infinite(node: Node) -> bool:
-    values = node.op.array if isinstance(node.op, ArrayConstant) else getattr(node.op, "value", 0)
-    return (
-        values in (sympy.oo, -sympy.oo)
-        if isinstance(values, sympy.Basic)
-        else not np.all(np.isfinite(values))
-    )
+    if isinstance(node.op, ArrayConstant):
+        return not np.all(np.isfinite(node.op.array))
+    value = getattr(node.op, "value", 0)
+    return value in (sympy.oo, -sympy.oo) or (isinstance(value, float) and not np.isfinite(value))
 
 
 def _shift(node: Node) -> Node | None:
