@@ -215,8 +215,9 @@ def test_comparisons_with_extremes_say_which_argument_wins(name):
 
 
 def test_a_fraction_beside_a_maximum_is_no_infinity() -> None:
-    """A rational constant in a branch that a maximum chooses is looked at, and the claim is decided or not."""
+    """A rational constant in a branch that a maximum chooses is looked at like any other number."""
     s, t = symbols("s t", real=True)
-    gate = Max(Rational(1, 10**8) - (s - Rational(17, 7)) ** 2 - (t - Rational(23, 9)) ** 2, 0)
+    distance = (s - Rational(17, 7)) ** 2 + (t - Rational(23, 9)) ** 2
+    gate = Max(Rational(1, 10**8) - distance, 0)
     left, right = (Piecewise((v, gate > 0), (x, True)) for v in (Rational(1, 2), x))
     assert symad.equal(left, right, inputs=[s, t, x]).status not in ("proved", "tested")
