@@ -79,6 +79,13 @@ def attention(
         TypeError: the arrays are of different libraries or dtypes.
         TraceError: score or mask use unknown symbols or arrays.
         GpuError: there is no usable GPU.
+
+    Example:
+        >>> import numpy as np, symad.gpu
+        >>> q, k, v = (np.zeros((1, 1, n, 2)) for n in (1, 2, 2))
+        >>> v[..., 1] = [1.0, 3.0]
+        >>> symad.gpu.attention(q, k, v)  # arrays of NumPy are computed on the CPU
+        array([[[[0., 2.]]]])
     """
     if _all_numpy(q, k, v):
         return cpu_attention(
@@ -217,6 +224,12 @@ def pairwise(
         TypeError: the arrays are of different libraries or dtypes.
         TraceError: f uses unknown symbols.
         GpuError: there is no usable GPU.
+
+    Example:
+        >>> import numpy as np, symad.gpu
+        >>> x, y = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
+        >>> symad.gpu.pairwise(lambda x, y: (x - y) @ (x - y), x, y)  # on the CPU
+        array([10.,  4.])
     """
     if _all_numpy(x, y, b):
         return cpu_pairwise(f, x, y, b, reduce=reduce, params=params, return_lse=return_lse)

@@ -122,6 +122,15 @@ def check_indices() -> None:
     Raises:
         IndexError: an index was out of range; the message gives the axis and its length.
         GpuError: there is no usable GPU.
+
+    Example:
+        >>> import cupy as cp, symad, symad.gpu
+        >>> rows = symad.trace(lambda t, i: t[i], [(4,), (2,)])
+        >>> kernel = symad.numeric.lower(rows, backend="cupy")
+        >>> found = kernel(cp.arange(4.0), cp.asarray([0, 7]))
+        >>> symad.gpu.check_indices()
+        Traceback (most recent call last):
+        IndexError: ...axis 0 of t has length 4...
     """
     with explained("waiting for the device"):
         cupy().cuda.runtime.deviceSynchronize()

@@ -39,6 +39,12 @@ def recorded(graph: Graph, dtype: str = "float32") -> Callable[..., Any]:
 
     Raises:
         GpuError: there is no usable GPU, or its compute capability is below 8.0.
+
+    Example:
+        >>> import cupy as cp, symad, symad.gpu
+        >>> double = symad.gpu.recorded(symad.trace(lambda x: 2 * x, [(3,)]))
+        >>> [double(k * cp.ones(3, "float32")).get().tolist() for k in (1, 2)]
+        [[2.0, 2.0, 2.0], [4.0, 4.0, 4.0]]
     """
     where = machine()
     check_recordable(where)

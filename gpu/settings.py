@@ -77,6 +77,17 @@ def options(
         wide: code for half precisions reads parameters and log-sum-exps of attention in the type in which
             they are given, and returns in float32 what it computes in float32. By default (off) all are
             converted.
+
+    Raises:
+        ValueError: ``pair_products`` has no such value.
+
+    Example:
+        >>> import symad, symad.gpu
+        >>> product = symad.trace(lambda A, B: A @ B, [(4, 4), (4, 4)])
+        >>> with symad.gpu.options(tf32=True):  # printing code needs no device
+        ...     kernel = symad.numeric.lower(product, "cupy", "float32")
+        >>> "TF32" in kernel.source
+        True
     """
     if pair_products not in (None, "off", "tf32x3", "bf16"):
         raise ValueError(f'pair_products={pair_products!r} is none of "off", "tf32x3" and "bf16"')

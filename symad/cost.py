@@ -31,11 +31,15 @@ def flops(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     An add, a multiply or a function counts 1 for each element, a product of (m, k) and (k, n) 2mnk;
     moving elements costs nothing. A common subexpression is counted once.
 
-    >>> import sympy, symad
-    >>> n, d = sympy.symbols("n d", integer=True, positive=True)
-    >>> product = symad.trace(lambda A, B: A @ B, [(n, d), (d, n)])
-    >>> symad.flops(product)
-    2*d*n**2
+    Raises:
+        TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
+
+    Example:
+        >>> import sympy, symad
+        >>> n, d = sympy.symbols("n d", integer=True, positive=True)
+        >>> product = symad.trace(lambda A, B: A @ B, [(n, d), (d, n)])
+        >>> symad.flops(product)
+        2*d*n**2
     """
     return add_up(flops_of(node.op, node) for node in topological(as_graph(f, inputs=inputs).output_nodes))
 
@@ -51,6 +55,9 @@ def add_up(terms: Iterable[Dim]) -> sympy.Expr:
 def memory(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     """The peak of `live_memory`, in bytes; for symbolic dimensions an expression in them.
 
+    Raises:
+        TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
+
     Example:
         >>> import numpy as np, symad
         >>> symad.memory(symad.trace(lambda a: np.sum(np.exp(a)), [(1000,)]))
@@ -64,6 +71,9 @@ def live_memory(f: Traceable, inputs: Inputs | None = None) -> list[Dim]:
 
     Forward mode keeps a few values at any time; in reverse mode the curve rises while values are
     stored and falls as adjoints use them up.
+
+    Raises:
+        TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
 
     Example:
         >>> import numpy as np, symad

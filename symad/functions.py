@@ -167,6 +167,10 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Of a matrix expression: a scalar, or with ``axis`` a row (axis 0) or column (axis 1) matrix.
 
+    Raises:
+        ShapeError: there is no such axis (NumPy's AxisError for arrays).
+        TraceError: ``x`` is neither real numbers, a matrix expression nor a traced value.
+
     Example:
         >>> import numpy as np, symad
         >>> total = symad.trace(lambda z: symad.functions.logsumexp(z), [(2,)])
@@ -222,6 +226,11 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Arrays one after the other along an axis; for matrix expressions a BlockMatrix.
+
+    Raises:
+        ShapeError: the shapes of traced values do not fit, or there is no such axis.
+        ValueError: the same for arrays, by NumPy, or there are no arrays.
+        TraceError: an entry is neither real numbers, a matrix expression nor a traced value.
 
     Example:
         >>> concatenate([np.zeros(2), np.ones(1)])
@@ -297,6 +306,10 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
 def eye(count: Dim) -> Array:
     """The identity matrix; its order may be a dimension symbol. An array, or a traced value.
 
+    Raises:
+        ShapeError: ``count`` is neither an integer nor a SymPy expression of integers.
+        ValueError: it is negative.
+
     Example:
         >>> eye(2)
         array([[1., 0.],
@@ -309,6 +322,9 @@ def eye(count: Dim) -> Array:
 
 def arange(count: Dim) -> Any:
     """0, 1, ..., count − 1, for a count that may be a symbolic dimension such as ``x.shape[0]``.
+
+    Raises:
+        ShapeError: ``count`` is neither an integer nor a SymPy expression of integers.
 
     Example:
         >>> arange(3)

@@ -66,10 +66,22 @@ def training_step(
             to be recorded.
         inputs: order and grouping of the arguments, as in `symad.trace`; a Python function needs them.
 
+    Returns:
+        A `TrainingStep`: ``step(*batch)`` is the loss before the step, a scalar array on the device.
+
     Raises:
+        TraceError: the loss cannot be traced.
         EvaluationError: the parameters are not those of the graph or not finite, the optimizer has no
             kernels, or a schedule is given without ``steps``.
         GpuError: there is no usable GPU.
+
+    Example:
+        >>> import cupy as cp, symad.gpu, sympy
+        >>> from symad.numeric.training.optimizers import SGD
+        >>> w, x = sympy.symbols("w x", real=True)
+        >>> step = symad.gpu.training_step((w - x) ** 2, {"w": 1.0}, SGD(0.5))
+        >>> [step(cp.asarray(3.0, "float32")).item() for _ in range(2)]
+        [4.0, 0.0]
     """
     if dtype not in DTYPES:
         raise EvaluationError(not_one_of("dtype", dtype, DTYPES))

@@ -211,15 +211,26 @@ class Graph(metaclass=Interned):
 
         The result's ``.play("steps.html")`` steps through them; ``.draw("graph.svg")`` shows the values.
         ``as_latex``: if true, the derivation instead, step by step, with the name of each rule.
+
+        Raises:
+            EvaluationError: a value fits no input, or the graph is too large for tables or a derivation.
         """
         return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, *values, **point)
 
     def draw(self, path: Path | str | None = None) -> Drawing | None:
-        """A picture of the graph: .svg, .png, .pdf, .tex (TikZ) or .dot; without a path for a notebook."""
+        """A picture of the graph: .svg, .png, .pdf, .tex (TikZ) or .dot; without a path for a notebook.
+
+        Raises:
+            EvaluationError: the file has another ending, or is a .png or .pdf without matplotlib.
+        """
         return METHODS["draw"](self, path)
 
     def to_latex(self) -> str:
-        """The function as LaTeX, with names for subexpressions that occur several times."""
+        """The function as LaTeX, with names for subexpressions that occur several times.
+
+        Raises:
+            EvaluationError: the graph has more than 400 nodes.
+        """
         return str(METHODS["graph_latex"](self))
 
     def _repr_latex_(self) -> str | None:

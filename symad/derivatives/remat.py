@@ -34,6 +34,9 @@ def remat(f: Traceable, inputs: Inputs | None = None) -> Graph | Callable[..., o
     Returns:
         A function with the arguments of ``f``, or a Graph.
 
+    Raises:
+        TraceError: ``f`` cannot be traced; the function that is returned raises it where it is called.
+
     Example:
         >>> import numpy as np, symad
         >>> layer = symad.remat(lambda u: np.tanh(np.sin(u)))

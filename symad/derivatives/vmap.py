@@ -41,6 +41,10 @@ def vmap(f: Traceable, in_axes: Axes = 0, inputs: Inputs | None = None) -> Graph
     Returns:
         A graph whose batched inputs have one more axis; the arrays of a call determine its length.
 
+    Raises:
+        TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
+        ShapeError: ``in_axes`` does not fit the arguments, or leaves all of them without a batch axis.
+
     Example:
         >>> import numpy as np, symad
         >>> norms = symad.vmap(symad.trace(lambda u: u @ u, [(2,)]))

@@ -169,6 +169,9 @@ def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
     Returns:
         The grade. An answer of the wrong shape or kind raises no error: the grade says what is wrong with it.
 
+    Raises:
+        TypeError: not exactly one answer is given, or it has another name.
+
     Example:
         >>> import sympy
         >>> x, y = sympy.symbols("x y", real=True)

@@ -48,7 +48,16 @@ def as_function(f: Traceable, inputs: Inputs | None = None, rule: str = "jvp") -
 
     Raises:
         TraceError: ``f`` cannot be traced.
+        SymadError: there is no such rule.
+        EvaluationError: when called with another number of arguments, or with numbers that are not real.
         LoweringError: when called, an op has no form in JAX.
+
+    Example:
+        >>> import jax, sympy, symad.jax
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> f = symad.jax.as_function(x**2 * y)
+        >>> float(jax.grad(f)(3.0, 2.0))
+        12.0
     """
     if rule not in RULES:
         raise SymadError(not_one_of("as_function: rule", rule, RULES))

@@ -64,6 +64,10 @@ def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
     """Independent standard normal numbers by the transform of Box and Muller; see `rand`.
 
+    Raises:
+        ShapeError: the last axis of the keys does not have four elements, or a seed or ``shape`` is not one.
+        TraceError: the key is no array of real numbers, seed, SymPy array or traced value.
+
     Example:
         >>> draws = randn(key(1), (1000,))
         >>> bool(abs(draws.mean()) < 0.1 and abs(draws.std() - 1) < 0.1)
@@ -74,6 +78,10 @@ def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 
 def split(key: Array | int, count: Dim = 2) -> Array:
     """``count`` new keys (count, 4) of one key (4,): independent streams.
+
+    Raises:
+        ShapeError: the key does not have four elements, a seed is out of range, or ``count`` is no dimension.
+        TraceError: the key is no array of real numbers, seed, SymPy array or traced value.
 
     Example:
         >>> from symad import functions
@@ -86,6 +94,11 @@ def split(key: Array | int, count: Dim = 2) -> Array:
 
 def fold_in(key: Array, number: Array | int) -> Array:
     """The key of the stream with this number, an integer from 0 up, such as a step or a sample.
+
+    Raises:
+        EvaluationError: the number is not an integer, or is negative.
+        ShapeError: the last axis of the keys does not have four elements, or a seed is out of range.
+        TraceError: the key is no array of real numbers, seed, SymPy array or traced value.
 
     Example:
         >>> epoch, other = fold_in(key(1), 0), fold_in(key(1), 1)

@@ -252,6 +252,9 @@ class stop_gradient(ScalarFunction):
 def log1p(x: Array) -> Array:
     """log(1 + x), accurate near 0; SymPy's ``codegen.cfunctions.log1p`` on SymPy expressions.
 
+    Raises:
+        TraceError: ``x`` is neither a real number or array, a SymPy object nor a traced value.
+
     Example:
         >>> log1p(np.array([1e-20]))
         array([1.e-20])
@@ -261,6 +264,9 @@ def log1p(x: Array) -> Array:
 
 def expm1(x: Array) -> Array:
     """Exp(x) − 1, accurate near 0; SymPy's ``codegen.cfunctions.expm1`` on SymPy expressions.
+
+    Raises:
+        TraceError: ``x`` is neither a real number or array, a SymPy object nor a traced value.
 
     Example:
         >>> expm1(np.array([1e-20]))
@@ -272,6 +278,10 @@ def expm1(x: Array) -> Array:
 def logaddexp(x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)); SymPy's ``codegen.numpy_nodes.logaddexp`` on SymPy expressions.
 
+    Raises:
+        TraceError: an argument is neither a real number or array, a SymPy scalar nor a traced value.
+        ShapeError: traced values do not broadcast together (ValueError for arrays, by NumPy).
+
     Example:
         >>> logaddexp(np.array([1000.0]), -1000.0)
         array([1000.])
@@ -281,6 +291,10 @@ def logaddexp(x: Array, y: Array) -> Array:
 
 def hypot(x: Array, y: Array) -> Array:
     """√(x² + y²); SymPy's ``codegen.cfunctions.hypot`` on SymPy expressions.
+
+    Raises:
+        TraceError: an argument is neither a real number or array, a SymPy scalar nor a traced value.
+        ShapeError: traced values do not broadcast together (ValueError for arrays, by NumPy).
 
     Example:
         >>> hypot(np.array([3e200]), 4e200)

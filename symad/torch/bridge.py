@@ -263,6 +263,16 @@ def as_function(f: Traceable, inputs: Inputs | None = None, backend: str = "nump
     Raises:
         TraceError: ``f`` cannot be traced.
         EvaluationError: when called with tensors on several devices, or of a dtype without kernels.
+        LoweringError: when called, there is no such backend, or an op has no form there.
+
+    Example:
+        >>> import sympy, symad.torch, torch
+        >>> x, y = sympy.symbols("x y", real=True)
+        >>> f = symad.torch.as_function(x**2 * y)
+        >>> u = torch.tensor(3.0, requires_grad=True)
+        >>> f(u, 2.0).backward()
+        >>> u.grad
+        tensor(12.)
     """
     return TorchFunction(trace(f, inputs), backend)
 

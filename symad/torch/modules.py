@@ -52,7 +52,22 @@ class Weights:
 
 @question
 def layer(module: nn.Module, at: Weights, *data: Array) -> Result:
-    """The result of ``module(*data)``, for arrays and traced values; ``at`` has its parameters."""
+    """The result of ``module(*data)``, for arrays and traced values; ``at`` has its parameters.
+
+    Raises:
+        TraceError: no rule is registered for this kind of module.
+
+    Example:
+        >>> import numpy as np, symad.torch, torch
+        >>> class Triple(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return 3 * x
+        >>> @symad.torch.layer.dispatch
+        ... def triple(module: Triple, at: symad.torch.Weights, *data):
+        ...     return 3 * data[0]
+        >>> symad.torch.from_torch(Triple()).trace((2,))(np.array([1.0, 2.0]))
+        array([3., 6.])
+    """
 
 
 @layer.dispatch
@@ -159,6 +174,13 @@ def from_torch(module: nn.Module) -> Model:
     Raises:
         SymadError: it is not a module, or has parameters that are not yet initialized.
         TraceError: for modules without a rule (`layer`), when the model is traced.
+
+    Example:
+        >>> import numpy as np, symad.torch, torch
+        >>> model = symad.torch.from_torch(torch.nn.Linear(2, 1, bias=False))
+        >>> graph = model.trace((5, 2))
+        >>> graph({"weight": np.array([[3.0, 4.0]])}, np.ones((5, 2))).ravel()
+        array([7., 7., 7., 7., 7.])
     """
     if not isinstance(module, nn.Module):
         raise SymadError(f"from_torch takes a torch.nn.Module, not {type(module).__name__}")

@@ -62,6 +62,20 @@ def verify_function(
     Raises:
         ValueError: order is neither 1 nor 2, or there is no such type.
         TypeError: the function takes the inputs in another order, or returns a value of another shape.
+        TraceError: ``f`` cannot be traced.
+
+    Example:
+        >>> import sympy, symad.torch, torch
+        >>> class Square(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**2
+        ...     @staticmethod
+        ...     def backward(ctx, x_bar):
+        ...         return x_bar * ctx.saved_tensors[0]  # the factor 2 is missing
+        >>> symad.torch.verify_function(Square, sympy.Symbol("x", real=True) ** 2)
+        <Certificate Square against f: REFUTED (1 of 2 entries differ: missing factor 2)>
     """
     if order not in (1, 2):
         raise ValueError(f"verify_function: order is 1, or 2 for double backward, not {order!r}")
