@@ -64,6 +64,29 @@ def test_every_benchmark_is_in_the_index():
     assert set(re.findall(r"`((?:\w+/)?\w+\.py)`", index)) == files - {"gpu/__init__.py"}
 
 
+def code(page):
+    """The lines of a page's code blocks, without their fences. Admonitions are prose."""
+    fence = None
+    for line in page.read_text("utf-8").splitlines():
+        if fence is None and (opened := re.match(r"\s*(`{3,})(.*)", line)):
+            fence, kind = opened.groups()
+        elif fence is not None and line.strip() == fence:
+            fence = None
+        elif fence is not None and not kind.startswith("{admonition}"):
+            yield line
+
+
+def test_code_on_a_page_is_read_without_scrolling():
+    """At most 84 columns. docs/listings.md is as printed; README.md, short of lines, has four wider ones."""
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
+    pages += [path for path in (ROOT / "docs").rglob("*.md") if not {"_build", "generated"} & {*path.parts}]
+    lines = [(page.name, line) for page in pages for line in code(page)]
+    assert len(lines) > 1500
+    wide = [(name, line) for name, line in lines if len(line) > 84 and name != "listings.md"]
+    assert [pair for pair in wide if pair[0] != "README.md"] == []
+    assert len(wide) <= 4
+
+
 BRITISH = re.compile(
     r"(?i:colour|behaviour|neighbour|centred|licence|labell|modell(?:ed|ing)|cancell(?:ed|ing)|favour|\bgrey\b"
     r"|(?:optim|normal|recogn|penal|symmetr|minim|maxim|general|standard|initial|linear|factor|regular"
