@@ -354,15 +354,8 @@ def _decided(node: Node, args: Nodes) -> Node:
 
 
 def has_values(node: Node) -> bool:
-    """False if a node contains a scalar function of numbers that has no finite value, or divides by 0."""
-    known = _numbers(node)
-    factors = [
-        factor
-        for part in topological([node])
-        if isinstance(part.op, Mul)
-        for factor in zip(part.op.powers, part.args, strict=True)
-    ]
-    return all(map(isfinite, known.values())) and all(p > 0 or known.get(a) != 0 for p, a in factors)
+    """False if a node contains a scalar function of numbers that has no finite value, such as 1/0."""
+    return all(map(isfinite, _numbers(node).values()))
 
 
 def _number(node: Node) -> float | None:

@@ -25,7 +25,7 @@ from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, mul
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.radius import RADIAL, Part, parts, slopes_of
-from symad.ops.elementwise.selection import Select, select
+from symad.ops.elementwise.selection import Select
 from symad.stable import smooth
 from symad.transforms.guards import Guards, TangentGuard, mask
 from symad.transforms.radius_limits import with_limits
@@ -159,8 +159,8 @@ class Radial:
             terms = [own]
             for part, slope, dot in zip(parts(radius), slopes_of(radius), self._inner[radius], strict=True):
                 inner = mask(None if used is None else part.spread(used), dot)
-                masked = _inside_of_mask(part.spread(multiple), slope)
-                terms.append(weighted(part, masked, inner))
+                multiple_ = part.spread(_without_mask_of(inner, multiple))
+                terms.append(weighted(part, mul(multiple_, slope), inner))
             self._whole[node] = add_tangents(terms)
         return self._whole[node]
 
@@ -170,12 +170,14 @@ def weighted(part: Part, slope: Node, dot: Tangent) -> Tangent:
     return part.total(mul(slope, dot)) if isinstance(dot, Node) else ZERO
 
 
-def _inside_of_mask(multiple: Node, slope: Node) -> Node:
-    """The product of a multiple and a slope, 0 where the multiple is masked: there the slope may be NaN."""
-    if not isinstance(multiple.op, Select) or slope.shape != multiple.shape:
-        return mul(multiple, slope)
-    condition, *branches = multiple.args
-    zeros = [constant_value(branch) == 0 for branch in branches]
-    if not any(zeros):
-        return mul(multiple, slope)
-    return select(condition, *[b if zero else mul(b, slope) for b, zero in zip(branches, zeros, strict=True)])
+def _without_mask_of(inner: Tangent, multiple: Node) -> Node:
+    """A number that is masked by a condition, without the mask where the tangent has the same one."""
+    if not (isinstance(inner, Node) and isinstance(inner.op, Select) and isinstance(multiple.op, Select)):
+        return multiple
+    (condition, *ours), (other, *theirs) = multiple.args, inner.args
+    if condition is not other:
+        return multiple
+    for here, there, kept in zip(ours, theirs, reversed(ours), strict=True):
+        if constant_value(here) == constant_value(there) == 0 and constant_value(kept) is not None:
+            return broadcast_to(kept, multiple.shape)
+    return multiple

@@ -187,30 +187,6 @@ def test_cones_have_no_second_derivative(mode: str) -> None:
         assert symad.hessian(f, mode=mode)(0.0) == 0
 
 
-@pytest.mark.parametrize("backend", ["numpy", "runs"])
-def test_quotients_by_a_size_have_no_limit(backend: str) -> None:
-    """No branch divides numbers by 0, which raises in Python."""
-    for f in (s3 * (sp.sin(x + 3) - sp.sin(x)) / sp.Abs(y), s3 * x * (x - 2) / sp.Abs(y), x / sp.Abs(y) ** 3):
-        kernel = lower(symad.hessian(f, [x, y], inputs=[x, y]), backend)
-        assert "/0.0" not in kernel.source
-        right = sp.hessian(f.subs(sp.Abs(y), -y), (x, y)).subs({x: 0.5, y: -3}).evalf(30)
-        np.testing.assert_allclose(kernel(0.5, -3.0), np.array(right, float), rtol=1e-13, atol=1e-15)
-    assert np.isnan(lower(symad.hessian(x / sp.Abs(y), [x, y]))(0.0, 0.0)[1, 1])
-
-
-def test_a_size_has_a_slope_of_0_in_a_branch_that_is_not_taken() -> None:
-    """There log x is NaN, and so is the sign of what holds it."""
-    u = sp.log(x) - y
-    for inside in (sp.Abs(u), sp.Abs(u) * y, sp.sqrt(u**2 + y**2), sp.log(sp.Abs(u)), sp.exp(sp.Abs(u))):
-        f = symad.trace(sp.Piecewise((inside, x > 0), (sp.exp(y), True)), [x, y])
-        assert symad.pushforward(f)(-1.0, 2.0, 1.0, 1.0)[1] == pytest.approx(np.exp(2))
-        for mode in MODES[:3] if inside.func is not sp.Pow else MODES[1:3]:
-            hessian = symad.hessian(f, mode=mode)(-1.0, 2.0)
-            np.testing.assert_allclose(hessian, [[0, 0], [0, np.exp(2)]], rtol=1e-15)
-        right = sp.Matrix([sp.diff(inside.subs(sp.Abs(u), u), v) for v in (x, y)]).subs({x: 3, y: 0.5})
-        np.testing.assert_allclose(symad.gradient(f)(3.0, 0.5), np.array(right, float)[:, 0], rtol=1e-14)
-
-
 def test_gradients_have_no_more_nodes() -> None:
     """A limit is only needed by the second derivative."""
     r = sp.sqrt(x**2 + y**2)
