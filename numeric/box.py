@@ -76,7 +76,7 @@ def inside(sides: Sides) -> Iterator[None]:
 
 
 def current_box() -> Sides:
-    """The box of what is lowered now; empty if there is none."""
+    """The box of the graph that is being lowered; empty without a box."""
     return _SIDES.get() or {}
 
 

@@ -112,7 +112,7 @@ def c_file(
 
 def _folded(line: str) -> str:
     """A line of C on lines of at most 100 characters; text and what the preprocessor reads stay."""
-    if len(line) <= 100 or line.startswith("#") or '"' in line or "//" in line:
+    if len(line) <= 100 or line.startswith("#") or line.endswith("\\") or '"' in line or "//" in line:
         return line
     below = " " * (len(line) - len(line.lstrip()) + 4)
     return textwrap.fill(line, 100, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)

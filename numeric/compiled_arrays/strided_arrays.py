@@ -84,7 +84,7 @@ def merged(shape: Ints, views: Sequence[View]) -> tuple[Ints, list[Ints]]:
     return tuple(lengths), [tuple(s) for s in strides]
 
 
-# ---- scratch memory: values use memory again that no later statement reads -----------------------
+# ---- scratch memory: a value takes the place of one that is read no more -------------------------
 
 
 ALIGNMENT = 64

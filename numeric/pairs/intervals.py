@@ -229,7 +229,7 @@ def _modulo(expr: sp.Basic, parts: list[ScoreInterval], kind: Kind) -> ScoreInte
 
 
 def _each_truth(name: str) -> Rule:
-    """The rule of a function of truth values: the function of what always and of what sometimes holds."""
+    """The rule of a logical function: it is applied to both bounds, what always holds and what may hold."""
 
     def rule(_: sp.Basic, parts: list[TruthBounds], kind: Kind) -> TruthBounds:
         function = getattr(kind, name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# ---- pictures as PNG and PDF. They need matplotlib, the extra draw -------------------------------
+# ---- pictures as PNG and PDF, by matplotlib (the extra draw) -------------------------------------
 
 
 PIXELS = 96

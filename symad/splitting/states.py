@@ -152,7 +152,7 @@ def axis_after_reshape(before: Shape, after: Shape, axis: int, exactly: bool = T
     return None
 
 
-# ---- the states of all nodes of a graph, arguments first. The rules: symad.splitting.rules --
+# ---- the states of all nodes of a graph, arguments first -----------------------------------------
 
 
 def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Dim) -> dict[Node, State]:

@@ -233,11 +233,11 @@ def steps_of_residues(node: Node, value: Array, done: int) -> float:
     return NODE + ARRAY * done + slow * each * value.size * max(1.0, float(flops(node.op, node)) / elements)
 
 
-# ---- interrupts a computation at any point when memory or the requested wall-clock time is used --
+# ---- a computation is interrupted when its memory or its time is used up --------------------------
 
 
 GRACE = 0.25
-"""Seconds after the limit of time in which the loops may still stop by themselves."""
+"""Seconds that the loops have to stop by themselves, after the limit of time."""
 
 AGAIN = 0.5
 """Seconds after which an interruption is repeated, if the computation has continued."""

@@ -191,7 +191,7 @@ def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:
     return valued
 
 
-# ---- removes clips and branches that the domain of a claim decides -------------------------------
+# ---- clips and branches that the domain of a claim decides are removed ---------------------------
 
 
 REASON = "clips and branches that the domain rules out were left out, by intervals and not by the checker"

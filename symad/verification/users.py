@@ -43,7 +43,7 @@ from symad.verification.programs import ClaimedProgram, as_called, as_one_matrix
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.terms.rounded_constants import with_simple_constants
 
-# ---- decides if two expressions, graphs or structures of them are the same function --------------
+# ---- whether two expressions, graphs or structures of them are one function ----------------------
 
 
 @undecided_outside

@@ -170,7 +170,7 @@ class CoqTerms:
         return self.power(made, int(exponent * root))
 
 
-# ---- the functions of symad's derivative table of which a lemma proves the derivative, as Coq h --
+# ---- the functions whose derivative is proved by a lemma of Coq ----------------------------------
 
 
 HEADS: dict[sympy.FunctionClass, str] = {

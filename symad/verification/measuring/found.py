@@ -36,10 +36,10 @@ LEAST, CERTAIN = 24, 8.0
 """The least number of points of a median, and how many deviations it must be away from 0."""
 
 NORMAL = 1.86
-"""The deviation of a median of n normal numbers is so many times their median deviation, over √n."""
+"""For n normal numbers, the standard deviation of their median is NORMAL/√n times their median deviation."""
 
 STEADY = 8.0
-"""Points count at which roundings move a value by at most so many of its own."""
+"""A point counts if roundings of the arguments move the value by at most STEADY of its own roundings."""
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def _of_cholesky(L: Array, bar: Array) -> Iterator[tuple[str, Array]]:
                 yield f"in the derivative of a Cholesky factor: {told}", other
 
 
-# ---- jacobians and Hessians that are right but for some entries or blocks; inputs that a functi --
+# ---- Jacobians and Hessians that are right but for some entries or blocks ------------------------
 
 
 MAX_TOLD = 4

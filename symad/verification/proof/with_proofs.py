@@ -32,7 +32,7 @@ from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.proof.whole_proofs import AcceptedProofs, find
 from symad.verification.terms.depending import depending
 
-# ---- arrays of numbers, and logarithms of |det A|, in terms for which the checker has rules at  --
+# ---- arrays of numbers and log |det A| in terms that the checker has rules for -------------------
 
 
 NUMBERS = "arrays of numbers that are c on the diagonal and d elsewhere are d + (c − d) I"

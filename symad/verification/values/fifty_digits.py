@@ -160,7 +160,7 @@ def _agree(gap: mpmath.mpf, a: bool | mpmath.mpf, b: bool | mpmath.mpf) -> bool:
     return bool(abs(a - b) <= gap * max(abs(a), abs(b)))
 
 
-# ---- points that many digits can do with -----------------------------------------------------------
+# ---- points at which values of many digits are soon computed -------------------------------------
 
 MAX_EXACT_EXPONENT = 1e9
 """The largest exponent of a power that is computed exactly; beyond it, it would fill the memory."""

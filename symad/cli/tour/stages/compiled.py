@@ -83,7 +83,7 @@ def best(kernel: Callable[..., ArrayLike], values: Sequence[ArrayLike]) -> float
     return min(times)
 
 
-# ---- A stage of data that stay the same ----------------------------------------------------------
+# ---- a stage of data that stay the same ----------------------------------------------------------
 
 
 ROWS, COLUMNS = 20_000, 60
