@@ -156,6 +156,7 @@ def test_batches():
     np.testing.assert_allclose(batched(values[0], b, values[2]), expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_ten_thousand_steps():
     """No statement for a step: the graph of the affine scan does not grow, the other grows by log T."""
 

@@ -145,6 +145,7 @@ def test_saved_and_in_single_precision(tmp_path):
     np.testing.assert_allclose(slope, 4 * X @ S, rtol=0, atol=2e-6 * np.abs(4 * X @ S).max())
 
 
+@pytest.mark.thorough
 def test_the_derivative_is_certified_but_for_identities_of_eigenvalues():
     by_values = symad.trace(lambda x: np.sum(np.linalg.eigvalsh(x) ** 2), [(2, 2)])
     assert symad.check(by_values).status in ("proved", "tested")

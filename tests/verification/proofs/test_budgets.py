@@ -269,10 +269,16 @@ def test_solutions_are_scouted_point_by_point_at_few_points(monkeypatch):
     assert 10 < len(solved) < 1000
 
 
-@pytest.mark.parametrize("f", [lambda q, x: polylog(q, x), lambda q, x: betainc(q, 2, 0, x)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(lambda q, x: polylog(q, x), id="polylog", marks=pytest.mark.thorough),
+        pytest.param(lambda q, x: betainc(q, 2, 0, x), id="betainc"),
+    ],
+)
 def test_derivatives_by_some_parameters_take_seconds(f):
     """∂Li_q(x)/∂q takes seconds for 120 digits, and was counted as a millisecond: no end in 500 s."""
     q, x = Symbol("q", positive=True), Symbol("x", real=True)
     start = time.process_time()
-    assert symad.check(f(q, x)).status == "measured"
+    assert symad.check(f(q, x), seed=1).status == "measured"
     assert time.process_time() - start < 60

@@ -25,6 +25,7 @@ def masked_by_an_input(q, k, v, m):
 SHAPES = [(ROWS, WIDTH)] * 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("f", "shapes"), [(masked, SHAPES), (masked_by_an_input, [*SHAPES, (ROWS, ROWS)])], ids=["mask", "input"]
 )

@@ -249,6 +249,7 @@ def test_powers_of_sums_of_powers_at_zero(degree: int) -> None:
             assert np.isnan(found).all() if total < 2 else not np.any(found)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["cosh", "cos", "fourth power", "square"])
 def test_fourth_derivatives(name: str) -> None:
     """F⁗(0)/3 times the symmetric tensor of identities, for F'''(0) = 0."""
