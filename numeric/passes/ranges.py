@@ -57,7 +57,7 @@ def _has_wide(graph: Graph) -> bool:
     return numbers or any(_has_wide(body) for node in graph.nodes for body in inner_graphs(node.op))
 
 
-def _divided(outputs: Nodes) -> Nodes:
+def _divided(outputs: Nodes | Graph) -> Nodes:
     return rewritten(outputs, _Dividing().node)
 
 

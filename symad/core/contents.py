@@ -41,12 +41,12 @@ def inner_graphs(op: Op) -> tuple[Graph, ...]:
     return found
 
 
-def in_bodies(op: Op, change: Callable[[Nodes], Nodes]) -> Op:
-    """The op with the outputs of its inner graphs changed; the op itself if nothing changes."""
+def in_bodies(op: Op, change: Callable[[Graph], Nodes]) -> Op:
+    """The op with other outputs of its inner graphs; the op itself if nothing changes."""
     if not inner_graphs(op):
         return op
     old = fields_of(op)
-    new = [Graph(v.input_nodes, change(v.output_nodes)) if isinstance(v, Graph) else v for v in old]
+    new = [Graph(v.input_nodes, change(v)) if isinstance(v, Graph) else v for v in old]
     return op if new == old else type(op)(*new)
 
 

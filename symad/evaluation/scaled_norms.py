@@ -72,16 +72,12 @@ def norms_in_range(graph: Graph, dtype: str = "float64", checked: bool = True) -
 
     If ``checked``, norms outside of loops are scaled only where their sums of powers are no normal numbers.
     """
-    if dtype not in LEVELS or not _has_norm(graph):
+    if dtype not in LEVELS:
         return graph
-    made = _Scaling(LEVELS[dtype], checked).all_of(graph.output_nodes)
+    made = _Scaling(LEVELS[dtype], checked).all_of(graph)
+    if made == graph.output_nodes:
+        return graph
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
-
-
-def _has_norm(graph: Graph) -> bool:
-    """Whether a node of a graph, or of a graph that an op holds, is a norm."""
-    here = Pow in op_classes(graph) and bool(_roots_and_sums(graph.nodes))
-    return here or any(_has_norm(body) for node in graph.nodes for body in inner_graphs(node.op))
 
 
 def _roots_and_sums(nodes: Iterable[Node]) -> set[Node]:
@@ -92,6 +88,8 @@ def _roots_and_sums(nodes: Iterable[Node]) -> set[Node]:
 
 def _divisor(op: Mul, args: Nodes) -> Node | None:
     """The sum of squares q of products with u/q for one of its elements u, as in the slopes of atan2."""
+    if -1 not in op.powers:
+        return None
     over = {a for sign, a in zip(op.powers, args, strict=True) if sign == 1}
     for q in [a for sign, a in zip(op.powers, args, strict=True) if sign == -1 and isinstance(a.op, Add)]:
         elements = powers_in(q) or []
@@ -108,12 +106,16 @@ class _Scaling:
     levels: ScaleLevels
     checked: bool = False
 
-    def all_of(self, outputs: Nodes) -> Nodes:
-        """The outputs with their norms scaled."""
-        sums = _roots_and_sums(topological(outputs))
+    def all_of(self, graph: Graph) -> Nodes:
+        """The outputs of a graph with their norms scaled."""
+        sums = _roots_and_sums(graph.nodes) if Pow in op_classes(graph) else set()
+        if not sums and not any([inner_graphs(node.op) for node in graph.nodes]):
+            return graph.output_nodes
 
         def scaled(node: Node, args: Nodes) -> Node:
             op = in_bodies(node.op, _Scaling(self.levels).all_of)  # loops are compiled whole
+            if not sums:
+                return node if op is node.op and args == node.args else Node.of(op, args)
             if isinstance(op, Compare) and not sums.isdisjoint(map(_unsigned, args)):
                 return self.compared(op, args) or Node.of(op, args)
             if isinstance(op, Mul) and not sums.isdisjoint(args):
@@ -123,7 +125,7 @@ class _Scaling:
             made = node if op is node.op and args == node.args else Node.of(op, args)
             return (self.norm(made) if isinstance(op, Pow) and parts(made) else None) or made
 
-        return tuple(rebuild(outputs, {}, scaled))
+        return rebuild(graph, {}, scaled)
 
     def compared(self, op: Compare, args: Nodes) -> Node | None:
         """A comparison of two sums of powers, or of one with 0, by their norms."""

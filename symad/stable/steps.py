@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import product as pairs_of
 
 import sympy
@@ -82,7 +83,7 @@ def _mark(m: Monomial) -> int:
 
 
 class SumTraits:
-    """The terms of a sum with what the rules look for in them.
+    """The terms of a sum with what the rules look for in them, found by one walk for all rules.
 
     ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums.
     Most sums of a graph have terms of one sign, and no other rule looks at them.
@@ -105,17 +106,23 @@ class SumTraits:
         if len(terms) > MAX_INSIDE:
             self.sums = []
 
+    @cached_property
+    def marks(self) -> set[int]:
+        """The marks of the terms."""
+        return set(map(_mark, self.terms))
+
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
     """Two functions with equal factors beside them by their row."""
     terms = whole.terms
-    for m, f, k in whole.named:
-        for row in REFLECTIONS.get(head_of(f), ()) if k == 1 else ():
-            for n, g, j in whole.named:
-                if head_of(g) is not row.other or j != 1 or terms[n] != terms[m] * row.power or f is g:
-                    continue
-                rest = without(m, f)
-                value = row.form(f.args, g.args) if rest == without(n, g) else None
+    given = [(m, f, without(m, f)) for m, f, k in whole.named if k == 1]
+    beside: dict[tuple[Monomial, object], list[tuple[Monomial, Node]]] = {}
+    for n, g, rest in given:
+        beside.setdefault((rest, head_of(g)), []).append((n, g))
+    for m, f, rest in given:
+        for row in REFLECTIONS.get(head_of(f), ()):
+            for n, g in beside.get((rest, row.other), ()):
+                value = row.form(f.args, g.args) if terms[n] == terms[m] * row.power and f is not g else None
                 if value is not None:
                     yield {m: terms[m], n: terms[n]}, mul(product(terms[m], rest), value)
 
@@ -187,14 +194,14 @@ def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Term
 
     Terms of opposite signs have to be there, in the sum or in S.
     """
-    marks = set[int]()
     for m, base, k in whole.sums:
+        if k * sign < 0:
+            continue
         inside = whole.given.forms.terms(base)
-        if k * sign > 0 and (whole.has_signs or min(inside.values(), default=0) < 0):
-            marks = marks or set(map(_mark, whole.terms))
+        if whole.has_signs or min(inside.values(), default=0) < 0:
             of_sum, parts = whole.given.parts(base)
             n = _mark(m) - sign * of_sum
-            if not marks.isdisjoint([n + sign * part for part in parts]):
+            if not whole.marks.isdisjoint([n + sign * part for part in parts]):
                 yield m, base, inside
 
 

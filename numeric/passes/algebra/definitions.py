@@ -7,7 +7,7 @@ liveness of arrays would not see the nodes of the definition. Functions of const
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from functools import cache
 
@@ -16,7 +16,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.contents import holds, in_bodies
-from symad.core.graph import Graph, Node, op_of, rebuild, topological
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes, definition, evaluate
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp, PairSumTangent
@@ -71,8 +71,8 @@ def write_out(graph: Graph) -> Graph:
 def written(graph: Graph, without_form: Callable[[Node], bool], inside: bool = False) -> Graph:
     """The graph with some nodes replaced by their definitions, ``inside`` the bodies of loops too."""
 
-    def outputs_of(outputs: Nodes) -> Nodes:
-        return rebuild(outputs, {}, make)
+    def outputs_of(graph: Graph) -> Nodes:
+        return rebuild(graph, {}, make)
 
     def make(node: Node, args: Nodes) -> Node:
         op = in_bodies(node.op, outputs_of) if inside else node.op
@@ -85,7 +85,7 @@ def written(graph: Graph, without_form: Callable[[Node], bool], inside: bool = F
 
     if not inside and not any(map(without_form, graph.nodes)):
         return graph
-    return with_results(graph, outputs_of(graph.output_nodes))
+    return with_results(graph, outputs_of(graph))
 
 
 # ---- functions whose parts are known -------------------------------------------------------------
@@ -99,21 +99,24 @@ HIGH_PRECISION = HighPrecision()
 
 def expand(graph: Graph) -> Graph:
     """The graph with every rule applied, also in the bodies of scans; the graph itself if no rule applies."""
-    if not any(map(_may_change, graph.nodes)):
-        return graph
-    return with_results(graph, _expanded(graph.output_nodes))
+    acting = set(filter(_may_change, graph.nodes))
+    return with_results(graph, _expanded(graph, acting)) if acting else graph
 
 
-def _expanded(outputs: Nodes) -> Nodes:
-    known = cache(lambda: set(topological(outputs)))  # computed on use: few graphs need it
+def _expanded(graph: Graph, acting: Collection[Node]) -> Nodes:
+    """The outputs of a graph after the rules for some nodes, and for those whose arguments change."""
+    known = cache(lambda: set(graph.nodes))  # computed on use: few graphs need it
     bodies: dict[Graph, Graph] = {}
     numbers: dict[Node, Number] = {}
 
     def better(node: Node, args: Nodes) -> Node:
         op = node.op
+        if args == node.args and node not in acting:
+            return node
         if isinstance(op, Scan):
             if op.body not in bodies:
-                bodies[op.body] = Graph(op.body.input_nodes, _expanded(op.body.output_nodes))
+                inner = _expanded(op.body, set(filter(_may_change, op.body.nodes)))
+                bodies[op.body] = Graph(op.body.input_nodes, inner)
             return Node.of(Scan(bodies[op.body], op.slices), args)
         head = op.head if isinstance(op, Apply) and node.shape else None
         if head is silu and apply(sigmoid, node.args[0]) in known():
@@ -128,7 +131,7 @@ def _expanded(outputs: Nodes) -> Nodes:
                 node, args = _with_one_constant(node, args, numbers)
         return over(node, args)
 
-    return tuple(rebuild(outputs, {}, better))
+    return rebuild(graph, {}, better)
 
 
 def _may_change(node: Node) -> bool:
@@ -150,7 +153,7 @@ def _tail(x: Node, root: Node) -> Node:
 def _with_one_constant(node: Node, args: Nodes, known: dict[Node, Number]) -> tuple[Node, Nodes]:
     """A sum whose constant terms are one: x + log(2) − 1/2 has one rounding, not two. Exact ones stay."""
     signs = op_of(node, Add).signs
-    fixed = [k for k, arg in enumerate(node.args) if _digits(arg, known) is not None]
+    fixed = [k for k, arg in enumerate(node.args) if _is_number(arg, known)]
     if len(fixed) < 2 or all(is_exact(constant_value(args[k])) for k in fixed):
         return node, args
     part = Node.of(Add(tuple([signs[k] for k in fixed])), tuple([node.args[k] for k in fixed]))
@@ -169,9 +172,9 @@ DIGITS = 40
 
 def _number(node: Node, known: dict[Node, Number]) -> float | None:
     """The value of a function of constants, which is ``known`` to many digits afterwards."""
-    values = [_digits(a, known) for a in node.args]
-    if not values or any(v is None for v in values):
+    if not all([_is_number(a, known) for a in node.args]):
         return None
+    values = [_digits(a, known) for a in node.args]
     try:
         with mpmath.workdps(DIGITS):
             value = known[node] = evaluate(node.op, tuple(values))
@@ -180,9 +183,14 @@ def _number(node: Node, known: dict[Node, Number]) -> float | None:
         return None
 
 
+def _is_number(node: Node, known: dict[Node, Number]) -> bool:
+    """Whether a node is a number, or a function of numbers."""
+    return node in known or (type(node.op) is Constant and not isinstance(node.op.value, bool))
+
+
 def _digits(node: Node, known: dict[Node, Number]) -> Number:
-    """A constant to many digits; None for what is no constant number."""
-    if isinstance(node.op, Constant) and not isinstance(node.op.value, bool):
-        with mpmath.workdps(DIGITS):
-            return HIGH_PRECISION.number(node.op.value)
-    return known.get(node)
+    """A number to many digits."""
+    if node in known:
+        return known[node]
+    with mpmath.workdps(DIGITS):
+        return HIGH_PRECISION.number(op_of(node, Constant).value)

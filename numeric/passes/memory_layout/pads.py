@@ -119,11 +119,11 @@ def single_axes(short: Sequence[Dim], long: Sequence[Dim]) -> frozenset[int]:
 
 def join_pads(graph: Graph) -> Graph:
     """The graph with such sums as concatenations and without pads that add nothing, also in loops."""
-    return with_results(graph, _joined(graph.output_nodes))
+    return with_results(graph, _joined(graph))
 
 
-def _joined(outputs: Nodes) -> Nodes:
-    return rewritten(rewritten(outputs, _join), _row_among_zeros)
+def _joined(graph: Graph) -> Nodes:
+    return rewritten(rewritten(graph, _join), _row_among_zeros)
 
 
 def _join(node: Node, args: Nodes) -> Node:

@@ -19,7 +19,7 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.contents import in_bodies
 from symad.core.expressions import as_sympy
-from symad.core.graph import Node, rebuild, topological
+from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
 from symad.higher_order.adjugate import Adjugate
@@ -74,7 +74,7 @@ def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
 # ---- SymPy --------------------------------------------------------------------------------------
 
 
-def _with_exact_floats(outputs: Sequence[Node]) -> tuple[Node, ...]:
+def _with_exact_floats(outputs: Sequence[Node] | Graph) -> tuple[Node, ...]:
     """The outputs with floats as the rationals they are, in bodies too: SymPy rounds products of Floats."""
 
     def exact(node: Node, args: tuple[Node, ...]) -> Node:
