@@ -114,8 +114,6 @@ class _Scaling:
 
         def scaled(node: Node, args: Nodes) -> Node:
             op = in_bodies(node.op, _Scaling(self.levels).all_of)  # loops are compiled whole
-            if not sums:
-                return node if op is node.op and args == node.args else Node.of(op, args)
             if isinstance(op, Compare) and not sums.isdisjoint(map(_unsigned, args)):
                 return self.compared(op, args) or Node.of(op, args)
             if isinstance(op, Mul) and not sums.isdisjoint(args):
