@@ -99,7 +99,7 @@ PRODUCTS: dict[Any, tuple[PairRow, ...]] = {
         PairRow(sympy.cosh, -1, same(lambda u: 2 * s(2 * u))),
         PairRow(sympy.cosh, -1, opposite(lambda u: 2 * s(2 * u))),
         PairRow(sympy.erfc, -1, normal_slope, early=False),
-        PairRow(sympy.erfc, 1, scaled_tail, early=False),
+        PairRow(sympy.erfc, 1, scaled_tail),
         PairRow(sigmoid, 1, opposite(s)),
         PairRow(sympy.exp, 1, opposite(lambda u: FormulaNode(ONE))),
     ),
@@ -139,6 +139,14 @@ def may_simplify(factors: Monomial) -> bool:
         if f in SQUARES and k > 0 and any([j < 0 for _, j in factors]):
             return True
     return [f for f, _ in given].count(expm1) > 2
+
+
+def has_pair(node: Node) -> bool:
+    """Whether a row may replace two functions that are factors of a product, before differentiation."""
+    heads = {a.op.head for a in node.args if type(a.op) is Apply}
+    return len(heads) > 1 and any(
+        [row.early and row.power > 0 and row.other in heads for f in heads for row in PRODUCTS.get(f, ())]
+    )
 
 
 def better_product(node: Node, forms: Forms, last: bool) -> Node | None:

@@ -27,7 +27,7 @@ from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
-from symad.stable.products import PRODUCTS, SQUARES, better_product, in_branches, may_simplify
+from symad.stable.products import PRODUCTS, SQUARES, better_product, has_pair, in_branches, may_simplify
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.secants import NEAR_ONE
 from symad.stable.selections import Selections
@@ -73,12 +73,12 @@ def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[tuple[
 
 
 def _may_change(node: Node) -> bool:
-    """Whether a node may have a stable form: a logarithm, a quotient, a softmax, a sum of opposite signs."""
+    """Whether a node may have a stable form: a logarithm, quotient, softmax, pair, sum of opposite signs."""
     op = node.op
     if type(op) is Add:
         return len(set(op.signs)) == 2 and any([type(a.op) in (Apply, Mul, Pow) for a in node.args])
     if type(op) is Mul:
-        return -1 in op.powers
+        return -1 in op.powers or has_pair(node)
     return isinstance(op, ExponentialOp) or head_of(node) in (*LOGARITHMS, *NEAR_ONE, logaddexp, softplus)
 
 
@@ -179,6 +179,11 @@ class NodeRules:
             return signed_product([(p * q, g) for p, f in factors for q, g in flat(f) or [(1, f)]])
         return quotient(factors) if -1 in op.powers else None
 
+    def of_selection(self, op: Select, args: Nodes) -> Node | None:
+        """A selection whose branches do not repeat its condition: rows may have made one inside."""
+        made = self.selections.moved(Node.of(op, args)) if self.selections.inside else None
+        return None if made is None or (made.op is op and made.args == args) else made
+
     def of_softmax(self, op: ExponentialOp, args: Nodes) -> Node | None:
         """Softmax and log-softmax without a shift."""
         return without_shift(op, args)
@@ -188,6 +193,7 @@ RULES: dict[type[Op], Callable[[NodeRules, Any, Nodes], Node | None]] = {
     Add: NodeRules.of_sum,
     Mul: NodeRules.of_product,
     Apply: NodeRules.of_function,
+    Select: NodeRules.of_selection,
     Softmax: NodeRules.of_softmax,
     LogSoftmax: NodeRules.of_softmax,
 }

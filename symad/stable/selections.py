@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from symad.core.graph import Graph, Node, op_of, rebuild
-from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, constant, constant_value
@@ -71,7 +70,9 @@ class Selections:
         """The graph with each selection as far outside as possible; its branches do not repeat it."""
         if not any([self._may_move(node) for node in graph.nodes]):
             return graph
-        made = rebuild(graph, {n: n for n in graph.input_nodes}, self._outside)
+        made = rebuild(
+            graph, {n: n for n in graph.input_nodes}, lambda node, args: self.moved(Node.of(node.op, args))
+        )
         return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
     def _may_move(self, node: Node) -> bool:
@@ -88,8 +89,8 @@ class Selections:
         parts = [self.zeros.get(a, NEVER) for a in total.args if type(a.op) is not Constant]
         return parts[0].intersection(*parts[1:])
 
-    def _outside(self, node: Node, args: Nodes) -> Node:
-        made = node if args == node.args else Node.of(node.op, args)
+    def moved(self, made: Node) -> Node:
+        """A selection without its condition in its branches, a sum as a selection of sums."""
         found = self.conditions(made)
         if not found or made.shape:  # in arrays, masks of zeros are left out later: inner guards stay
             return made

@@ -136,4 +136,4 @@ VALUES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
     "exponentials that cancel": (sp.exp(X**2) * sp.cos(X) * sp.exp(-(X**2)), [(40.0,), (2.0,)]),
     "a product beside its terms": ((X + Y) * U - X * U, [(1.0, 1e9, 1e-9), (0.3, 2.0, 0.7)]),
 }
-"""Those of which the values alone keep their digits."""
+"""Those of which the second derivatives do not keep their digits; the first do for scaled tails."""
