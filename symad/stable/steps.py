@@ -85,7 +85,8 @@ def _mark(m: Monomial) -> int:
 class SumTraits:
     """The terms of a sum with what the rules look for in them, found by one walk for all rules.
 
-    ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums.
+    ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums;
+    ``under``: the roots by which terms are divided.
     Most sums of a graph have terms of one sign, and no other rule looks at them.
     """
 
@@ -95,6 +96,7 @@ class SumTraits:
         self.has_signs = min(terms.values()) < 0 < max(terms.values())
         self.named: list[tuple[Monomial, Node, int]] = []
         self.sums: list[tuple[Monomial, Node, int]] = []
+        self.under: list[tuple[Monomial, Node]] = []
         for m in terms:
             for base, k in m:
                 op = base.op
@@ -103,8 +105,10 @@ class SumTraits:
                         self.named.append((m, base, k))
                 elif type(op) is Add and k <= 1 and len(op.signs) > 1:
                     self.sums.append((m, base, k))
+                elif k < 0 and is_root(base):
+                    self.under.append((m, base))
         if len(terms) > MAX_INSIDE:
-            self.sums = []
+            self.sums, self.under = [], []
 
     @cached_property
     def marks(self) -> set[int]:
@@ -153,15 +157,39 @@ def complements(whole: SumTraits) -> Iterator[Step]:
 
 
 def conjugates(whole: SumTraits) -> Iterator[Step]:
-    """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ."""
-    terms, last = whole.terms, whole.given.last
-    for m, p, rest, size in roots(terms, whole.given.forms):
-        differ = all([n == m or (c * terms[m] < 0 and _is_positive(n)) for n, c in terms.items()])
-        if len(rest) < max(size, 2) and (last or (differ and rest.keys() == {ONE})):
+    """p + s √q as a whole by its conjugate."""
+    for made in _by_conjugate(whole.terms, whole.given):
+        yield dict(whole.terms), made
+
+
+def over_roots(whole: SumTraits) -> Iterator[Step]:
+    """n + s n p/√q = n (√q + s p)/√q by the conjugate, as in slopes of p + s √q."""
+    terms, forms = whole.terms, whole.given.forms
+    for m, root in whole.under if whole.given.last else ():
+        over = forms.times(m, ((root, 1),))
+        for n in [n for n in terms if n != m]:
+            inside = {((root, 1),): 1, forms.times(over, n, -1): Fraction(terms[m]) / terms[n]}
+            for made in _by_conjugate(inside, whole.given):
+                yield {m: terms[m], n: terms[n]}, mul(product(terms[n], n), div(made, root))
+
+
+def _by_conjugate(terms: Terms, given: RuleContext) -> Iterator[Node]:
+    """p + s √q for a number s, where q s² − p² is shorter: (p² − q s²)/(p − s √q) where signs differ.
+
+    Nothing cancels in a sum of positive terms.
+    """
+    for m, p, rest, size in roots(terms, given.forms):
+        signs = {c * terms[m] < 0 if _is_positive(n) else None for n, c in terms.items() if n != m}
+        differ = signs == {True}
+        if (
+            signs != {False}
+            and len(rest) < max(size, 2)
+            and (given.last or (differ and rest.keys() == {ONE}))
+        ):
             scaled = product(terms[m], m)
             same = compare(">=" if terms[m] > 0 else "<=", p, constant(0))
             conjugate = div(total(rest), sub(p, scaled))
-            yield dict(terms), conjugate if differ else select(same, add(p, scaled), conjugate)
+            yield conjugate if differ else select(same, add(p, scaled), conjugate)
 
 
 def _is_positive(m: Monomial) -> bool:
@@ -238,7 +266,7 @@ def by_parts(whole: SumTraits) -> Iterator[Step]:
 
 
 Rule = Callable[[SumTraits], Iterator[Step]]
-EARLIER: tuple[Rule, ...] = (reflections, complements)
+EARLIER: tuple[Rule, ...] = (reflections, complements, over_roots)
 LATER: tuple[Rule, ...] = (conjugates, over_sums, by_parts)
 """The rules before and after the differences of pairs."""
 

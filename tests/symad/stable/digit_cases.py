@@ -43,6 +43,7 @@ CASES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
     "erfc": (difference(sp.erfc), [*TINY, (-2.0, 1e-9), (5.0, 1e-7), (-3.0, 2.0), (5.0, 0.3)]),
     "loggamma": (difference(sp.loggamma), [(0.3, 1e-10), (2.0, 1e-9), (50.0, 1e-7), (3.0, 2.0)]),
     "a length and a side": (sp.sqrt(U**2 + V**2) - U, [(1e8, 1.0), (1e8, 1e-3), (-3.0, 2.0), (3.0, 4.0)]),
+    "a length and a coordinate": (sp.sqrt(X**2 + P) + X, [(1.0, -1e8), (2.0, -1e3), (1.0, 3.0), (0.3, -0.2)]),
     "√(1 + x²) - 1": (sp.sqrt(1 + X**2) - 1, [(1e8,), (1e-8,), (2.0,)]),
     "Box and Cox": ((U**V - 1) / V, [(3.0, 1e-3), (0.2, 2.5), (5.0, -0.5)]),
     "exp(x y) - 1 - x y": (sp.exp(X * Y) - 1 - X * Y, [(1e-6, 1e-3), (0.5, 0.3), (-3.0, 2.0), (1e-3, 1e-3)]),

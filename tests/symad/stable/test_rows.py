@@ -250,6 +250,19 @@ def test_formulas_are_equal_to_their_stable_forms(name: str, monkeypatch: pytest
     assert symad.equal(made, graph).status in ("proved", "tested")
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_beside_quotients_by_roots(sign: int) -> None:
+    """1 ± x/√(x² + y) has a conjugate; for positive terms there is nothing to do."""
+    x, y = sp.symbols("x y", positive=True)
+    u = sp.Symbol("u", real=True)
+    graph = symad.trace(1 + sign * u / sp.sqrt(u**2 + y))
+    made = stabilize(graph)
+    assert float(made(-sign * 1e9, 1.0)) == pytest.approx(5e-19, rel=1e-15)
+    assert symad.equal(made, graph).status in ("proved", "tested")
+    positive = symad.trace(1 + sp.sqrt(x) / sp.sqrt(x + y))
+    assert stabilize(positive).output_nodes == positive.output_nodes
+
+
 def test_what_is_not_a_pair_stays() -> None:
     """Two inputs have no difference, and exp(u) − 1 is not exp(u)."""
     x, y = sp.symbols("x y", real=True)
