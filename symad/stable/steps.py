@@ -168,7 +168,7 @@ def over_roots(whole: SumTraits) -> Iterator[Step]:
     for m, root in whole.under if whole.given.last else ():
         over = forms.times(m, ((root, 1),))
         for n in [n for n in terms if n != m]:
-            inside = {((root, 1),): 1, forms.times(over, n, -1): Fraction(terms[m]) / terms[n]}
+            inside: Terms = {((root, 1),): 1, forms.times(over, n, -1): Fraction(terms[m]) / terms[n]}
             for made in _by_conjugate(inside, whole.given):
                 yield {m: terms[m], n: terms[n]}, mul(product(terms[n], n), div(made, root))
 
@@ -181,11 +181,8 @@ def _by_conjugate(terms: Terms, given: RuleContext) -> Iterator[Node]:
     for m, p, rest, size in roots(terms, given.forms):
         signs = {c * terms[m] < 0 if _is_positive(n) else None for n, c in terms.items() if n != m}
         differ = signs == {True}
-        if (
-            signs != {False}
-            and len(rest) < max(size, 2)
-            and (given.last or (differ and rest.keys() == {ONE}))
-        ):
+        serves = given.last or (differ and rest.keys() == {ONE})
+        if serves and signs != {False} and len(rest) < max(size, 2):
             scaled = product(terms[m], m)
             same = compare(">=" if terms[m] > 0 else "<=", p, constant(0))
             conjugate = div(total(rest), sub(p, scaled))
