@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +12,11 @@ import mpmath
 import numpy as np
 
 from symad.core.dims import dim_symbols
-from symad.core.graph import Graph
+from symad.core.graph import Graph, Node
 from symad.core.identifiers import visible
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.jacobian import jacobian
-from symad.display.notation import read
+from symad.display.notation import Notation, read
 from symad.display.reading import plain
 from symad.display.recurrences import depend_on
 from symad.display.typesetting.derivation import rule_name
@@ -132,15 +132,23 @@ def _steps(graph: Graph, wrt: Sequence[Any], name: str) -> str:
     if name.startswith("value"):
         return "\n".join([*rows[:-1], f"{rows[-1].partition(' = ')[0]} = ?"])
     asked = {n for n, s in zip(small.input_nodes, graph.inputs, strict=True) if s in wrt}
-    reached = depend_on(names.runs.order, asked)
-    for n in reversed(names.rows):
-        if n in names.runs.real and "/∂" in name and n in reached:
-            rows.append(f"{names.math('r', n).text} = {'?' if n in asked else read(names.adjoint(n)).text}")
-    if "/∂" not in name:
-        last = set(small.output_nodes)
-        tangents = ((n, read(names.tangent(n)).text) for n in names.rows if n.args)
-        rows += [f"{names.math('t', n).text} = {'?' if n in last else formula}" for n, formula in tangents]
+    rows += _adjoints(names, asked) if "/∂" in name else _tangents(names, set(small.output_nodes))
     return "\n".join([f"{name}, step by step:", *rows])
+
+
+def _adjoints(names: Notation, asked: Set[Node]) -> list[str]:
+    """The adjoints of the states on the way from the output to the inputs that are asked for."""
+    reached = depend_on(names.runs.order, asked)
+    rows = [n for n in reversed(names.rows) if n in names.runs.real and n in reached]
+    formulas = ("?" if n in asked else read(names.adjoint(n)).text for n in rows)
+    return [f"{names.math('r', n).text} = {f}" for n, f in zip(rows, formulas, strict=True)]
+
+
+def _tangents(names: Notation, last: Set[Node]) -> list[str]:
+    """The tangents of the states, without those of the outputs."""
+    rows = [n for n in names.rows if n.args]
+    formulas = ("?" if n in last else read(names.tangent(n)).text for n in rows)
+    return [f"{names.math('t', n).text} = {f}" for n, f in zip(rows, formulas, strict=True)]
 
 
 def _without_advice(fault: Entry) -> Entry:

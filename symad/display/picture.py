@@ -64,10 +64,13 @@ def _step(graph: Graph, node: Any, number: int, before: object, now: object) -> 
 
 
 def edges_into(
-    node: Node, number: Mapping[Node, int], steps: Sequence[StepFrame], first: int
+    node: Node, number: Mapping[Node, int], steps: Sequence[StepFrame]
 ) -> Iterator[tuple[int, int]]:
-    """The edges into a loop whose steps are the boxes from ``first`` on: the state goes from step to step."""
-    boxes = range(first, first + len(steps))
+    """The edges into a node; a loop's ``steps`` are the boxes before its own, and hand on the state."""
+    if not steps:
+        yield from ((number[arg], number[node]) for arg in slots(node))
+        return
+    boxes = range(number[node] - len(steps), number[node])
     shown = [box for box, step in zip(boxes, steps, strict=True) if step.name]
     for k, arg in enumerate(node.args):
         if not is_literal(arg):
@@ -210,15 +213,13 @@ def picture(
     """
     everything = topological([*graph.input_nodes, *graph.output_nodes])
     order = [n for n in everything if not is_literal(n)]
-    outputs: dict[Node, list[str]] = {}
-    for name, node in zip(_output_names(graph), graph.output_nodes, strict=True):
-        outputs.setdefault(node, []).append(name)
     order += [n for n in dict.fromkeys(graph.output_nodes) if is_literal(n)]
     half = MAX_NODES // 2
     hidden = order[half:-half] if len(order) > MAX_NODES else []
     unfold = not hidden and (lines is None or steps is not None)
     loops = {n: steps_of(graph, n) for n in order} if unfold else {}
-    variables, index = _variables(graph), states(everything, graph.input_nodes)
+    outputs, variables = _outputs(graph), _variables(graph)
+    index = states(everything, graph.input_nodes)
     number: dict[Node, int] = {}
     boxes: list[Box] = []
     for node in [*order[:half], *order[half:][-half:]] if hidden else order:
@@ -228,19 +229,21 @@ def picture(
             boxes.append(Box(note, note, "", NOT_SHOWN))
         boxes += [_step_box(step, (steps or {}).get(node, ()), node) for step in loops.get(node, ())]
         number[node] = len(boxes)
-        boxes.append(_box(
-            node, ", ".join(outputs.get(node, ())), variables.get(node, ""),
-            f"s_{index[node]}" if index.get(node, "x").isdigit() else "", (lines or {}).get(node, ()),
-        ))  # fmt: skip
-    edges: list[tuple[int, int]] = []
-    for n in order:
-        if made := loops.get(n):
-            edges += edges_into(n, number, made, number[n] - len(made))
-        else:
-            edges += [(number[a], number[n]) for a in slots(n)]
+        state = f"s_{index[node]}" if index.get(node, "x").isdigit() else ""
+        shown = (lines or {}).get(node, ())
+        boxes.append(_box(node, outputs.get(node, ""), variables.get(node, ""), state, shown))
+    edges = [edge for node in order for edge in edges_into(node, number, loops.get(node, ()))]
     if hidden:
         edges = [e for e in dict.fromkeys(edges) if e != (half, half)]
     return Picture(graph.name, tuple(boxes), tuple(edges), number)
+
+
+def _outputs(graph: Graph) -> dict[Node, str]:
+    """The names of the outputs that a node is."""
+    names: dict[Node, list[str]] = {}
+    for name, node in zip(_output_names(graph), graph.output_nodes, strict=True):
+        names.setdefault(node, []).append(name)
+    return {node: ", ".join(held) for node, held in names.items()}
 
 
 def _step_box(step: StepFrame, lines: Sequence[Lines], node: Node) -> Box:

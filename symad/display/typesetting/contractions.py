@@ -161,22 +161,26 @@ def by_chain(op: Einsum, args: Sequence[Piece]) -> Piece | None:
 
 def one_way(op: Einsum, parts: Sequence[tuple[Labels, Piece]]) -> Piece | None:
     """The product of the factors in this order; None if there is none, or if it is a row, not a vector."""
-    every = [label for labels, _ in parts for label in labels]
-    joints = [set(a) & set(b) for (a, _), (b, _) in pairwise(parts)]
-    if any(len(labels) > 2 for labels, _ in parts) or any(len(joint) != 1 for joint in joints):
-        return None
-    inner = [next(iter(joint)) for joint in joints]
-    ends = [label for label in every if label not in inner]
-    twice = all(every.count(label) == 2 for label in inner) and len(set(inner)) == len(inner)
-    if not twice or tuple(ends) != op.output or len(set(ends)) < len(ends):
-        return None
-    if len(parts[0][0]) == 1 and len(parts[-1][0]) == 2:
+    inner = joints(op, [labels for labels, _ in parts])
+    if inner is None or (len(parts[0][0]) == 1 and len(parts[-1][0]) == 2):
         return None  # xᵀ A is a row; Aᵀ x is a vector
     factors = []
     for k, (labels, piece) in enumerate(parts):
         turned = labels[0] != inner[k - 1] if k else labels[-1] != inner[0]
         factors.append(transposed(piece) if turned or (not k and len(labels) == 1) else piece)
     return matrix_product(*factors)
+
+
+def joints(op: Einsum, factors: Sequence[Labels]) -> list[int] | None:
+    """The axis that each factor shares with the next; None if it is not one, or if the result has others."""
+    shared = [set(a) & set(b) for a, b in pairwise(factors)]
+    if any(len(labels) > 2 for labels in factors) or any(len(joint) != 1 for joint in shared):
+        return None
+    every = [label for labels in factors for label in labels]
+    inner = [label for joint in shared for label in joint]
+    ends = [label for label in every if label not in inner]
+    twice = all(every.count(label) == 2 for label in inner) and len(set(inner)) == len(inner)
+    return inner if twice and tuple(ends) == op.output and len(set(ends)) == len(ends) else None
 
 
 def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:
