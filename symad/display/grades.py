@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,7 +136,7 @@ def _steps(graph: Graph, wrt: Sequence[Any], name: str) -> str:
     return "\n".join([f"{name}, step by step:", *rows])
 
 
-def _adjoints(names: Notation, asked: Set[Node]) -> list[str]:
+def _adjoints(names: Notation, asked: set[Node]) -> list[str]:
     """The adjoints of the states on the way from the output to the inputs that are asked for."""
     reached = depend_on(names.runs.order, asked)
     rows = [n for n in reversed(names.rows) if n in names.runs.real and n in reached]
@@ -144,7 +144,7 @@ def _adjoints(names: Notation, asked: Set[Node]) -> list[str]:
     return [f"{names.math('r', n).text} = {f}" for n, f in zip(rows, formulas, strict=True)]
 
 
-def _tangents(names: Notation, last: Set[Node]) -> list[str]:
+def _tangents(names: Notation, last: set[Node]) -> list[str]:
     """The tangents of the states, without those of the outputs."""
     rows = [n for n in names.rows if n.args]
     formulas = ("?" if n in last else read(names.tangent(n)).text for n in rows)
