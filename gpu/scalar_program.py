@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from symad.core.graph import Graph, Node, topological
 from symad.gpu.cupy_library import imports, real_type, type_text
@@ -17,10 +19,32 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
 
 MAX_DIRECT = 48
-"""The most inputs that are kernel parameters, whose space is limited; more are passed in one array.
+"""The most inputs, and the most outputs, that are kernel parameters; more are passed in one array.
 
-Origin: the space of a kernel's parameters; not measured on a device.
+Origin: the space of a kernel's parameters, 4 kB before CUDA 12.1, of which an array takes 32 bytes; not
+measured on a device.
 """
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a kernel stores an output: in an array of its own, or behind others in one for all of a type."""
+
+    array: str
+    type: str
+    before: int | None = None
+    """The entries of other outputs that lie before it, for each point; None in an array of its own."""
+
+
+def _places(graph: Graph, dtype: str) -> list[_Place]:
+    types = ["bool" if isinstance(o.op, Condition) else dtype for o in graph.output_nodes]
+    if len(types) <= MAX_DIRECT:
+        return [_Place(f"out{k}", kind) for k, kind in enumerate(types)]
+    places, filled = [], Counter[str]()
+    for output, kind in zip(graph.output_nodes, types, strict=True):
+        places.append(_Place(f"all_{kind}", kind, filled[kind]))
+        filled[kind] += len(_entries(output))
+    return places
 
 
 def is_kernel(graph: Graph) -> bool:
@@ -42,27 +66,23 @@ def _entries(output: Node) -> tuple[Node, ...]:
 
 def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...], Kernels]:
     """The entry point's name, the source of the module and its kernels."""
-    names = Names(("shape", "values", "count"))
+    places = _places(graph, dtype)
+    outputs = {place.array: KernelParameter(place.type, place.array, raw=True) for place in places}
+    names = Names(("shape", "values", "count", *outputs))
     entry = names.unique(graph.name)
     inputs = [names.of(symbol) for symbol in graph.inputs]
     results = [names.unique(f"result_{k + 1}") for k in range(len(graph.output_nodes))]
     text = KernelBody(real_type(dtype))
     reading = _reads(graph, dtype, text)
-    lines = _writes(graph, text)
-    types = [_type(o, dtype) for o in graph.output_nodes]
-    outputs = [KernelParameter(kind, f"out{k}", raw=True) for k, kind in enumerate(types)]
+    lines = _writes(graph, text, places)
     preamble = (text.preamble(),) if text.helpers else ()
     kernels = Kernels(dtype)
-    name = kernels.named(ElementwiseKernel(reading, tuple(outputs), (*text.lines, *lines), preamble))
+    name = kernels.named(ElementwiseKernel(reading, tuple(outputs.values()), (*text.lines, *lines), preamble))
     told = summary((), [output.shape for output in graph.output_nodes], graph.structure, ())
-    body = indented([told, *_entry(graph, name, inputs, results, dtype)])
+    body = indented([told, *_entry(graph, name, inputs, results, places, dtype)])
     helpers = input_helpers(False).values() if graph.inputs else ()
     blocks = [kernels.definitions("cp"), [f"def {entry}({', '.join(inputs)}):", *body]]
     return entry, frame(graph.name, imports(dtype), helpers, blocks, "CuPy"), kernels
-
-
-def _type(output: Node, dtype: str) -> str:
-    return "bool" if isinstance(output.op, Condition) else dtype
 
 
 def _reads(graph: Graph, dtype: str, text: KernelBody) -> tuple[KernelParameter, ...]:
@@ -75,50 +95,84 @@ def _reads(graph: Graph, dtype: str, text: KernelBody) -> tuple[KernelParameter,
     elif direct:
         parameters = tuple(KernelParameter(dtype, f"x{k}") for k in range(count))
     else:
-        parameters = KernelParameter(dtype, "values", raw=True), KernelParameter("int64", "count")
+        parameters = (KernelParameter(dtype, "values", raw=True),)
     for k, node in enumerate(graph.input_nodes):
         source = f"x{k}" if direct else f"values[{k} * count + i]"
         text.lines.append(f"const {text.real} a{k} = ({text.real}){source};")
         text.text[node] = f"a{k}"
-    return parameters
+    return (*parameters, KernelParameter("int64", "count")) if _is_counted(graph) else parameters
 
 
-def _writes(graph: Graph, text: KernelBody) -> list[str]:
+def _is_counted(graph: Graph) -> bool:
+    """Whether the kernel is told the number of points, the stride of what lies in one array."""
+    return max(len(graph.input_nodes), len(graph.output_nodes)) > MAX_DIRECT
+
+
+def _writes(graph: Graph, text: KernelBody, places: Sequence[_Place]) -> list[str]:
     """The statements that store every entry of every output."""
     entries = [_entries(o) for o in graph.output_nodes]
     values = statements([e for part in entries for e in part], {}, text)
     lines, rest = [], iter(values)
-    for k, part in enumerate(entries):
+    for place, part in zip(places, entries, strict=True):
+        start = f"{place.before} * count + " if place.before else ""
         for j in range(len(part)):
-            place = "i" if len(part) == 1 else f"i * {len(part)} + {j}"
-            lines.append(f"out{k}[{place}] = {next(rest)};")
+            entry = "i" if len(part) == 1 else f"i * {len(part)} + {j}"
+            lines.append(f"{place.array}[{start}{entry}] = {next(rest)};")
     return lines
 
 
-def _entry(graph: Graph, kernel: str, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
+def _entry(
+    graph: Graph,
+    kernel: str,
+    inputs: Sequence[str],
+    results: Sequence[str],
+    places: Sequence[_Place],
+    dtype: str,
+) -> list[str]:
     """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
     call = Arguments(tuple(inputs), tuple(map(str, graph.inputs)), ((),) * len(inputs), ())
     lines = inputs_line(call, [type_text(dtype)] * len(inputs), points=True)
-    many = len(inputs) > MAX_DIRECT
+    read, size = inputs, "1"
     if not inputs:
         lines.append("shape = ()")
-    elif many:
-        lines += [
-            f"values = cp.stack(cp.broadcast_arrays({', '.join(inputs)}))",
-            "shape = values.shape[1:]",
-        ]
+        read = [f"cp.empty(0, dtype={type_text(dtype)})"]
+    elif len(inputs) > MAX_DIRECT:
+        lines.append(f"values = cp.stack(cp.broadcast_arrays({', '.join(inputs)}))")
+        lines.append("shape = values.shape[1:]")
+        read, size = ["values"], f"values.size//{len(inputs)}"
     else:
         lines.append(f"shape = cp.broadcast({', '.join(inputs)}).shape")
-    for name, output in zip(results, graph.output_nodes, strict=True):
+        size = f"cp.broadcast({', '.join(inputs)}).size"
+    counted = [size] if _is_counted(graph) else []
+    told = [] if 0 < len(inputs) <= MAX_DIRECT else [f"size={size}"]
+    if len(places) > MAX_DIRECT:
+        lines.append(f"count = {size}")
+        counted, told = ["count"], ["size=count"] if told else []
+    made, arrays = _allocated(graph, results, places)
+    run = f"{kernel}({', '.join([*read, *counted, *arrays, *told])})"
+    return [*lines, *made, run, f"return {pack_text(graph.structure, results)}"]
+
+
+def _allocated(
+    graph: Graph, results: Sequence[str], places: Sequence[_Place]
+) -> tuple[list[str], Sequence[str]]:
+    """The lines that allocate the outputs, and the names of the arrays that the kernel writes."""
+    shared = {p.array: p.type for p in places if p.before is not None}
+    outputs = list(zip(results, places, graph.output_nodes, strict=True))
+    lines = []
+    for array, kind in shared.items():
+        total = sum(len(_entries(output)) for _, place, output in outputs if place.array == array)
+        lines.append(f"{array} = cp.empty({total}*count, dtype={_kind(kind)})")
+    for name, place, output in outputs:
         tail = "".join(f", {d}" for d in output.shape)
-        kind = "bool" if _type(output, dtype) == "bool" else type_text(dtype)
-        whole = f"(*shape{tail})" if tail else "shape"
-        lines.append(f"{name} = cp.empty({whole}, dtype={kind})")
-    if not inputs:
-        arguments = [f"cp.empty(0, dtype={type_text(dtype)})", *results, "size=1"]
-    elif many:
-        count = f"values.size//{len(inputs)}"
-        arguments = ["values", count, *results, f"size={count}"]
-    else:
-        arguments = [*inputs, *results]
-    return [*lines, f"{kernel}({', '.join(arguments)})", f"return {pack_text(graph.structure, results)}"]
+        shape = f"(*shape{tail})" if tail else "shape"
+        if place.before is None:
+            lines.append(f"{name} = cp.empty({shape}, dtype={_kind(place.type)})")
+        else:
+            stop = place.before + len(_entries(output))
+            lines.append(f"{name} = {place.array}[{place.before}*count:{stop}*count].reshape({shape})")
+    return lines, list(shared) or results
+
+
+def _kind(dtype: str) -> str:
+    return "bool" if dtype == "bool" else type_text(dtype)

@@ -177,7 +177,8 @@ def arange(*args, dtype=None):
 
 
 def broadcast(*arrays):
-    return types.SimpleNamespace(shape=np.broadcast(*host(arrays)).shape)
+    made = np.broadcast(*host(arrays))
+    return types.SimpleNamespace(shape=made.shape, size=made.size)
 
 
 def broadcast_arrays(*arrays):

@@ -99,6 +99,20 @@ def vector(n: int) -> Case:
     return Case(f, (x, y), lambda x, y: (np.stack([(x + k) * y for k in range(n)], axis=-1)[..., None],))
 
 
+def mixed_outputs(n: int, inputs: int) -> Case:
+    """Numbers, columns and conditions of the first and the last of some inputs."""
+    s = _letters(inputs)
+    x, y = s[0], s[-1]
+    f = [e for k in range(n) for e in ((x + k) * y, sp.Matrix([x + k, y, x * y + k]), x < y + k)]
+
+    def expected(*a: Any) -> tuple[Any, ...]:
+        x, y = a[0], a[-1]
+        rows = [((x + k) * y, np.stack([x + k, y, x * y + k], -1)[..., None], x < y + k) for k in range(n)]
+        return tuple([e for row in rows for e in row])
+
+    return Case(f, s, expected)
+
+
 def statements(n: int) -> Case:
     """n steps s -> cos(s + x), s x by turns, each read twice, so that each has a line."""
     x, y = sp.symbols("x y", real=True)

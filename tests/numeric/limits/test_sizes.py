@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.numeric.limits.size_cases import CASES, LARGE, WAYS, compare, sizes_of
+from tests.numeric.limits.size_cases import CASES, LARGE, WAYS, compare, mixed_outputs, sizes_of
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -20,6 +20,12 @@ def test_a_few_hundred_on_other_backends(name, way) -> None:
 
 def test_many_arrays_on_a_gpu() -> None:
     compare(CASES["arrays"](400), "cupy")
+
+
+@pytest.mark.parametrize("inputs", [2, 60])
+def test_many_outputs_on_a_gpu(inputs) -> None:
+    """More outputs than a kernel has parameters, of several types and shapes, lie in one array of a type."""
+    compare(mixed_outputs(17, inputs), "cupy", batched=True)
 
 
 @pytest.mark.thorough
