@@ -22,6 +22,7 @@ def test_many_arrays_on_a_gpu() -> None:
     compare(CASES["arrays"](400), "cupy")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("inputs", [2, 60])
 def test_many_outputs_on_a_gpu(inputs) -> None:
     """More outputs than a kernel has parameters, of several types and shapes, lie in one array of a type."""
