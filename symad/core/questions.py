@@ -101,7 +101,8 @@ def _deciding(rule: Callable[..., object]) -> Iterator[tuple[str, Any]]:
         words = found.split("|") if isinstance(found, str) else ()
         classes = [_named(word.strip().split("."), rule.__globals__) for word in words] or [found]
         parts = [part for c in classes for part in (get_args(c) if isinstance(c, UnionType) else (c,))]
-        plain = all(isinstance(part, type) and get_origin(part) is None for part in parts)
+        # Any is a class from Python 3.11 on, and would answer for every op.
+        plain = all(isinstance(part, type) and get_origin(part) is None and part is not Any for part in parts)
         if not plain and k == 0:
             raise TypeError(f"{rule.__name__}: {found!r} names no class that its module knows")
         yield name, reduce(or_, classes) if plain else Any

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from symad.core.graph import ZERO, Node, Tangent, topological
+from symad.core.nodes import Op
 from symad.core.questions import jvp, series
 from symad.ops.basic.arithmetic import mul
 from symad.ops.basic.sources import constant, fresh_input
@@ -115,7 +116,7 @@ def _scaled(factor: Fraction | int, value: Tangent) -> Tangent:
 
 
 @series.dispatch
-def series_by_pushforward(op: Any, y: Node, k: int, coefficient: Any) -> Tangent:
+def series_by_pushforward(op: Op, y: Node, k: int, coefficient: Any) -> Tangent:
     """y_k = (ẏ)_{k−1}/k, as by nested pushforwards; for linear ops the tangent of the coefficients."""
     from symad.core.questions import definition
 
