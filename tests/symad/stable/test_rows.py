@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 import sympy as sp
 from sympy.codegen.cfunctions import expm1, hypot
@@ -12,7 +13,7 @@ from sympy.codegen.cfunctions import expm1, hypot
 import symad
 from benchmarks.scalar.bench_lost_bits import FORMULAS
 from symad.core.graph import Graph, Node
-from symad.ops.basic.arithmetic import add, div, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_product, signed_sum, sub
 from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
@@ -248,6 +249,19 @@ def test_formulas_are_equal_to_their_stable_forms(name: str, monkeypatch: pytest
     if name == "2atan":  # sums of arctangents are decided by their slopes
         graph, made = (symad.gradient(g) for g in (graph, made))
     assert symad.equal(made, graph).status in ("proved", "tested")
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1)])
+def test_rules_divide_by_no_term_that_is_zero(signs: tuple[int, int]) -> None:
+    """Slopes of arrays written out in scalars hold sums with a constant 0."""
+    f = symad.trace(lambda x, y: x + y, [(), ()])
+    x, y = f.input_nodes
+    root = power(add(mul(x, x), y), constant(Fraction(1, 2)))
+    beside = [Node.of(Add(signs), (constant(0), over)) for over in (div(x, root), div(y, root), add(x, y))]
+    outputs = [*beside, *[sub(div(constant(1), total), constant(1)) for total in beside]]
+    for output in outputs:
+        graph = Graph(f.input_nodes, (output,), f.structure, "sum")
+        np.testing.assert_allclose(stabilize(graph)(1.5, 2.0), graph(1.5, 2.0), rtol=1e-14)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
