@@ -12,6 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # What each target needs installed: extras of pyproject.toml.
 EXTRAS_tour := data,draw
 EXTRAS_test := data,draw,test,scale
+EXTRAS_oldest := test
 EXTRAS_newest := test
 EXTRAS_scale := data,test,scale
 EXTRAS_lint := lint
@@ -23,10 +24,13 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 COUNT := $(if $(COSTS),--costs="$(COSTS)") $(if $(BUDGET),--budget=$(BUDGET))
 # REST=1 leaves out of `make test-thorough` what `make test` runs.
 NOT_FIRST := $(if $(REST),thorough and )
-# The Python that `make test-newest` uses: the newest of this machine.
-NEWEST ?= $(firstword $(foreach v,14 13 12,$(wildcard $(HOME)/.pyenv/versions/3.$(v).*/bin/python3 /usr/bin/python3.$(v) /usr/local/bin/python3.$(v))))
+# The Pythons that `make test-oldest` and `make test-newest` use: of this machine, the lowest version that is
+# supported, and the newest one.
+at_hand = $(firstword $(foreach v,$(1),$(wildcard $(HOME)/.pyenv/versions/3.$(v).*/bin/python3 /usr/bin/python3.$(v) /usr/local/bin/python3.$(v))))
+OLDEST ?= $(call at_hand,10)
+NEWEST ?= $(call at_hand,14 13 12)
 
-.PHONY: tour test test-thorough test-all test-newest newest scale scale-bench lint docs docs-links proofs bench
+.PHONY: tour test test-thorough test-all test-oldest test-newest oldest newest scale scale-bench lint docs docs-links proofs bench
 .PHONY: gpu-static gpu-test gpu-bench clean
 .SECONDARY:
 
@@ -42,12 +46,16 @@ test-thorough: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 test-all: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/jax.tried
 	$(PYTEST) $(COUNT)
 
-# The tests that depend most on the versions of Python, NumPy and SymPy, with the newest of them.
-test-newest:
-	$(if $(NEWEST),,$(error no Python newer than 3.11 is at hand; name one by NEWEST=path/to/python3))
-	$(MAKE) VENV=.venv-newest PYTHON=$(NEWEST) .venv-newest/newest.installed
-	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -q -n 2 $(COUNT) -m "not slow and not thorough" \
+# The tests that depend most on the versions of Python, NumPy and SymPy, with the oldest and the newest Python.
+test-oldest: CHOSEN = $(or $(OLDEST),$(error no Python 3.10 is at hand; name one by OLDEST=path/to/python3))
+test-newest: CHOSEN = $(or $(NEWEST),$(error no Python newer than 3.11 is at hand; name one by NEWEST=path/to/python3))
+test-oldest test-newest: test-%:
+	$(MAKE) VENV=.venv-$* PYTHON=$(CHOSEN) .venv-$*/$*.installed
+	OMP_NUM_THREADS=1 .venv-$*/bin/python -m pytest -q -n 2 $(COUNT) -m "not slow and not thorough" \
 		tests/test_contract.py tests/numeric/calls tests/numeric/compiled tests/symad/tracing
+
+oldest:
+	@echo $(OLDEST)
 
 newest:
 	@echo $(NEWEST)
@@ -123,7 +131,7 @@ docs-links: $(VENV)/docs.installed
 	$(BIN)/sphinx-build -b linkcheck docs docs/_build/links
 
 clean:
-	rm -rf $(VENV) .venv-newest build dist *.egg-info docs/_build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist *.egg-info docs/_build .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("symad needs Python 3.10 or newer; give one with make PYTHON=...")'

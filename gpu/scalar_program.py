@@ -33,10 +33,11 @@ class _Place:
     array: str
     type: str
     before: int | None = None
-    """The entries of other outputs that lie before it, for each point; None in an array of its own."""
+    """How many entries of other outputs, at one point, lie before it; None in an array of its own."""
 
 
 def _places(graph: Graph, dtype: str) -> list[_Place]:
+    """Where the outputs are stored, in order."""
     types = ["bool" if isinstance(o.op, Condition) else dtype for o in graph.output_nodes]
     if len(types) <= MAX_DIRECT:
         return [_Place(f"out{k}", kind) for k, kind in enumerate(types)]
@@ -104,7 +105,7 @@ def _reads(graph: Graph, dtype: str, text: KernelBody) -> tuple[KernelParameter,
 
 
 def _is_counted(graph: Graph) -> bool:
-    """Whether the kernel is told the number of points, the stride of what lies in one array."""
+    """Whether inputs or outputs lie in one array; the kernel then needs the number of points."""
     return max(len(graph.input_nodes), len(graph.output_nodes)) > MAX_DIRECT
 
 
@@ -132,7 +133,7 @@ def _entry(
     """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
     call = Arguments(tuple(inputs), tuple(map(str, graph.inputs)), ((),) * len(inputs), ())
     lines = inputs_line(call, [type_text(dtype)] * len(inputs), points=True)
-    read, size = inputs, "1"
+    read, size = list(inputs), "1"
     if not inputs:
         lines.append("shape = ()")
         read = [f"cp.empty(0, dtype={type_text(dtype)})"]
@@ -143,13 +144,13 @@ def _entry(
     else:
         lines.append(f"shape = cp.broadcast({', '.join(inputs)}).shape")
         size = f"cp.broadcast({', '.join(inputs)}).size"
-    counted = [size] if _is_counted(graph) else []
-    told = [] if 0 < len(inputs) <= MAX_DIRECT else [f"size={size}"]
-    if len(places) > MAX_DIRECT:
+    if _is_counted(graph):
         lines.append(f"count = {size}")
-        counted, told = ["count"], ["size=count"] if told else []
+        read, size = [*read, "count"], "count"
     made, arrays = _allocated(graph, results, places)
-    run = f"{kernel}({', '.join([*read, *counted, *arrays, *told])})"
+    is_told_by_inputs = 0 < len(inputs) <= MAX_DIRECT
+    arguments = [*read, *arrays, *([] if is_told_by_inputs else [f"size={size}"])]
+    run = f"{kernel}({', '.join(arguments)})"
     return [*lines, *made, run, f"return {pack_text(graph.structure, results)}"]
 
 

@@ -42,7 +42,7 @@ def inner_graphs(op: Op) -> tuple[Graph, ...]:
 
 
 def in_bodies(op: Op, change: Callable[[Graph], Nodes]) -> Op:
-    """The op with other outputs of its inner graphs; the op itself if nothing changes."""
+    """The op with ``change(body)`` as outputs of each inner graph; the op itself if nothing changes."""
     if not inner_graphs(op):
         return op
     old = fields_of(op)

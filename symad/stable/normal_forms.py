@@ -163,7 +163,7 @@ class Forms:
         return coefficient, m
 
     def terms(self, node: Node, depth: int = 3) -> Terms:
-        """The terms of a sum, of sums in it, and of multiples of sums. 0 has none: rules divide by terms."""
+        """The terms of a sum, of sums in it, and of multiples of sums; 0 has none."""
         found = self.sums.get(node)
         if found is None:
             found = self._terms(plain(node), depth)
@@ -182,7 +182,7 @@ class Forms:
             ((base, k),) = factors
             if k == 1 and base is not node and type(base.op) is Add:
                 return {m: coefficient * c for m, c in self.terms(base, depth - 1).items()}
-        return {factors: coefficient} if coefficient else {}
+        return {factors: coefficient} if coefficient else {}  # rules divide by coefficients
 
 
 def collected(*parts: tuple[int, Terms]) -> tuple[Terms, bool]:

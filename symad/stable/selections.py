@@ -90,7 +90,7 @@ class Selections:
         return parts[0].intersection(*parts[1:])
 
     def moved(self, made: Node) -> Node:
-        """A selection without its condition in its branches, a sum as a selection of sums."""
+        """A selection whose branches do not repeat its condition; one selection of a sum of them."""
         found = self.conditions(made)
         if not found or made.shape:  # in arrays, masks of zeros are left out later: inner guards stay
             return made

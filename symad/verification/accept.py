@@ -20,6 +20,7 @@ from symad.verification.certificate.certificate import STATUSES, Comparison, Ent
 from symad.verification.certificate.witness import Witness
 from symad.verification.claimed_domain import restricted
 from symad.verification.fields.prime_fields import Array
+from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.values.point_set import Point
 from symad.verification.without_values import Claimed, claimed_of, is_fixed, why, with_values
 
@@ -215,6 +216,14 @@ def weakened(verdict: Verdict, seen: Seen) -> Verdict:
     return replace(verdict, ground=ground, reason=reason)
 
 
+def bounded(verdict: Verdict) -> Verdict:
+    """The verdict with tests as samples if no bound makes an error of them unlikely."""
+    tests = verdict.ground == TEST
+    if verdict.log2_bound <= TARGET or not tests.any():
+        return verdict
+    return replace(verdict, ground=np.where(tests, SAMPLE, verdict.ground))
+
+
 def _because(reason: str, more: str, ground: Array, missing: Array) -> str:
     """The reason for elements without values; others may be undecided for their own."""
     if (ground[~missing] == NOTHING).any():
@@ -240,6 +249,7 @@ def accept(pair: Pair, verdict: Verdict, seen: Sequence[Seen]) -> list[Entry]:
 
     There is one entry for each element; one for each status if the array is large or has symbolic sizes.
     """
+    verdict = bounded(verdict)
     for here in seen:
         verdict = weakened(verdict, here)
     if verdict.ground.size == 0:
