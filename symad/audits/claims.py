@@ -62,6 +62,8 @@ class Row:
     """The error relative to the expected value."""
     confirmed: str = ""
     """The derivative there by 50-digit differentiation of the formula, if it confirms the verdict."""
+    mistake: str = ""
+    """What is wrong about the function, if the mistake has a name."""
     note: str = ""
     """What is known about the failure, or its reason."""
     seconds: float = 0.0

@@ -120,8 +120,8 @@ def _show(rows: list[Row], versions: dict[str, str], console: Output, verbose: b
 
 
 def details(row: Row) -> list[str]:
-    """The point at which a claim fails, the error, its confirmation, and what is known about it."""
-    lines = []
+    """The mistake, the point at which a claim fails, the error, its confirmation, and what is known of it."""
+    lines = [row.mistake] if row.mistake else []
     if row.where:
         off = f", off by {row.error} relative" if row.error else ""
         lines.append(f"at {row.where}: {row.found} instead of {row.expected}{off}")

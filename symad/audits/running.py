@@ -226,6 +226,7 @@ def _with_witness(row: Row, claim: Claim, entry: Entry) -> Row:
         where=", ".join(f"{name} = {value}" for name, value in point.items()),
         expected=str(witness.left)[:20],
         found=str(witness.right)[:20],
+        mistake=entry.blame.mistake if entry.blame else "",
     )
     try:
         expected, found = mpmath.mpf(witness.left), mpmath.mpf(witness.right)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -96,7 +97,7 @@ def _write_coq(path: str, models: dict[str, tuple[Traceable, Graph]], results: l
 
 def recheck(options: Namespace) -> int:
     """Decide every claim of saved certificates again, from the graphs in them."""
-    from symad.verification.certificate.stated import stated
+    from symad.display.stated import stated
 
     results = []
     for name, before in _read(Path(options.certificate)).items():
@@ -111,7 +112,8 @@ def recheck(options: Namespace) -> int:
     for r in results:
         claims = stated(r.certificate)
         print(f"what {r.name} claims, as its graphs say:")
-        print(visible("\n".join(f"  {claim}" for claim in claims[:MAX_CLAIMS])))
+        for claim in claims[:MAX_CLAIMS]:
+            print(visible(fill(claim, 80, initial_indent="  ", subsequent_indent="    ")))
         if len(claims) > MAX_CLAIMS:
             print(f"  and {len(claims) - MAX_CLAIMS} more")
     return worst([OF_STATUS[r.status] for r in results])

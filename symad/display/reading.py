@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape
 
 TOKEN = re.compile(r"\\(?:begin|end)\{\w+\}|\\[A-Za-z]+|\\\\|\\.|\d+(?:\.\d+)?|[A-Za-z]+|\s+|.", re.DOTALL)
@@ -22,11 +22,11 @@ UPRIGHT = ("operatorname", "text", "mathrm", "mathrel")
 GROUPS = (*UPRIGHT, "mathbf", "mathsf", "mathit", "mathcal", "mathbb", "boldsymbol")
 SILENT = ("left", "right", "textstyle", "displaystyle", "limits", "big", "Big")
 SIGNS = {
-    "cdot": "·", "odot": "⊙", "times": "×", "sum": "Σ", "prod": "∏", "partial": "∂", "circ": "∘", "top": "ᵀ",
-    "lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "le": "≤", "ge": "≥", "ne": "≠", "infty": "∞",
-    "dots": "…", "ldots": "…", "wedge": "∧", "vee": "∨", "neg": "¬", "oplus": "⊕", "to": "→", "quad": " ",
-    "qquad": " ", "colon": ":", "langle": "⟨", "rangle": "⟩", "nabla": "∇", "|": "‖", ",": " ", ";": " ",
-    " ": " ", ":": " ", "!": "",
+    "cdot": "·", "odot": "⊙", "times": "×", "sum": "Σ", "prod": "∏", "partial": "∂", "circ": "∘",
+    "top": "ᵀ", "lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "le": "≤", "leq": "≤", "ge": "≥",
+    "geq": "≥", "ne": "≠", "infty": "∞", "dots": "…", "ldots": "…", "wedge": "∧", "vee": "∨", "neg": "¬",
+    "oplus": "⊕", "to": "→", "quad": " ", "qquad": " ", "colon": ":", "langle": "⟨", "rangle": "⟩",
+    "nabla": "∇", "|": "‖", ",": " ", ";": " ", " ": " ", ":": " ", "!": "",
 }  # fmt: skip
 BOLD = str.maketrans("01", "𝟘𝟙")
 RAISED = str.maketrans("0123456789-T", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ")
@@ -135,7 +135,8 @@ class TokenReader:
                 cells = []
             if token == end:
                 break
-        return FormulaPart("table", tuple(rows), "cases" if "cases" in end else "")
+        kind = next((k for k in ("cases", "aligned") if k in end), "")
+        return FormulaPart("table", tuple(replace(row, text=kind) for row in rows), kind)
 
 
 def _greek(name: str) -> str:
@@ -172,12 +173,12 @@ def _text(part: FormulaPart) -> str:
         "root": lambda: f"{inner[1].translate(RAISED)}√{_bound(inner[0])}",
         "accent": lambda: inner[0][:1] + part.text + inner[0][1:],  # over the first letter
         "table": lambda: "; ".join(inner) if part.text else f"[{'; '.join(inner)}]",
-        "cells": lambda: ", ".join(inner),
+        "cells": lambda: (" " if part.text == "aligned" else ", ").join(inner),
     }
     return made[part.kind]()
 
 
-BETWEEN = ("+", "⊙", "=", "+=", "<", ">")
+BETWEEN = ("+", "⊙", "=", "+=", "<", ">", "≤", "≥")
 WORDS = re.compile(r"[\w\u0300-\u036f]")
 
 
@@ -241,9 +242,8 @@ def _ml(part: FormulaPart) -> str:
         kept = [m for m, shown in zip(inner, (True, low, high), strict=True) if shown]
         return _tag(f"m{'sub' * low}{'sup' * high}", *kept)
     if part.kind == "table":
-        return (
-            f"<mo>{'{' if part.text else '['}</mo>{_tag('mtable', *inner)}<mo>{'' if part.text else ']'}</mo>"
-        )
+        left, right = {"cases": ("{", ""), "aligned": ("", "")}.get(part.text, ("[", "]"))
+        return f"<mo>{left}</mo>{_tag('mtable', *inner)}<mo>{right}</mo>"
     if part.kind == "cells":
         return _tag("mtr", *(_tag("mtd", c) for c in inner))
     if part.kind == "accent":

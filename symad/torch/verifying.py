@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from symad.core.graph import Graph, TupleOf
+from symad.core.identifiers import brief
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.derivatives.sweeps import pullback
 from symad.torch.passes import Passes, with_manners
@@ -61,7 +62,8 @@ def verify_function(
 
     Raises:
         ValueError: order is neither 1 nor 2, or there is no such type.
-        TypeError: the function takes the inputs in another order, or returns a value of another shape.
+        TypeError: the function cannot be called, takes other inputs or these in another order, or returns a
+            value of another shape.
         TraceError: ``f`` cannot be traced.
 
     Example:
@@ -79,6 +81,11 @@ def verify_function(
     """
     if order not in (1, 2):
         raise ValueError(f"verify_function: order is 1, or 2 for double backward, not {order!r}")
+    if not callable(function):
+        raise TypeError(
+            f"verify_function: the first argument is {brief(function)}; give an autograd function, a module "
+            "or a function of tensors, and its formula after it"
+        )
     graph = as_graph(f, wrt, inputs)
     name = getattr(function, "__name__", type(function).__name__)
     called = function.apply if _is_autograd(function) else function
@@ -138,10 +145,8 @@ def _of_second_order(made: Certificate) -> Certificate:
 
 
 def _forward(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function whose parameters are the inputs: ``forward`` of an autograd function, without ctx."""
-    if not _is_autograd(function):
-        return function
-    forward = getattr(function, "forward")  # noqa: B009  (of a class that mypy does not know)
+    """The function whose parameters are the inputs: the ``forward`` of a class or module, without ctx."""
+    forward: Callable[..., Any] = getattr(function, "forward", function)
     own = list(inspect.signature(forward).parameters)
     return partial(forward, None) if own[:1] == ["ctx"] else forward
 

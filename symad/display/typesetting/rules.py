@@ -33,6 +33,7 @@ from symad.display.typesetting.pieces import (
     total,
     write,
 )
+from symad.fused.attention_ops import AttentionOp
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.softmax import (
@@ -90,8 +91,20 @@ def operator(name: str, args: Sequence[Piece], below: str = "") -> Piece:
 @typeset.dispatch
 def typeset_by_name(op: Op, node: Shaped, args: Pieces) -> Shown:
     """For an op without a rule its own name, in the words of its class."""
+    return operator(_name_of(op), args)
+
+
+def _name_of(op: Op) -> str:
     words = "".join(c if c.islower() or k == 0 else f" {c.lower()}" for k, c in enumerate(type(op).__name__))
-    return operator(rf"\text{{{words.lower()}}}" if " " in words else words.lower(), args)
+    return rf"\text{{{words.lower()}}}" if " " in words else words.lower()
+
+
+@typeset.dispatch
+def typeset_attention(op: AttentionOp, node: Shaped, args: Pieces) -> Shown:
+    """A score that is not s, and a mask, stand below the name."""
+    score, mask = op.score.expression, op.mask.expression
+    below = [latex(score)] * (str(score) != "s") + [latex(mask)] * (mask != sympy.true)
+    return operator(_name_of(op), args, rf"_{{{', '.join(below)}}}" if below else "")
 
 
 # ---- sources --------------------------------------------------------------------------------------

@@ -57,11 +57,10 @@ def refuse_arguments(
         return
     try:
         signature.bind(*names)
-    except TypeError as problem:
+    except TypeError:
         raise BadReturn(
-            f"verify: {what} is called with {len(names)} argument{'s' * (len(names) != 1)}, "
-            f"({', '.join(names)}), but its "
-            f"signature is {signature}: {problem}"
+            f"verify: {what} takes {signature}, but is called with ({', '.join(names)}), the inputs in their "
+            "order; change one of these, for instance by inputs=[...]"
         ) from None
     own = [p.name for p in signature.parameters.values() if p.kind in POSITIONAL]
     places = [(own.index(name), names.index(name)) for name in own if name in names]

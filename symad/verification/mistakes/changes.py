@@ -24,7 +24,7 @@ from symad.verification.certificate.domain_repair import DEPTH, signature
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.local import Edge, lengths
 from symad.verification.mistakes.network import ChainNetwork, Change, Difference
-from symad.verification.mistakes.words import Words, base_of
+from symad.verification.mistakes.words import Words, base_of, without_reciprocal
 
 MAX_PLACES = 400
 """The maximum number of places that are looked at."""
@@ -211,8 +211,8 @@ def wrong_factors(net: ChainNetwork, places: Sequence[Spot], words: Words) -> It
                 for word, factor in (("missing", 1 / numbers), ("extra", numbers)):
                     delta = place.flow * (factor - 1)
                     told = words.of(node)
-                    if told.startswith("1/sigmoid"):
-                        word, told = {"missing": "extra", "extra": "missing"}[word], told.removeprefix("1/")
+                    if told.startswith("`1/sigmoid"):
+                        word, told = {"missing": "extra", "extra": "missing"}[word], without_reciprocal(told)
                     text = f"{word} factor {told} of {place.words}"
                     yield Change((FACTOR, *unnamed), text, net.changed(place.node, delta))
 

@@ -43,6 +43,7 @@ FORMS: Mapping[str, Sequence[tuple[str, Slope]]] = {
         ("y in place of y (1 − y)", lambda x, y: y),
         ("1 − y in place of y (1 − y)", lambda x, y: 1 - y),
         ("y (1 + y) in place of y (1 − y)", lambda x, y: y * (1 + y)),
+        ("y (1 − y²) in place of y (1 − y)", lambda x, y: y * (1 - y * y)),
         ("1 − y², which is that of tanh", lambda x, y: 1 - y * y),
         ("y² in place of y (1 − y)", lambda x, y: y * y),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from math import isfinite, sqrt
 from typing import Any
 
@@ -65,29 +66,29 @@ class Words:
         return node in self.names or node in self.reciprocals or isinstance(node.op, Input)
 
     def of(self, node: Node) -> str:
-        """A node in quotation marks, if it has a name, or by its operations."""
+        """A node by its name or its operations, in one pair of quotation marks."""
         if node not in self._known:
-            self._known[node] = self._told(node, DEPTH)
+            self._known[node] = _quoted(self._told(node, DEPTH))
         return self._known[node]
 
     def path(self, node: Node) -> str:
         """A node as that through which a path leads."""
-        if node in self.reciprocals:
-            return f"`{self.reciprocals[node]}`"
-        return self.of(node).removeprefix("1/") if argument_of_sigmoid(node) is not None else self.of(node)
+        if node in self.reciprocals or argument_of_sigmoid(node) is not None:
+            return without_reciprocal(self.of(node))
+        return self.of(node)
 
     def distance(self, node: Node) -> float:
         """How far a node is from the names of the user, 0 for a name: the closest is told."""
         if self.is_named(node):
             return 0.0
         told = self.path(node)
-        return 0.5 if told.startswith(("the mean", "sigmoid")) else 1 + min(len(told), 99) / 100
+        return 0.5 if told.startswith((MEAN, "`sigmoid")) else 1 + min(len(told), 99) / 100
 
     def _told(self, node: Node, depth: int) -> str:
         if node in self.names:
-            return f"`{self.names[node]}`"
+            return self.names[node]
         if isinstance(node.op, Input):
-            return f"`{node.op.symbol}`"
+            return str(node.op.symbol)
         if isinstance(node.op, Constant):
             return _number(node.op.value)
         if isinstance(node.op, (Reshape, Broadcast)):
@@ -95,13 +96,13 @@ class Words:
         if isinstance(node.op, Slice):
             return f"{self._told(node.args[0], depth)}[{_part(node.op, node.args[0])}]"
         if node in self.reciprocals:
-            return f"1/`{self.reciprocals[node]}`"
+            return f"1/{self.reciprocals[node]}"
         inside = argument_of_sigmoid(node)
         if inside is not None:
-            return f"1/sigmoid({self._told(inside, depth - 1)})" if depth else "…"
+            return f"1/sigmoid({_bare(self._told(inside, depth - 1))})" if depth else "…"
         averaged = self._averaged(node)
         if averaged is not None:
-            return f"the mean of {self._told(averaged, depth - 1)}"
+            return MEAN + self._told(averaged, depth - 1)
         if not depth:
             return "…"
         inner = [self._told(a, depth - 1) for a in node.args]
@@ -123,6 +124,37 @@ class Words:
                 if size > 1 and value == (size if node.op.powers == (1, -1) else 1 / Fraction(size)):
                     return total.args[0]
         return None
+
+
+MEAN = "the mean of "
+
+
+def _bare(told: str) -> str:
+    """A formula without parentheses around all of it."""
+    if not told.startswith("("):
+        return told
+    open_ = list(accumulate((c == "(") - (c == ")") for c in told))
+    return told[1:-1] if open_.index(0) == len(told) - 1 else told
+
+
+def _quoted(told: str) -> str:
+    """A formula in quotation marks; numbers and English words have none."""
+    if told.startswith(MEAN):
+        return MEAN + _quoted(told.removeprefix(MEAN))
+    is_formula = any(c.isalpha() for c in told) and told != ARRAY
+    return f"`{_bare(told)}`" if is_formula else told
+
+
+def without_reciprocal(told: str) -> str:
+    """``x`` for ``1/x``, in quotation marks."""
+    return told.replace("`1/", "`", 1)
+
+
+def _listed(arguments: Sequence[str]) -> str:
+    return ", ".join(map(_bare, arguments))
+
+
+ARRAY = "an array of numbers"
 
 
 def _number(value: object) -> str:
@@ -150,7 +182,8 @@ def _einsum(op: Einsum, inner: list[str]) -> str:
 
 
 def _power(op: Op, inner: list[str]) -> str:
-    return f"√({inner[0]})" if inner[1] == "1/2" else f"({inner[0]})^{inner[1]}"
+    base = _bare(inner[0])
+    return f"√({base})" if inner[1] == "1/2" else f"{base if base.isidentifier() else f'({base})'}^{inner[1]}"
 
 
 def _sum(op: Add, inner: list[str]) -> str:
@@ -164,7 +197,7 @@ def _product(op: Mul, inner: list[str]) -> str:
 
 
 def _called(op: Op, inner: list[str]) -> str:
-    return f"{type(op).__name__}({', '.join(inner)})"
+    return f"{type(op).__name__}({_listed(inner)})"
 
 
 RULES: dict[type[Op], Rule] = {
@@ -172,11 +205,11 @@ RULES: dict[type[Op], Rule] = {
     Pow: _power,
     Add: _sum,
     Mul: _product,
-    ArrayConstant: lambda op, inner: "an array of numbers",
+    ArrayConstant: lambda op, inner: ARRAY,
     Compare: lambda op, inner: f"{inner[0]} {op.relation} {inner[1]}",
-    Select: lambda op, inner: f"where({', '.join(inner)})",
+    Select: lambda op, inner: f"where({_listed(inner)})",
     Extreme: lambda op, inner: f"{op.kind} {inner[0]}",
-    Apply: lambda op, inner: f"{op.head.__name__}({', '.join(inner)})",
+    Apply: lambda op, inner: f"{op.head.__name__}({_listed(inner)})",
 }
 
 
@@ -191,7 +224,7 @@ def _is_one(node: Node, other: Node) -> bool:
 
 def _factor(power: int, told: str) -> str:
     """A factor of a product, or a divisor; 1/(1/x) is x."""
-    if power < 0 and told.startswith(("1/sigmoid", "1/`")):
+    if power < 0 and told.startswith("1/"):
         return told.removeprefix("1/")
     return f"/ {told}" if power < 0 else told
 

@@ -176,7 +176,7 @@ def test_the_command_says_what_is_claimed(tmp_path, capsys):
     del comparison["derivative"]
     (tmp_path / "forged.json").write_text(json.dumps(data))
     assert main(["recheck", str(tmp_path / "honest.json")]) == 0
-    assert "the gradient of exp(x)*sin(x*y) by x, y" in capsys.readouterr().out
+    assert "the gradient by x, y of exp(x)*sin(x*y)" in capsys.readouterr().out
     main(["recheck", str(tmp_path / "forged.json")])
     shown = capsys.readouterr().out
     assert "equal values, of no derivative" in shown and "SymPy's" not in shown

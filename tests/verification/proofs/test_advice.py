@@ -64,7 +64,7 @@ def test_slices_and_decimal_factors_are_told():
     f = symad.trace(lambda z: np.sum(z[1::2] ** 3) + np.sum(z[::2]), [(6,)])
     wrong = np.arange(6) % 2
     found = symad.verify(f, gradient=lambda z: np.where(wrong, 6 * z**2, 1.0), hostile=False)
-    assert "`z`[1:6:2]" in found.entries[0].blame.mistake
+    assert "`z[1:6:2]" in found.entries[0].blame.mistake
     cubes = symad.trace(lambda z: np.sum(z**3), [(4,)])
     found = symad.verify(cubes, gradient=lambda z: 1.01 * 3 * z**2, hostile=False)
     assert found.entries[0].blame.mistake == "missing factor 1/1.01"

@@ -113,7 +113,7 @@ def test_symbols_of_one_name_are_told_apart():
 
 
 def test_a_domain_of_other_arguments_is_named():
-    words = r"where= is called with 1 argument, \(x\), but its signature is \(x, y\)"
+    words = r"where= takes \(x, y\), but is called with \(x\), the inputs in their order"
     with pytest.raises(TypeError, match=words):
         symad.verify(sp.Abs(x), x, gradient=sp.Integer(1), where=lambda x, y: x > 0)
 
