@@ -93,7 +93,7 @@ class CheckedCall:
             if isinstance(error, RuntimeError):
                 raise
             scalar = self.shapes is not None and not any(self.shapes)
-            told = reason(self.name, self.arguments, values, scalar)
+            told = reason(self.name, self.arguments, values, scalar, self.on_host)
             if told is None:
                 raise
             raise type(error)(told) from None

@@ -10,6 +10,7 @@ certificates.
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +136,17 @@ def __getattr__(name: str) -> Any:
         return import_module(f"symad.{name}")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'symad' has no attribute {name!r}")
+    raise AttributeError(f"module 'symad' has no attribute {name!r}{_near(name)}")
+
+
+def _near(name: str) -> str:
+    """Where a name that symad lacks may be found; empty for private ones, which tools ask for."""
+    if name.startswith("_"):
+        return ""
+    if name in import_module("symad.numeric").__all__:
+        return f"; it is symad.numeric.{name}"
+    near = get_close_matches(name, __dir__(), 1)
+    return f"; did you mean symad.{near[0]}?" if near else ""
 
 
 def __dir__() -> list[str]:

@@ -197,7 +197,11 @@ def _kept(shape: Shape, axis: Axis) -> Shape:
 
 
 def _axes(axis: Any) -> tuple[int, ...] | None:
-    return axis if axis is None or isinstance(axis, tuple) else (int(axis),)
+    axes = (axis,) if not isinstance(axis, (tuple, list)) else tuple(axis)
+    for k in axes if axis is not None else ():
+        if not isinstance(k, (int, np.integer)):
+            raise ShapeError(f"axis={k!r} is no axis: give an integer, a tuple of integers, or None")
+    return None if axis is None else tuple(map(int, axes))
 
 
 def _matrix_axis(axis: Axis) -> Any:

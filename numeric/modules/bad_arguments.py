@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
 from symad.core.arguments import Argument, were_given
-from symad.core.identifiers import listed, visible
+from symad.core.identifiers import brief, counted, listed, visible
 
 if TYPE_CHECKING:
-    from symad.core.arrays import Array
+    pass
 
 
-def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], scalar: bool) -> str | None:
+def reason(
+    title: str, arguments: Sequence[Argument], values: Sequence[Any], scalar: bool, on_host: bool
+) -> str | None:
     """The reason why code rejects some values, if its own error does not name them; None if unknown.
 
-    ``scalar`` says that the code takes scalars, or arrays of points.
+    ``scalar``: the code takes scalars, or arrays of points. ``on_host``: it takes NumPy's arrays.
     """
     names = [visible(a.name) for a in arguments]
     if len(values) != len(names):
-        several, given = "s" * (len(names) != 1), f"but {were_given(len(values))}"
-        told = f"{title} takes {len(names)} value{several} ({listed(names)}), {given}"
+        told = (
+            f"{title} takes {counted(len(names), 'value')} ({listed(names)}), but {were_given(len(values))}"
+        )
         more = f"; missing: {listed(names[len(values) :])}" if len(values) < len(names) else ""
         if len(values) == 1 and np.ndim(values[0]) == 1:
             more = "; a function of one vector, as scipy.optimize calls it, is lower(..., packed=True)"
@@ -33,8 +36,11 @@ def reason(title: str, arguments: Sequence[Argument], values: Sequence[Array], s
     for name, value in plain:
         try:
             shapes.append((name, np.shape(value)))
+            text = isinstance(value, (list, tuple)) and np.asarray(value).dtype.kind not in "fiubO"
         except ValueError:
             return f"{name} was given nested lists whose rows differ in length; give an array"
+        if on_host and (text or value is None or isinstance(value, (str, bytes, complex, Mapping))):
+            return f"{name} must hold real numbers, not {brief(value)}"
     try:
         np.broadcast_shapes(*[shape for _, shape in shapes])
     except ValueError:

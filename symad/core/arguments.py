@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape
-from symad.core.identifiers import brief, listed, parameter_names, printed, short_name
+from symad.core.identifiers import brief, counted, listed, parameter_names, printed, short_name
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves, pack
 from symad.errors import EvaluationError
 
@@ -152,7 +152,7 @@ def were_given(count: int) -> str:
 
 
 def _takes(title: str, names: Sequence[str]) -> str:
-    return f"{title} takes {len(names)} values ({listed(names)})"
+    return f"{title} takes {counted(len(names), 'value')} ({listed(names)})"
 
 
 # ---- taking arguments apart -----------------------------------------------------------------------

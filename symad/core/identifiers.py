@@ -120,6 +120,11 @@ def brief(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """``1 entry``, ``3 entries`` for a message."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def listed(names: Iterable[object], most: int = 40) -> str:
     """Names for a message: of more than ``most`` the first ones, the last, and how many there are."""
     shown = list(map(str, names))

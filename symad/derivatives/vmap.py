@@ -11,6 +11,7 @@ import sympy
 
 from symad.core.arguments import leaves_of
 from symad.core.graph import Graph, Node, rebuild
+from symad.core.identifiers import counted
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable
 from symad.core.structures import Structure, VectorOf
@@ -57,7 +58,10 @@ def vmap(f: Traceable, in_axes: Axes = 0, inputs: Inputs | None = None) -> Graph
         raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
     axes = tuple(in_axes) if isinstance(in_axes, (list, tuple)) else (in_axes,) * len(arguments)
     if len(axes) != len(arguments):
-        raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(arguments)} inputs")
+        raise ShapeError(
+            f"in_axes has {counted(len(axes), 'entry', 'entries')}, but {graph.name} has "
+            f"{counted(len(arguments), 'input')}"
+        )
     spread = [
         axis
         for k, (given, a) in enumerate(zip(axes, arguments, strict=True))

@@ -147,6 +147,8 @@ def _of_second_order(made: Certificate) -> Certificate:
 def _forward(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function whose parameters are the inputs: the ``forward`` of a class or module, without ctx."""
     forward: Callable[..., Any] = getattr(function, "forward", function)
+    if forward is function:
+        return function
     own = list(inspect.signature(forward).parameters)
     return partial(forward, None) if own[:1] == ["ctx"] else forward
 

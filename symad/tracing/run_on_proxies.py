@@ -19,6 +19,7 @@ from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape, as_shape, dim_symbols
 from symad.core.following import told_of_rewriting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
+from symad.core.identifiers import counted
 from symad.core.signatures import Inputs
 from symad.core.variables import named
 from symad.errors import TraceError
@@ -69,9 +70,7 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
     known = dims | (around.dims - set(symbols))
     frames = Frames(Proxy, _node_of)
     opened = Session(f"the traced function {name}", known, symbols, around, frames=frames)
-    with (
-        tracing(opened), told_of_rewriting(frames.follow), _told_of_recursion(name), told_of_draws(f, name)
-    ):
+    with tracing(opened), told_of_rewriting(frames.follow), _told_of_recursion(name), told_of_draws(f, name):
         structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
     title = name if name.isidentifier() else "f"
     plain = all(argument.structure is None for argument in grouping)
@@ -117,10 +116,20 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
                 "sympy.Max or sympy.Piecewise, np.where for traced values, or shapes that are numbers "
                 f"({error})"
             ) from error
+        if "unsupported operand" in told and "'Proxy'" in told:
+            raise TraceError(
+                f"{name} computes with a traced value and what is no number{users_line_in(error)}: "
+                + told.replace("'Proxy'", "a traced value")
+            ) from error
         if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
             raise TraceError(
                 f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
                 f"np.asarray make them; give it the traced value itself, or use NumPy's functions ({error})"
+            ) from error
+        if "Cannot cast array data from dtype('O')" in told:
+            raise TraceError(
+                f"{name} calls compiled code with a traced value{users_line_in(error)}, which has no number "
+                "yet: use NumPy's functions, and functions.rand or functions.randn for random numbers"
             ) from error
         if "Proxy'>" in told and ("valid JAX type" in told or "ndarray or scalar arguments" in told):
             raise TraceError(
@@ -282,7 +291,10 @@ def _parameter_names(f: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
         signature.bind(*inputs)
     except TypeError as error:
         name = getattr(f, "__name__", "f")
-        raise TraceError(f"{name}{signature} does not take {len(inputs)} inputs: {error}") from None
+        raise TraceError(
+            f"inputs has {counted(len(inputs), 'entry', 'entries')}, but the function is {name}{signature}: "
+            f"{error}; give one entry for each parameter"
+        ) from None
     names: list[str] = []
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:

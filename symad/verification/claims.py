@@ -15,7 +15,7 @@ import sympy
 
 from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
 from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
-from symad.core.identifiers import listed
+from symad.core.identifiers import counted, listed
 from symad.core.signatures import Traceable
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.stacking import concatenate, element, pack_scalars, stack
@@ -50,8 +50,8 @@ def formula_of(
         parts = [_as_matrix(graph, wrt, parts, wanted[0], kind)]
     if len(parts) != len(wanted):
         raise ShapeError(
-            f"the {kind} has {len(wanted)} parts ({_parts_told(wrt, wanted)}), but the candidate has "
-            f"{len(parts)}"
+            f"the {kind} has {counted(len(wanted), 'part')} ({_parts_told(wrt, wanted)}), but the candidate "
+            f"has {len(parts)}; give a list with one for each"
         )
     fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
     inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))

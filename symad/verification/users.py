@@ -242,7 +242,7 @@ def _only(offered: Mapping[str, Any]) -> tuple[str, Any]:
     chosen = [(kind, candidate) for kind, candidate in offered.items() if candidate is not MISSING]
     if len(chosen) != 1:
         found = ", ".join(kind for kind, _ in chosen) or "none"
-        raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
+        raise TypeError(f"verify takes exactly one claim, {'=, '.join(offered)}=; given: {found}")
     return chosen[0]
 
 
@@ -317,8 +317,8 @@ def _with_rounded(
 def _is_numeric(candidate: object) -> bool:
     if isinstance(candidate, (str, PurePath)):
         raise TypeError(
-            f"verify: {str(candidate)!r} is text, and symad runs neither text nor files; import the file "
-            "yourself and give its function, or the module"
+            f"verify: {str(candidate)!r} is text, which is never run: give a SymPy expression or a function; "
+            "of a file, import it and give its function"
         )
     known = (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Graph)
     return isinstance(candidate, ModuleType) or (callable(candidate) and not isinstance(candidate, known))

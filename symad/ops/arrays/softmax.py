@@ -101,8 +101,9 @@ def _axes(a: Node, axes: Sequence[int] | None) -> tuple[int, ...]:
     rank = len(a.shape)
     if axes is None:
         return tuple(range(rank))
-    if any(not -rank <= k < rank for k in axes):
-        raise ShapeError(f"axes {tuple(axes)} of an array of shape {format_shape(a.shape)}")
+    for k in axes:
+        if not -rank <= k < rank:
+            raise ShapeError(f"axis={k} is no axis of an array of shape {format_shape(a.shape)}")
     return tuple(sorted({k % rank for k in axes}))
 
 

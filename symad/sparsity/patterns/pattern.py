@@ -246,8 +246,8 @@ def _of_sparse(matrix: sparray) -> Pattern:
 def _of_dense(matrix: Any) -> Pattern:
     try:
         array = np.asarray(matrix)
-    except ValueError as error:
-        raise PatternError(f"a pattern given as lists needs rows of equal length: {error}") from None
+    except ValueError:
+        raise PatternError("a pattern given as lists needs rows of equal length") from None
     if array.ndim != 2:
         raise PatternError(
             "a pattern is a sparse or dense matrix or a NetworkX graph; the "

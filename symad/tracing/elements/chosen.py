@@ -88,7 +88,7 @@ class Chosen(NDArrayOperatorsMixin):
         self._refuse("the truth value")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("a loop over")
+        self._refuse("a loop")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         self._refuse("a NumPy array")
@@ -104,8 +104,8 @@ class Chosen(NDArrayOperatorsMixin):
 
     def _refuse(self, what: str) -> NoReturn:
         raise TraceError(
-            f"{what} of the elements that a condition chooses{users_line()}: how many there are depends on "
-            "data; keep all elements: np.where(mask, x, other), or a sum with where=mask"
+            f"{what} of elements that a condition chooses, as in x[x > 0]{users_line()}: how many there are "
+            "depends on data; keep all elements: np.where(mask, x, other), or a sum with where=mask"
         )
 
     def _mask(self) -> Array:
@@ -159,10 +159,10 @@ class Chosen(NDArrayOperatorsMixin):
             return [self._whole(v) for v in value]
         if not isinstance(value, Chosen):
             if np.ndim(value) > self.ndim - 1:
-                self._refuse("an operation with an array beside those")
+                self._refuse("an operation, beside an array,")
             return value
         if value.mask._node is not self.mask._node:
-            self._refuse("an operation with those of another condition")
+            self._refuse("an operation, beside those of another condition,")
         return value.values
 
 
@@ -194,7 +194,7 @@ def _places(key: Index) -> list[Chosen] | None:
     if not keys or not all(isinstance(k, Chosen) for k in keys):
         return None
     if any(k.mask._node is not keys[0].mask._node for k in keys):
-        keys[0]._refuse("an index of those of two conditions")
+        keys[0]._refuse("an index by two conditions")
     return list(keys)
 
 
@@ -204,7 +204,7 @@ def mask_of(key: Index) -> Any:
     if places is None:
         return key
     if not all(p.is_place for p in places) or len(places) != places[0].mask.ndim:
-        places[0]._refuse("an assignment to elements at positions")
+        places[0]._refuse("an assignment to positions")
     return places[0].mask
 
 
@@ -228,5 +228,5 @@ def chosen_values(value: ArrayLike, mask: Node) -> Node | None:
     if not isinstance(value, Chosen):
         return None
     if value.mask._node is not mask:
-        value._refuse("an assignment to elements of another condition")
+        value._refuse("an assignment, to elements of another condition,")
     return number(value.values)

@@ -49,7 +49,7 @@ from symad.tracing.proxies.sessions import WHILE_TRACING, is_tracing
 from symad.tracing.proxies.wrapped import as_node, number
 from symad.tracing.random_draws import noting
 from symad.tracing.run_on_proxies import trace_function
-from symad.tracing.users_line import is_scipys_code, is_users_code
+from symad.tracing.users_line import is_scipys_code, is_users_code, users_line
 
 if TYPE_CHECKING:
     from symad.core.arrays import ArrayLike, Sizes
@@ -175,16 +175,23 @@ def of_symbolic_size(
     """The array that a constructor of NumPy makes for a calling frame; None if no size is a symbol.
 
     Raises:
-        TraceError: a size is not an integer, an option is not supported, ``step`` of np.arange, or np.empty.
+        TraceError: a size is not an integer, or is traced; np.empty; an option, as ``step`` of np.arange.
     """
+    name = original.__name__
+    sizes = {"arange": args, "linspace": (*args[2:3], options.get("num"))}.get(name, args[:1])
+    if any(isinstance(size, Proxy) for size in sizes):
+        raise TraceError(
+            f"np.{name} of a traced size{users_line()}: the length of an array cannot depend on data; give a "
+            "number, a symbol or x.shape[0]"
+        )
     wanted = isinstance(options.get("like"), Proxy)
     if not wanted and not any(map(is_symbolic, (*args, *options.values()))):
         return None
-    if original is not np.empty and original.__name__ not in frame.f_code.co_names:
+    if original is not np.empty and name not in frame.f_code.co_names:
         return None
     given = {k: v for k, v in options.items() if k != "like"}
     answer = ANSWERS[original]
-    positional, named = bound(original, answer, f"np.{original.__name__}", args, given, True)
+    positional, named = bound(original, answer, f"np.{name}", args, given, True)
     return answer(*positional, **named)
 
 

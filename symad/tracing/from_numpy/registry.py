@@ -12,6 +12,7 @@ import numpy as np
 
 from symad.core.arrays import Array, Axis
 from symad.core.graph import Node
+from symad.core.identifiers import counted
 from symad.errors import ShapeError, TraceError
 from symad.ops.basic import shaping
 from symad.tracing.elements.chosen import Chosen
@@ -123,7 +124,7 @@ def normal_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     axes = axis if isinstance(axis, (tuple, list, range)) else (axis,)
     for k in axes:
         if not isinstance(k, (int, np.integer)) or not -rank <= k < rank:
-            raise ShapeError(f"axis {k!r} of a traced value with {rank} axes")
+            raise ShapeError(f"axis={k!r}, but the traced value has {counted(rank, 'axis', 'axes')}")
     found = tuple(int(k) % rank for k in axes)
     if len(set(found)) < len(found):
         raise ShapeError(f"axes {tuple(axes)} of a traced value with {rank} axes name one axis twice")

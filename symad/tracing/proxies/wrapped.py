@@ -112,7 +112,7 @@ def as_node(value: ArrayLike) -> Node:
     if isinstance(value, (sympy.Basic, sympy.MatrixBase)):
         return node_of_expression(value)
     if (refuse := getattr(value, "_refuse", None)) is not None:  # elements chosen by a condition
-        refuse("a value")
+        refuse("an array")
     if is_sparse(value):
         raise TraceError(
             f"a sparse array of SciPy of shape {format_shape(value.shape)} beside a traced value"

@@ -7,6 +7,7 @@ import pytest
 import sympy
 
 from symad.audits import Claim
+from symad.audits.command import details
 from symad.audits.elementwise import FORMULAS, FORMULAS_OF_TWO, p, x
 from symad.audits.running import establish, summary
 from symad.cli import main
@@ -170,6 +171,8 @@ def test_autograd_functions_of_a_file_are_audited(tmp_path, capsys):
     right = dict.fromkeys(["Swish.forward", "Swish.backward", "Swish, double backward"], "measured")
     wrong = {"Wrong.forward": "measured", "Wrong.backward": "refuted", "Wrong, double backward": "refuted"}
     assert code == REFUTED and verdicts == right | wrong
+    named = "the derivative of sigmoid is y (1 − y²) in place of y (1 − y)"
+    assert rows["Wrong.backward"]["mistake"] == named
     code, rows = audited(path, capsys, ":Bare")
     assert code == UNDECIDED and "formula" in rows["Bare"]["note"]
 
@@ -186,6 +189,12 @@ def test_a_wrong_hessian_of_statsmodels_is_found_and_confirmed():
     wrong = rows["ZeroInflatedPoisson.hessian"]
     assert float(wrong.found) == 0.0
     assert float(wrong.confirmed) == pytest.approx(float(wrong.expected), rel=1e-13)
+
+
+def test_an_audit_names_the_mistake():
+    x = sympy.Symbol("x", real=True)
+    row = establish("mine", Claim("slope", "gradient", sympy.tanh(x), lambda v: 1 - np.tanh(v)))
+    assert details(row)[0] == "the derivative of tanh is 1 − y in place of 1 − y²"
 
 
 def test_a_wrong_hessian_is_confirmed_in_the_order_of_its_inputs():

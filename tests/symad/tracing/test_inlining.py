@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_named():
     total = symad.trace(lambda x: x.sum(), [(n, 2)])
     with pytest.raises(symad.errors.ShapeError, match="axis 1 of x"):
         symad.trace(lambda a: total(a), [(4, 3)])
-    with pytest.raises(symad.errors.EvaluationError, match="takes 1 values"):
+    with pytest.raises(symad.errors.EvaluationError, match="takes 1 value"):
         symad.trace(lambda a: total(a, a), [(4, 2)])
     square = symad.trace(lambda x: x.sum(), [(n, n)])
     with pytest.raises(symad.errors.ShapeError, match="gives n"):

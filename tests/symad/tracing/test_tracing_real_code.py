@@ -175,9 +175,9 @@ def test_what_depends_on_data_names_the_line():
         return np.arange(len(a[a > 0]))
 
     line = r"\(test_tracing_real_code.py, line \d+: "
-    refused(of_another_mask, (3,), match=rf"of another condition.*{line}b\[a > 0\] = a\[a < 1\]")
-    refused(counted, (3,), match=rf"the length of the elements that a condition chooses.*{line}.*np.where")
-    refused(lambda a: a[a > 0] + np.arange(3.0), (3,), match="an array beside those")
+    refused(of_another_mask, (3,), match=rf"to elements of another condition.*{line}b\[a > 0\] = a\[a < 1\]")
+    refused(counted, (3,), match=rf"the length of elements that a condition chooses.*{line}.*np.where")
+    refused(lambda a: a[a > 0] + np.arange(3.0), (3,), match="an operation, beside an array, of")
     refused(lambda a: np.sort(a[a > 0]), (3,), match="np.sort of the elements")
     refused(lambda a: a[a > 0], (3,), match=rf"{line}.*how many there are depends on data")
 

@@ -159,6 +159,8 @@ def roll(a: ArrayLike, shift: int | Sequence[int], axis: Axis = None) -> Proxy:
         return Proxy(reshape(roll(Proxy(shaping.flatten(node)), shift, 0)._node, node.shape))
     axes = normal_axes(axis, len(node.shape))
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    if not all(isinstance(amount, (int, np.integer, sympy.Expr)) for amount in shifts):
+        raise TraceError(f"np.roll(shift={shift!r}): a shift is an integer, or one integer for each axis")
     for k, amount in zip(axes, shifts, strict=True):
         length = node.shape[k]
         amount = amount % max(length, 1) if isinstance(length, int) else amount
