@@ -29,7 +29,7 @@ from symad.display.reading import plain
 from symad.display.tables import Math
 from symad.display.typesetting.derivation import written
 from symad.display.typesetting.pieces import write
-from symad.display.typesetting.recurrences import formal_names
+from symad.display.typesetting.recurrences import arguments_named, formal_names
 from symad.higher_order.scan import Scan
 
 GAP = Math("", "")
@@ -219,6 +219,7 @@ def picture(
     unfold = not hidden and (lines is None or steps is not None)
     loops = {n: steps_of(graph, n) for n in order} if unfold else {}
     outputs, variables = _outputs(graph), _variables(graph)
+    of_steps = {a: name for n, made in loops.items() if made for a, name in arguments_named(graph, n).items()}
     index = states(everything, graph.input_nodes)
     number: dict[Node, int] = {}
     boxes: list[Box] = []
@@ -230,6 +231,7 @@ def picture(
         boxes += [_step_box(step, (steps or {}).get(node, ()), node) for step in loops.get(node, ())]
         number[node] = len(boxes)
         state = f"s_{index[node]}" if index.get(node, "x").isdigit() else ""
+        state = plain(of_steps[node]) if node in of_steps else state
         shown = (lines or {}).get(node, ())
         boxes.append(_box(node, outputs.get(node, ""), variables.get(node, ""), state, shown))
     edges = [edge for node in order for edge in edges_into(node, number, loops.get(node, ()))]

@@ -21,7 +21,7 @@ from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table, boxed
 from symad.display.typesetting.derivation import written
 from symad.display.typesetting.pieces import LatexAtom, Piece, accented, name_of, total, write
-from symad.display.typesetting.recurrences import formal_names
+from symad.display.typesetting.recurrences import arguments_named, formal_names
 from symad.errors import DerivativeError
 from symad.higher_order.scan import Scan
 from symad.numbers.dual import Dual
@@ -86,7 +86,10 @@ def _table(graph: Graph, node: Node, op: Scan, runs: Recurrences, names: Notatio
     rows = [*every[:ENDS], ("…", "", ""), *every[-ENDS:]] if steps > 2 * ENDS else every
     headers = ("t", read(f"{state}_{{t}}"), read(accented(r"\bar", state) + "_{t}"))
     notes = tuple(_formulas(graph, node, op))
-    return Table(f"The loop {names.math('s', node).text}, {steps} steps", headers, tuple(rows), notes)
+    given = arguments_named(graph, node).items()
+    others = [f"{read(name).text} = {read(write(names.piece('s', arg))).text}" for arg, name in given]
+    title = ", ".join((f"The loop {names.math('s', node).text}", f"{steps} steps", *others))
+    return Table(title, headers, tuple(rows), notes)
 
 
 def _totals(node: Node, op: Scan, runs: Recurrences, r: Any, step: tuple[Node, Tangent]) -> list[Any]:

@@ -56,6 +56,12 @@ def formal_names(
     return names, pieces
 
 
+def arguments_named(graph: Graph, node: Any) -> dict[Node, str]:
+    """The arguments of a loop that its step calls by another name: h_0 for the first state."""
+    names, _ = formal_names(graph, node)
+    return {arg: name for arg, name in zip(node.args, names, strict=True) if _name_of(arg, "") != name}
+
+
 def _name_of(arg: Node, otherwise: str) -> str:
     if isinstance(arg.op, Input):
         return name_of_input(arg.op.symbol)

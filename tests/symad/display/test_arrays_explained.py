@@ -1,5 +1,6 @@
 """Programs of arrays explained: matrix calculus, loops against backpropagation by hand, bounded widths."""
 
+import re
 import unicodedata
 
 import numpy as np
@@ -153,3 +154,16 @@ def test_the_adjoint_of_an_lstm_reads_like_a_lecture():
     ):
         assert line in lines
     assert max(map(len, lines)) < 160
+
+
+def test_a_loop_says_what_its_step_calls_by_another_name():
+    """h_0 and x_1 of its step are the states s_2 and s_3 of the table, and boxes of the picture."""
+
+    def last(W, x):
+        return np.sum(symad.functions.fold(lambda h, t: np.tanh(W @ h + t), x[0], x[1:]))
+
+    graph = symad.trace(last, [(2, 2), (4, 2)])
+    titles = [table.title for table in graph.explain(np.eye(2), np.ones((4, 2))).tables]
+    assert "The loop s_4, 3 steps, h_0 = s_2, x_1 = s_3" in titles
+    shown = re.sub("<[^>]*>", "", str(graph.draw()))
+    assert shown.index("h0") < shown.index("tanh(W h0 + (x1)1)")
