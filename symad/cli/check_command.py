@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -54,17 +54,21 @@ class CheckedModel:
         return str(self.certificate.status)
 
 
-def _timed(name: str, certify: Callable[[], Certificate]) -> CheckedModel:
-    print(f"checking {name}", file=sys.stderr)
-    start = time.perf_counter()
-    return CheckedModel(name, certify(), time.perf_counter() - start)
+def _timed(certify: Mapping[str, Callable[[], Certificate]]) -> list[CheckedModel]:
+    """The certificates of some models; what is at work is told, with its number."""
+    made = []
+    for k, (name, certified) in enumerate(certify.items(), 1):
+        print(f"checking {name}" + f" ({k} of {len(certify)})" * (len(certify) > 1), file=sys.stderr)
+        start = time.perf_counter()
+        made.append(CheckedModel(name, certified(), time.perf_counter() - start))
+    return made
 
 
 def check(options: Namespace) -> int:
     """Certify the models of a file."""
     wrt = tuple(options.wrt.split(",")) if options.wrt else None
     models = load_written(options.model, options.inputs)
-    results = [_timed(name, partial(symad.check, graph, wrt)) for name, (_, graph) in models.items()]
+    results = _timed({name: partial(symad.check, graph, wrt) for name, (_, graph) in models.items()})
     if options.coq:
         _write_coq(options.coq, models, results)
     if options.json:
@@ -99,10 +103,9 @@ def recheck(options: Namespace) -> int:
     """Decide every claim of saved certificates again, from the graphs in them."""
     from symad.display.stated import stated
 
-    results = []
-    for name, before in _read(Path(options.certificate)).items():
-        result = _timed(name, before.recheck)
-        results.append(result)
+    saved = _read(Path(options.certificate))
+    results = _timed({name: before.recheck for name, before in saved.items()})
+    for (name, before), result in zip(saved.items(), results, strict=True):
         told = {entry.name: entry.status for entry in before.entries}
         for entry in result.certificate.entries:
             was = told.get(entry.name, "not claimed")
@@ -137,8 +140,9 @@ def _read(path: Path) -> dict[str, Certificate]:
         certificates = [(str(m["name"]), m["certificate"]) for m in document["models"]]
         return {k: Certificate.from_json(json.dumps(c)) for k, c in unique(certificates).items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = "it is not JSON" if isinstance(error, json.JSONDecodeError) else error
         raise ModelError(
-            f"{path.name} is not a certificate ({error}); 'symad check FILE --json' prints one"
+            f"{path.name} is not a certificate ({problem}); 'symad check FILE --json' prints one"
         ) from None
 
 
