@@ -211,4 +211,5 @@ def grade(f: Traceable, wrt: Wrt | None = None, **answer: Any) -> Grade:
     try:
         return Grade(verify(f, wrt, **answer), "", f)
     except SymadError as problem:
-        return Grade(None, "not an answer: " + str(problem).removeprefix("verify: "))
+        told = str(problem).removeprefix("verify: ").partition("; change one of these")[0]
+        return Grade(None, "not an answer: " + told.replace("candidate", "answer"))

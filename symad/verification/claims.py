@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     import sympy as sp
 
 
+def told(kind: str) -> str:
+    """A kind of derivatives in words: some are called after people."""
+    return kind.capitalize() if kind in ("hessian", "jacobian") else kind
+
+
 def _parts_told(wrt: Sequence[Node], wanted: Sequence[Node]) -> str:
     """The inputs that the parts belong to, arrays with their shapes."""
     if len(wrt) != len(wanted):
@@ -50,8 +55,8 @@ def formula_of(
         parts = [_as_matrix(graph, wrt, parts, wanted[0], kind)]
     if len(parts) != len(wanted):
         raise ShapeError(
-            f"the {kind} has {counted(len(wanted), 'part')} ({_parts_told(wrt, wanted)}), but the candidate "
-            f"has {len(parts)}; give a list with one for each"
+            f"the {told(kind)} has {counted(len(wanted), 'part')} ({_parts_told(wrt, wanted)}), but "
+            f"the candidate has {len(parts)}; give a list with one for each"
         )
     fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
     inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))
@@ -73,8 +78,8 @@ def _on_inputs_of(reference: Graph, formula: Graph, kind: str, by_position: bool
     if others:
         lists = [", ".join(_told(n, [*known, *others]) for n in nodes) for nodes in (others, known)]
         raise TraceError(
-            f"verify: the candidate for the {kind} depends on {lists[0]}; the {kind} depends on {lists[1]}. "
-            "Use these symbols, with these assumptions"
+            f"verify: the candidate for the {told(kind)} depends on {lists[0]}; the {told(kind)} "
+            f"depends on {lists[1]}. Use these symbols, with these assumptions"
         )
     return formula
 
@@ -124,7 +129,8 @@ def _fitted(part: Node, wanted: Node, kind: str) -> Node:
     ):
         return permute(part, (1, 0))
     raise ShapeError(
-        f"the {kind} has shape {format_shape(wanted.shape)}, but the candidate {format_shape(part.shape)}"
+        f"the {told(kind)} has shape {format_shape(wanted.shape)}, but the candidate "
+        f"{format_shape(part.shape)}"
     )
 
 
@@ -213,8 +219,8 @@ def _joined(
     if are_rows and are_blocks and len(wrt) > 1:
         names = ", ".join(str(symbol_of(x)) for x in wrt)
         raise ShapeError(
-            f"verify: the {kind} is given in {len(parts)} parts of shapes {given}, which may be its rows, or "
-            f"one block for each of {names}, as JAX returns them; give one matrix "
+            f"verify: the {told(kind)} is given in {len(parts)} parts of shapes {given}, which may "
+            f"be its rows, or one block for each of {names}, as JAX returns them; give one matrix "
             f"{format_shape(wanted.shape)}"
         )
     if are_blocks:
@@ -224,8 +230,8 @@ def _joined(
     if all(same_dim(size(p.shape), 1) for p in parts) and same_dim(len(parts), size(wanted.shape)):
         return reshape(pack_scalars([reshape(p, ()) for p in parts], (len(parts),)), wanted.shape)
     raise ShapeError(
-        f"verify: the {kind} has shape {format_shape(wanted.shape)}, but the candidate has {len(parts)} "
-        f"parts of shapes {given}: give its rows, its blocks for each output and input, or one matrix"
+        f"verify: the {told(kind)} has shape {format_shape(wanted.shape)}, but the candidate has "
+        f"{len(parts)} parts of shapes {given}: give its rows, its blocks for each output and input, or one matrix"
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from numbers import Real
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import ArrayLike
@@ -200,10 +202,17 @@ def _is_nested_list(value: Any, shape: tuple[int, ...]) -> bool:
     )
 
 
+def _is_real_number(value: object) -> bool:
+    if isinstance(value, sympy.Expr):
+        return value.is_number and value.is_real is True
+    return isinstance(value, Real)
+
+
 def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
-    What is masked has no value; sparse matrices of SciPy become dense; extended precision becomes float64.
+    What is masked has no value; sparse matrices of SciPy become dense; extended precision becomes float64, as
+    do numbers of SymPy and mpmath, which sp.cos and mpmath.cos return.
 
     Raises:
         BadReturn: it is complex, no array of numbers, or of another shape.
@@ -219,6 +228,8 @@ def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") 
         array = np.ma.filled(value.astype(np.float64), np.nan) if masked else np.asarray(value)
     except (TypeError, ValueError) as problem:
         raise BadReturn(f"verify: {name}: returned {kind_of(value)}, which is no array: {problem}") from None
+    if array.dtype.kind == "O" and array.size and all(map(_is_real_number, array.flat)):
+        array = array.astype(np.float64)
     if array.dtype.kind == "c":
         raise BadReturn(f"verify: {name}: returned complex numbers ({array.dtype})")
     if array.dtype.kind not in "fiub":

@@ -146,9 +146,18 @@ def test_answers_of_the_wrong_length_name_what_is_asked():
         told = repr(grade(F, (x, y), gradient=answer))
         assert told.endswith("in place of 2 outputs: ∂f/∂x, ∂f/∂y") and "verify" not in told
     told = repr(grade(F, (x, y), gradient=[y]))
-    assert told.startswith(
-        "not an answer: the gradient has 2 parts (by x, by y), but the candidate has 1; give"
+    assert told.startswith("not an answer: the gradient has 2 parts (by x, by y), but the answer has 1; give")
+
+
+def test_answers_that_read_as_a_student_wrote_them():
+    """A function that calls SymPy's cos gives SymPy's numbers; what `verify` alone has is not told."""
+    g = sp.sin(x * y)
+    assert grade(g, (x, y), gradient=lambda x, y: (y * sp.cos(x * y), x * sp.cos(x * y))).right
+    assert repr(grade(g, (x, y), gradient=lambda x: x)).endswith(
+        "is called with (x, y), the inputs in their order"
     )
+    told = repr(grade(g, (x, y), hessian=[[1, 2]]))
+    assert told == "not an answer: the Hessian has shape (2, 2), but the answer (1, 2)"
 
 
 def test_no_answers():
