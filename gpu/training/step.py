@@ -90,7 +90,7 @@ def training_step(
     if schedule is not None and not steps:
         raise EvaluationError("a schedule is prepared for a known number of steps: give steps")
     if clip is not None and not clip > 0:
-        raise EvaluationError(f"clip={clip}: a norm is positive")
+        raise EvaluationError(f"clip={clip} must be positive: the largest norm of a gradient")
     factors = [float(schedule(k)) for k in range(steps or 0)] if schedule is not None else None
     if loss_scale == "auto":
         loss_scale = LossScale() if dtype == "float16" else None

@@ -84,7 +84,10 @@ def train(
     """
     problem = Trainable.of(as_graph(loss, None, inputs), parameters)
     if steps < 0 or every < 1 or (clip is not None and not clip > 0):
-        raise EvaluationError(f"train with steps={steps}, every={every}, clip={clip}: need ≥ 0, ≥ 1, > 0")
+        raise EvaluationError(
+            f"train: steps={steps} must be at least 0, every={every} at least 1, and clip={clip} positive "
+            "or None"
+        )
     names = list(problem.arrays)
     kernel = lower(value_and_gradient(problem.loss, names), dtype=dtype)
     values: Arrays = {k: np.array(v, dtype=dtype) for k, v in problem.arrays.items()}

@@ -142,7 +142,7 @@ def root_shape(op: Root, args: Nodes) -> Shape:
     unknowns = size(guess.shape[int(op.batched[0]) :])
     equations = total_size(op.residual.output_nodes)
     if not same_dim(unknowns, equations):
-        raise ShapeError(f"implicit: {equations} equations for {unknowns} unknowns")
+        raise ShapeError(f"implicit: {equations} equations for {unknowns} unknowns; give as many")
     if any(op.batched):
         count = next(a.shape[0] for a, b in zip(args, op.batched, strict=True) if b)
         return (count, unknowns)

@@ -279,7 +279,10 @@ def lstsq(a: Array, b: Array) -> Array:
         raise ShapeError(f"lstsq takes one matrix, not {format_shape(tuple(a.shape))}")
     b = real_array("lstsq", "b", b)
     if not b.shape or b.shape[0] != a.shape[-2]:
-        raise ShapeError(f"lstsq of A {format_shape(tuple(a.shape))} and b {format_shape(tuple(b.shape))}")
+        raise ShapeError(
+            f"lstsq: A {format_shape(tuple(a.shape))} and b {format_shape(tuple(b.shape))} differ in "
+            "their rows"
+        )
     m, n = a.shape
     if isinstance(m, int) and isinstance(n, int) and m < n:
         Q, R = qr(a.T)

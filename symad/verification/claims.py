@@ -231,7 +231,8 @@ def _joined(
         return reshape(pack_scalars([reshape(p, ()) for p in parts], (len(parts),)), wanted.shape)
     raise ShapeError(
         f"verify: the {told(kind)} has shape {format_shape(wanted.shape)}, but the candidate has "
-        f"{len(parts)} parts of shapes {given}: give its rows, its blocks for each output and input, or one matrix"
+        f"{len(parts)} parts of shapes {given}: give its rows, its blocks for each output and input, or "
+        "one matrix"
     )
 
 

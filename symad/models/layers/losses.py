@@ -67,7 +67,7 @@ def class_losses(
     refuse_complex("a loss", log_p, targets, weights)
     count, lead = log_p.shape[-1], tuple(log_p.shape[:-1])
     if weights is not None and tuple(weights.shape) != (count,):
-        raise ShapeError(f"weights {tuple(weights.shape)} are one for each of {count} classes")
+        raise ShapeError(f"weights {tuple(weights.shape)}: give one for each of {count} classes")
     if tuple(targets.shape) not in (lead, (*lead, count)):
         raise ShapeError(f"scores {tuple(log_p.shape)} need targets {lead} or {(*lead, count)}, not "
                          f"{tuple(targets.shape)}")  # fmt: skip
@@ -125,7 +125,7 @@ def focal(scores: Array, targets: Array, gamma: float = 2.0, alpha: float | None
     """
     pointwise_losses.check_pair(scores, targets)
     if not gamma >= 0:
-        raise ShapeError(f"gamma={gamma} of the focal loss is at least 0")
+        raise ShapeError(f"gamma={gamma} of the focal loss must be at least 0")
     signed = (2 * targets - 1) * scores
     loss = sigmoid(-signed) ** gamma * softplus(-signed)
     return np.mean(loss if alpha is None else (alpha * targets + (1 - alpha) * (1 - targets)) * loss)
@@ -139,6 +139,6 @@ def info_nce(first: Array, second: Array, temperature: Array | float = 0.1) -> A
     """
     pointwise_losses.check_pair(first, second)
     if isinstance(temperature, (int, float)) and not temperature > 0:
-        raise ShapeError(f"temperature={temperature} is positive")
+        raise ShapeError(f"temperature={temperature} must be positive")
     a, b = (v / np.sqrt(np.sum(v * v, axis=-1, keepdims=True)) for v in (first, second))
     return cross_entropy(a @ b.T / temperature, arange(first.shape[0]))

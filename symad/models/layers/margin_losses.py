@@ -72,7 +72,10 @@ def multi_margin(
     if p not in (1, 2):
         raise SymadError(f"multi_margin: p={p} is not 1 or 2")
     if tuple(classes.shape) != tuple(scores.shape[:-1]):
-        raise ShapeError(f"multi_margin of scores {tuple(scores.shape)} and classes {tuple(classes.shape)}")
+        raise ShapeError(
+            f"multi_margin: scores {tuple(scores.shape)} need one class for each row, not "
+            f"{tuple(classes.shape)}"
+        )
     count = scores.shape[-1]
     classes = lookup(arange(count), classes)  # refuses those outside of 0..K − 1
     own = np.take_along_axis(scores, classes[..., None], axis=-1)
@@ -86,7 +89,8 @@ def multi_label_margin(scores: Array, belongs: Array) -> Array:
     refuse_complex("a loss", scores, belongs)
     if tuple(scores.shape) != tuple(belongs.shape):
         raise ShapeError(
-            f"multi_label_margin of scores {tuple(scores.shape)} and labels {tuple(belongs.shape)}"
+            f"multi_label_margin: scores {tuple(scores.shape)} and labels {tuple(belongs.shape)} differ "
+            "in shape"
         )
     pairs = relu(1 - scores[..., :, None] + scores[..., None, :])
     return np.einsum("...jk,...j,...k->...", pairs, belongs, 1 - belongs) / scores.shape[-1]

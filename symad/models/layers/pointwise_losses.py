@@ -75,7 +75,7 @@ def absolute(predicted: Array, target: Array) -> Array:
 def huber(predicted: Array, target: Array, delta: float = 1.0) -> Array:
     """e²/2 where |e| ≤ δ, else δ (|e| − δ/2)."""
     if not delta > 0:
-        raise ShapeError(f"delta={delta} of Huber's loss is positive")
+        raise ShapeError(f"delta={delta} of Huber's loss must be positive")
     size = absolute(predicted, target)
     inside = np.minimum(size, delta)
     return inside * (size - inside / 2)

@@ -95,7 +95,10 @@ class ARX:
         design = np.column_stack(columns)
         found, _, rank, _ = np.linalg.lstsq(design, y[first:], rcond=None)
         if rank < design.shape[1]:
-            raise ShapeError(f"fit: rank {rank} of {design.shape[1]}; drop what others determine")
+            raise ShapeError(
+                f"fit: {design.shape[1]} lags and inputs have the rank {rank}; drop those that others "
+                "determine"
+            )
         p: dict[str, Array] = {"w": found[: len(self.lags)]}
         if self.inputs:
             p["v"] = found[len(self.lags) : len(self.lags) + self.inputs]

@@ -97,7 +97,7 @@ def _check(
             continue
         if tuple(lengths.shape) != shape[1:2]:
             shown = format_shape(tuple(lengths.shape))
-            raise ShapeError(f"ctc: {name} {shown} is one for each of {shape[1]}")
+            raise ShapeError(f"ctc: {name} {shown}: give one for each of {shape[1]} sequences")
         if isinstance(lengths, np.ndarray) and not ((lengths >= 0) & (lengths <= most)).all():
             raise ShapeError(f"ctc: {name}={lengths.tolist()} must lie in 0..{most}")
     if isinstance(shape[2], int) and not 0 <= blank < shape[2]:

@@ -105,7 +105,10 @@ def _check(Q: Array, K: Array, **added: Array | None) -> None:
     """
     refuse_complex("attention", Q, K, *added.values())
     if isinstance(Q.shape[-1], int) and isinstance(K.shape[-1], int) and Q.shape[-1] != K.shape[-1]:
-        raise ShapeError(f"attention: queries {format_shape(Q.shape)} and keys {format_shape(K.shape)}")
+        raise ShapeError(
+            f"attention: queries {format_shape(Q.shape)} and keys {format_shape(K.shape)} differ in the "
+            "last axis"
+        )
     if getattr(getattr(added["additive"], "dtype", None), "kind", "") == "b":
         raise ShapeError("attention: additive has conditions; give them as mask, True where a key is seen")
     wanted = (Q.shape[-2], K.shape[-2])
@@ -114,7 +117,7 @@ def _check(Q: Array, K: Array, **added: Array | None) -> None:
         pairs = zip(ends[::-1], wanted[::-1], strict=False)
         if any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs):
             raise ShapeError(
-                f"attention: {name} {format_shape(getattr(value, 'shape', ()))} of queries "
+                f"attention: {name} {format_shape(getattr(value, 'shape', ()))} does not fit queries "
                 f"{format_shape(Q.shape)} and keys {format_shape(K.shape)}"
             )
 

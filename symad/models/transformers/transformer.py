@@ -109,9 +109,11 @@ class Transformer:
             if getattr(self, switch) not in choices:
                 raise SymadError(f"{switch}={getattr(self, switch)!r} is not one of {', '.join(choices)}")
         if self.window is not None and (self.mask != "causal" or self.window < 1):
-            raise SymadError(f"window={self.window} is 1 or more, of a causal model, but mask={self.mask!r}")
+            raise SymadError(
+                f"window={self.window} with mask={self.mask!r}: a window is 1 or more, of a causal model"
+            )
         if not self.epsilon >= 0 or not self.base > 0:
-            raise SymadError(f"epsilon={self.epsilon} is at least 0, base={self.base} positive")
+            raise SymadError(f"epsilon={self.epsilon} must be at least 0, base={self.base} positive")
         _ = self.heads_of, self.block_of  # which refuse sizes and kinds that do not fit
 
     # ---- parts

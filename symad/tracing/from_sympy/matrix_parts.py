@@ -209,7 +209,10 @@ def element_lift(expression: MatrixElement, args: Nodes, tracer: Tracer) -> Node
     indices = expression.args[1:]
     for index, dim in zip(indices, matrix.shape, strict=True):
         if index.is_Integer and isinstance(dim, int) and not 0 <= int(index) < dim:
-            raise ShapeError(f"{describe(expression)}: the matrix has shape {format_shape(matrix.shape)}")
+            raise ShapeError(
+                f"{describe(expression)} is outside of the matrix, whose shape is "
+                f"{format_shape(matrix.shape)}"
+            )
     return element_at(matrix, indices, tuple(values), tracer)
 
 

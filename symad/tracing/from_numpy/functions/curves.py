@@ -178,7 +178,9 @@ def interp(
     places, values = (xp if isinstance(xp, Proxy) else np.asarray(xp)), _array(fp)
     count = _vector(values, "np.interp")[1]
     if np.shape(places) != (count,):
-        raise ShapeError(f"np.interp: xp has shape {np.shape(places)} and fp {format_shape(values.shape)}")
+        raise ShapeError(
+            f"np.interp: xp {np.shape(places)} and fp {format_shape(values.shape)} need one shape"
+        )
     if not isinstance(xp, Proxy) and np.any(np.diff(places) <= 0):
         raise TraceError("np.interp of traced values needs places xp that ascend")
     points = x if isinstance(x, Proxy) else np.asarray(x)

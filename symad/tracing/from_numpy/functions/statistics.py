@@ -48,7 +48,10 @@ def cov(
         return np.squeeze(centered @ centered.T / left)
     times, weights = (_weights(w, rows) for w in (fweights, aweights))
     if np.shape(times) != rows.shape[1:] or np.shape(weights) != rows.shape[1:]:
-        raise ShapeError(f"np.cov: weights of shape {np.shape(times)}, {np.shape(weights)} for {rows.shape}")
+        raise ShapeError(
+            f"np.cov: fweights {np.shape(times)} and aweights {np.shape(weights)} need one number for each "
+            f"column of {rows.shape}"
+        )
     both = times * weights
     total = np.sum(both)
     centered = rows - (np.sum(rows * both, axis=1, keepdims=True) / total)
