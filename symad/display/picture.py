@@ -219,7 +219,7 @@ def picture(
     unfold = not hidden and (lines is None or steps is not None)
     loops = {n: steps_of(graph, n) for n in order} if unfold else {}
     outputs, variables = _outputs(graph), _variables(graph)
-    of_steps = {a: name for n, made in loops.items() if made for a, name in arguments_named(graph, n).items()}
+    of_steps = _named_by_steps(graph, loops)
     index = states(everything, graph.input_nodes)
     number: dict[Node, int] = {}
     boxes: list[Box] = []
@@ -230,14 +230,19 @@ def picture(
             boxes.append(Box(note, note, "", NOT_SHOWN))
         boxes += [_step_box(step, (steps or {}).get(node, ()), node) for step in loops.get(node, ())]
         number[node] = len(boxes)
-        state = f"s_{index[node]}" if index.get(node, "x").isdigit() else ""
-        state = plain(of_steps[node]) if node in of_steps else state
+        state = of_steps.get(node) or (f"s_{index[node]}" if index.get(node, "x").isdigit() else "")
         shown = (lines or {}).get(node, ())
         boxes.append(_box(node, outputs.get(node, ""), variables.get(node, ""), state, shown))
     edges = [edge for node in order for edge in edges_into(node, number, loops.get(node, ()))]
     if hidden:
         edges = [e for e in dict.fromkeys(edges) if e != (half, half)]
     return Picture(graph.name, tuple(boxes), tuple(edges), number)
+
+
+def _named_by_steps(graph: Graph, loops: Mapping[Node, Sequence[StepFrame]]) -> dict[Node, str]:
+    """What the steps of unfolded loops call their arguments, such as h_0."""
+    unfolded = [node for node, frames in loops.items() if frames]
+    return {a: plain(name) for n in unfolded for a, name in arguments_named(graph, n).items()}
 
 
 def _outputs(graph: Graph) -> dict[Node, str]:

@@ -99,48 +99,11 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
     try:
         return reading_stand_ins(f)(*values)
     except TypeError as error:
-        told = str(error)
         _refuse_library(name, error)
-        if any(text in told for text in SIZES_NEEDED):
-            raise TraceError(
-                f"{name} calls a function that takes sizes as numbers with one that is a symbol, perhaps "
-                f"x.shape[0]{users_line_in(error)}; instead of a loop over range(x.shape[0]) write sums of "
-                "arrays, functions.scan or functions.fold; np.zeros, np.ones, np.full, np.eye, np.identity, "
-                "np.tri, np.arange and np.linspace take symbols; or trace it with shapes that are numbers "
-                f"({error})"
-            ) from error
-        if "truth value of Relational" in told:
-            raise TraceError(
-                f"{name} decides by a comparison of SymPy expressions{users_line_in(error)}, perhaps of a "
-                "symbolic dimension x.shape[0]: its truth depends on the values of a call; use sympy.Min, "
-                "sympy.Max or sympy.Piecewise, np.where for traced values, or shapes that are numbers "
-                f"({error})"
-            ) from error
-        if "unsupported operand" in told and "'Proxy'" in told:
-            raise TraceError(
-                f"{name} computes with a traced value and what is no number{users_line_in(error)}: "
-                + told.replace("'Proxy'", "a traced value")
-            ) from error
-        if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
-            raise TraceError(
-                f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
-                f"np.asarray make them; give it the traced value itself, or use NumPy's functions ({error})"
-            ) from error
-        if "Cannot cast array data from dtype('O')" in told:
-            raise TraceError(
-                f"{name} calls compiled code with a traced value{users_line_in(error)}, which has no number "
-                "yet: use NumPy's functions, and functions.rand or functions.randn for random numbers"
-            ) from error
-        if "Proxy'>" in told and ("valid JAX type" in told or "ndarray or scalar arguments" in told):
-            raise TraceError(
-                f"{name} calls a function of JAX with a traced value; use NumPy's functions and those of "
-                f"symad.functions, or make a JAX function of a graph by symad.jax.as_function ({error})"
-            ) from error
-        if "ufunc" in told and "no callable" in told:
-            raise TraceError(
-                f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension "
-                f"such as x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({error})"
-            ) from error
+        told, line = str(error), users_line_in(error)
+        for texts, advice in OF_TYPES:
+            if all(any(part in told for part in each) for each in texts):
+                raise TraceError(advice.format(name=name, line=line, told=_readable(told))) from error
         raise
     except ValueError as error:
         if isinstance(error.__cause__, TraceError) and "setting an array element" in str(error):
@@ -175,12 +138,57 @@ def _told_of_recursion(name: str) -> Iterator[None]:
         ) from error
 
 
+def _readable(told: str) -> str:
+    return told.replace("'Proxy'", "a traced value")
+
+
 SIZES_NEEDED = (
     "object cannot be interpreted as an integer",
     "expected a sequence of integers",
     "Cannot convert expression to float",
 )
 """Messages of Python, NumPy and SymPy for an expression in place of a number of elements."""
+
+OF_TYPES: tuple[tuple[tuple[tuple[str, ...], ...], str], ...] = (
+    (
+        (SIZES_NEEDED,),
+        "{name} calls a function that takes sizes as numbers with one that is a symbol, perhaps "
+        "x.shape[0]{line}; instead of a loop over range(x.shape[0]) write sums of arrays, functions.scan or "
+        "functions.fold; np.zeros, np.ones, np.full, np.eye, np.identity, np.tri, np.arange and np.linspace "
+        "take symbols; or trace it with shapes that are numbers ({told})",
+    ),
+    (
+        (("truth value of Relational",),),
+        "{name} decides by a comparison of SymPy expressions{line}, perhaps of a symbolic dimension "
+        "x.shape[0]: its truth depends on the values of a call; use sympy.Min, sympy.Max or sympy.Piecewise, "
+        "np.where for traced values, or shapes that are numbers ({told})",
+    ),
+    (
+        (("unsupported operand",), ("'Proxy'",)),
+        "{name} computes with a traced value and what is no number{line}: {told}",
+    ),
+    (
+        (("ufunc",), ("not supported for the input types", "'O'")),
+        "{name} calls a function of compiled code with an array of traced numbers, as np.array and "
+        "np.asarray make them; give it the traced value itself, or use NumPy's functions ({told})",
+    ),
+    (
+        (("Cannot cast array data from dtype('O')",),),
+        "{name} calls compiled code with a traced value{line}, which has no number yet: use NumPy's "
+        "functions, and functions.rand or functions.randn for random numbers",
+    ),
+    (
+        (("Proxy'>",), ("valid JAX type", "ndarray or scalar arguments")),
+        "{name} calls a function of JAX with a traced value; use NumPy's functions and those of "
+        "symad.functions, or make a JAX function of a graph by symad.jax.as_function ({told})",
+    ),
+    (
+        (("ufunc",), ("no callable",)),
+        "{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension such as "
+        "x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({told})",
+    ),
+)
+"""What a TypeError may say, one text of each tuple, and the message in its place."""
 
 
 def _refuse_library(name: str, error: Exception) -> None:

@@ -133,7 +133,10 @@ def test_data_that_do_not_fit_are_named():
     x = np.zeros((5, 4))
     for wrong, message in (
         (lambda: lstm.apply(lstm.init(), x), r"LSTM\.\w+ of x \(5, 4\)"),
-        (lambda: heads.apply(heads.init(), x, mask=np.ones((2, 3), bool)), r"mask \(2, 3\) of queries"),
+        (
+            lambda: heads.apply(heads.init(), x, mask=np.ones((2, 3), bool)),
+            r"mask \(2, 3\) does not fit",
+        ),
         (lambda: attention.attention(x, x, x, cap=0), "cap"),
         (lambda: positions.rotate(x[:, :3], np.arange(5)), "d = 3 is not even"),
         (lambda: losses.focal(x, x[:, :1]), r"\(5, 1\)"),

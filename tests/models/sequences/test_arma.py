@@ -227,7 +227,7 @@ def test_what_does_not_fit_is_refused():
         ARX((1, 12)).fit(SUNSPOTS[:10])
     with pytest.raises(ShapeError, match="2 inputs"):
         ARX((1,), inputs=2).fit(SUNSPOTS)
-    with pytest.raises(ShapeError, match="rank 1 of 2"):
+    with pytest.raises(ShapeError, match="2 lags and inputs have the rank 1"):
         ARX((1,)).fit(np.ones(20))
     with pytest.raises(ShapeError, match="level=95"):
         ARX((1,)).intervals({"w": np.ones(1), "c": 0.0}, 1.0, SUNSPOTS, 3, level=95)

@@ -258,7 +258,7 @@ def test_a_sum_of_sorted_elements_is_certified():
         (lambda v: np.convolve(v, v[:, None]), r"vector of known length, not shape \(5, 1\)"),
         (lambda v: np.convolve(v, v, mode="half"), "mode='half'"),
         (lambda v: np.interp(0.5, [0, 2, 1, 3, 4], v), "ascend"),
-        (lambda v: np.interp(0.5, [0, 1], v), r"xp has shape \(2,\) and fp \(5,\)"),
+        (lambda v: np.interp(0.5, [0, 1], v), r"xp \(2,\) and fp \(5,\) need one shape"),
         (lambda v: np.block([[v], v]), "nested to one depth"),
         (lambda v: np.meshgrid(v, indexing="x"), "indexing='x'"),
         (lambda v: np.insert(v, [1, 2], 0.0), r"one position; use np\.concatenate"),
