@@ -219,8 +219,7 @@ def picture(
     unfold = not hidden and (lines is None or steps is not None)
     loops = {n: steps_of(graph, n) for n in order} if unfold else {}
     outputs, variables = _outputs(graph), _variables(graph)
-    of_steps = _named_by_steps(graph, loops)
-    index = states(everything, graph.input_nodes)
+    labels = _state_names(everything, graph) | _named_by_steps(graph, loops)
     number: dict[Node, int] = {}
     boxes: list[Box] = []
     for node in [*order[:half], *order[half:][-half:]] if hidden else order:
@@ -230,13 +229,18 @@ def picture(
             boxes.append(Box(note, note, "", NOT_SHOWN))
         boxes += [_step_box(step, (steps or {}).get(node, ()), node) for step in loops.get(node, ())]
         number[node] = len(boxes)
-        state = of_steps.get(node) or (f"s_{index[node]}" if index.get(node, "x").isdigit() else "")
         shown = (lines or {}).get(node, ())
-        boxes.append(_box(node, outputs.get(node, ""), variables.get(node, ""), state, shown))
+        boxes.append(_box(node, outputs.get(node, ""), variables.get(node, ""), labels.get(node, ""), shown))
     edges = [edge for node in order for edge in edges_into(node, number, loops.get(node, ()))]
     if hidden:
         edges = [e for e in dict.fromkeys(edges) if e != (half, half)]
     return Picture(graph.name, tuple(boxes), tuple(edges), number)
+
+
+def _state_names(order: Iterable[Node], graph: Graph) -> dict[Node, str]:
+    """The names s_k; inputs that have names of their own are left out."""
+    numbered = states(order, graph.input_nodes).items()
+    return {node: f"s_{k}" for node, k in numbered if k.isdigit()}
 
 
 def _named_by_steps(graph: Graph, loops: Mapping[Node, Sequence[StepFrame]]) -> dict[Node, str]:
