@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import sympy
 import sympy as sp
 
 from symad.core.dims import Shape
 from symad.core.expressions import Formula
 from symad.core.graph import Node
-from symad.core.questions import examples
+from symad.core.questions import EXAMPLES, examples
 from symad.fused.attention_ops import (
     Attention,
     AttentionCotangent,
@@ -20,6 +19,7 @@ from symad.fused.attention_ops import (
 )
 from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, PairSumTangent, in_part
 from symad.fused.score_functions import H, I, J, Parameter, S, parameter_symbol
+from symad.op_examples.arrays import matrix, vector
 from symad.ops.arrays.random import KEY, FoldIn, Uniform, fold_in, key_of, split, uniform
 from symad.ops.arrays.softmax import (
     LogSoftmax,
@@ -67,26 +67,6 @@ def _attentions(kind: type[AttentionOp], *more: Shape, part: int = 0) -> list[No
     return made
 
 
-@examples(Attention)
-def attention_examples() -> list[Node]:
-    return [*_attentions(Attention), *_attentions(Attention, part=1)]
-
-
-@examples(AttentionTangent)
-def tangent_examples() -> list[Node]:
-    return [*_attentions(AttentionTangent), *_attentions(AttentionTangent, part=1)]
-
-
-@examples(AttentionCotangent)
-def cotangent_examples() -> list[Node]:
-    return [node for part in range(3) for node in _attentions(AttentionCotangent, part=part)]
-
-
-@examples(AttentionSecond)
-def second_examples() -> list[Node]:
-    return [node for part in range(3) for node in _attentions(AttentionSecond, part=part)]
-
-
 def _pair_inputs(*shapes: Shape) -> tuple[Node, ...]:
     return tuple(
         input_node(sp.IndexedBase(f"x_{k}", shape=s, real=True) if s else sp.Symbol(f"x_{k}", real=True), s)
@@ -120,25 +100,19 @@ def _pair_sums(kind: type[PairOp], parts: Sequence[int]) -> list[Node]:
     return made
 
 
-@examples(PairSum)
-def pair_sum_examples() -> list[Node]:
-    return _pair_sums(PairSum, (0, 1))
-
-
-@examples(PairSumTangent)
-def pair_tangent_examples() -> list[Node]:
-    return _pair_sums(PairSumTangent, (0, 1))
-
-
-@examples(PairSumCotangent)
-def pair_cotangent_examples() -> list[Node]:
-    return _pair_sums(PairSumCotangent, (0, 1, 2, 3))
-
-
 def _example_key(name: str) -> Node:
     """⌊2¹⁶ x⌋ of an input (4,) in [0, 1): a key at every point."""
-    x = input_node(sympy.IndexedBase(name, shape=(KEY,)), (KEY,))
-    return apply(sympy.floor, mul(constant(2**16), x))
+    return apply(sp.floor, mul(constant(2**16), vector(name, KEY)))
+
+
+def _table() -> Node:
+    return matrix("A", 3, 4)
+
+
+def _tangents(make: Callable[[Node, Node, tuple[int, ...]], Node]) -> list[Node]:
+    """Of probabilities without a likely element in some rows, and with one in others."""
+    t = matrix("T", 3, 4)
+    return [make(softmax(mul(constant(2), _table()), axes), t, axes) for axes in ((1,), (0, 1))]
 
 
 @examples(Uniform)
@@ -151,41 +125,20 @@ def fold_in_examples() -> list[Node]:
     return [fold_in(_example_key("x"), constant(7)), split(array_constant(key_of(1)), 3)]
 
 
-def _table() -> Node:
-    return input_node(sympy.MatrixSymbol("A", 3, 4), (3, 4))
-
-
-@examples(Softmax)
-def softmax_examples() -> list[Node]:
-    return [softmax(_table()), softmax(_table(), (1,))]
-
-
-@examples(LogSoftmax)
-def log_softmax_examples() -> list[Node]:
-    return [log_softmax(_table()), log_softmax(_table(), (0,))]
-
-
-@examples(LogSumExp)
-def logsumexp_examples() -> list[Node]:
-    return [logsumexp(_table()), logsumexp(_table(), (1,))]
-
-
-def _tangents(make: Callable[[Node, Node, tuple[int, ...]], Node]) -> list[Node]:
-    """Of probabilities without a likely element in some rows, and with one in others."""
-    t = input_node(sympy.MatrixSymbol("T", 3, 4), (3, 4))
-    return [make(softmax(mul(constant(2), _table()), axes), t, axes) for axes in ((1,), (0, 1))]
-
-
-@examples(SoftmaxTangent)
-def softmax_tangent_examples() -> list[Node]:
-    return _tangents(softmax_tangent)
-
-
-@examples(LogSoftmaxTangent)
-def log_softmax_tangent_examples() -> list[Node]:
-    return _tangents(log_softmax_tangent)
-
-
-@examples(LogSoftmaxCotangent)
-def log_softmax_cotangent_examples() -> list[Node]:
-    return _tangents(log_softmax_cotangent)
+EXAMPLES.update(
+    {
+        Attention: lambda: [*_attentions(Attention), *_attentions(Attention, part=1)],
+        AttentionTangent: lambda: [*_attentions(AttentionTangent), *_attentions(AttentionTangent, part=1)],
+        AttentionCotangent: lambda: [n for k in range(3) for n in _attentions(AttentionCotangent, part=k)],
+        AttentionSecond: lambda: [n for k in range(3) for n in _attentions(AttentionSecond, part=k)],
+        PairSum: lambda: _pair_sums(PairSum, range(2)),
+        PairSumTangent: lambda: _pair_sums(PairSumTangent, range(2)),
+        PairSumCotangent: lambda: _pair_sums(PairSumCotangent, range(4)),
+        Softmax: lambda: [softmax(_table()), softmax(_table(), (1,))],
+        LogSoftmax: lambda: [log_softmax(_table()), log_softmax(_table(), (0,))],
+        LogSumExp: lambda: [logsumexp(_table()), logsumexp(_table(), (1,))],
+        SoftmaxTangent: lambda: _tangents(softmax_tangent),
+        LogSoftmaxTangent: lambda: _tangents(log_softmax_tangent),
+        LogSoftmaxCotangent: lambda: _tangents(log_softmax_cotangent),
+    }
+)

@@ -14,47 +14,44 @@ from symad.higher_order.checkpointed_chain import Chain, ChainTangent, chain
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback
 from symad.higher_order.remat import Remat, remat
 from symad.higher_order.scan import Scan, scan
+from symad.op_examples.arrays import matrix, scalars, vector
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.contraction import matmul
 from symad.ops.basic.sources import fresh_input, input_node
 from symad.ops.elementwise.apply import apply
 
 
+def _array(name: str, *dims: int) -> Node:
+    return input_node(ArraySymbol(name, dims), dims)
+
+
 @examples(AffineScan)
 def affine_scan_examples() -> list[Node]:
-    def array(name: str, *dims: int) -> Node:
-        return input_node(ArraySymbol(name, dims), dims)
-
-    a = input_node(sympy.IndexedBase("a", shape=(5,)), (5,))
-    b = input_node(sympy.IndexedBase("b", shape=(5,)), (5,))
+    a, b = vector("a", 5), vector("b", 5)
     return [
         affine_scan(a, b),
         affine_scan(a, b, backward=True),
-        Node.of(AffineScan(True), (array("A", 3, 2, 2), array("B", 3, 2, 1))),
-        Node.of(AffineScan(True, True), (array("A", 3, 2, 2), array("B", 3, 2, 2))),
+        Node.of(AffineScan(True), (_array("A", 3, 2, 2), _array("B", 3, 2, 1))),
+        Node.of(AffineScan(True, True), (_array("A", 3, 2, 2), _array("B", 3, 2, 2))),
     ]
 
 
 def _sine_chain(policy: str, number: int, history: bool) -> Node:
-    a = input_node(sympy.Symbol("a", real=True))
-    s = input_node(sympy.IndexedBase("s", shape=(5,)), (5,))
+    (a,) = scalars("a")
+    s = vector("s", 5)
     return chain(lambda c, v: add(apply(sympy.sin, mul(a, c)), v), a, [s], policy, number, history)
 
 
 @examples(Chain)
 def chain_examples() -> list[Node]:
-    return [
-        _sine_chain("every", 2, False),
-        _sine_chain("binomial", 2, False),
-        _sine_chain("recompute", 0, True),
-    ]
+    plans = (("every", 2, False), ("binomial", 2, False), ("recompute", 0, True))
+    return [_sine_chain(*plan) for plan in plans]
 
 
 @examples(ChainTangent)
 def chain_tangent_examples() -> list[Node]:
     y = _sine_chain("sqrt", 0, False)
-    dot = input_node(sympy.IndexedBase("d", shape=(5,)), (5,))
-    return [jvp(y.op, y, (ZERO, dot, ZERO, ZERO))]
+    return [jvp(y.op, y, (ZERO, vector("d", 5), ZERO, ZERO))]
 
 
 @examples(ChainPullback)
@@ -72,7 +69,7 @@ def chain_pullback_examples() -> list[Node]:
 @examples(Remat)
 def remat_examples() -> list[Node]:
     """tanh(A x) ⊙ x, and a product that is linear in each argument."""
-    a, x = (input_node(sympy.MatrixSymbol(name, 3, k), (3, k)) for name, k in (("A", 3), ("x", 1)))
+    a, x = matrix("A", 3, 3), matrix("x", 3, 1)
     p, q = fresh_input((3, 3)), fresh_input((3, 1))
     bent = mul(apply(sympy.tanh, matmul(p, q)), q)
     return [remat([p, q], [bent], [a, x])[0], remat([p, q], [matmul(p, q)], [a, x])[0]]
@@ -81,11 +78,9 @@ def remat_examples() -> list[Node]:
 @examples(Scan)
 def scan_examples() -> list[Node]:
     """An Elman cell, and a recurrence of scalars."""
-    w, u = (input_node(sympy.MatrixSymbol(name, 2, k), (2, k)) for name, k in (("W", 2), ("U", 3)))
-    h = input_node(sympy.MatrixSymbol("h", 2, 1), (2, 1))
-    x = input_node(sympy.tensor.array.expressions.ArraySymbol("x", (4, 3, 1)), (4, 3, 1))
-    a = input_node(sympy.Symbol("a", real=True))
-    s = input_node(sympy.IndexedBase("s", shape=(5,)), (5,))
+    w, u, h = matrix("W", 2, 2), matrix("U", 2, 3), matrix("h", 2, 1)
+    x = _array("x", 4, 3, 1)
+    (a,), s = scalars("a"), vector("s", 5)
     return [
         scan(lambda c, v: apply(sympy.tanh, add(matmul(w, c), matmul(u, v))), h, [x]),
         scan(lambda c, v: add(mul(a, c), apply(sympy.sin, v)), a, [s]),

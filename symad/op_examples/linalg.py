@@ -1,16 +1,18 @@
-"""Examples of the ops of `symad.ops.linalg`, for tests and tables."""
+"""Examples of the ops of `symad.ops.linalg` and `symad.ops.sparse`, for tests and tables."""
 
 from __future__ import annotations
 
+import numpy as np
 import sympy
 
 from symad.core.graph import Graph, Node
-from symad.core.questions import examples
+from symad.core.questions import EXAMPLES, examples
 from symad.derivatives.implicit import Root, root
 from symad.higher_order.adjugate import Adjugate, AdjugateTangent, adjugate
 from symad.higher_order.scan import Local
+from symad.op_examples.arrays import matrix, vector
 from symad.ops.basic.arithmetic import add, mul, sub
-from symad.ops.basic.sources import constant, input_node
+from symad.ops.basic.sources import array_constant, constant, eye, input_node
 from symad.ops.elementwise.powers import power
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve, cholesky, triangular_solve
 from symad.ops.linalg.eigen import EigenValues, EigenVectors, eigenvalues, eigenvectors
@@ -23,61 +25,43 @@ from symad.ops.linalg.solve_det import (
     determinant,
     inverse,
     log_determinant,
-    right_hand_side,
     solve,
-    well_conditioned,
 )
+from symad.ops.sparse.csr import INDEX
+from symad.ops.sparse.sparse_solve import SparseSolve
 
 
-def _square(name: str) -> Node:
-    return input_node(sympy.MatrixSymbol(name, 3, 3), (3, 3))
+def well_conditioned(n: int = 3) -> Node:
+    """A + 4I, away from singularity for the tests' arguments in (−1, 1)."""
+    return sub(matrix("A", n, n), mul(constant(-4), eye(n)))
 
 
-@examples(Adjugate)
-def adjugate_examples() -> list[Node]:
-    return [adjugate(_square("A"))]
+def right_hand_side() -> Node:
+    return matrix("B", 3, 2)
 
 
-@examples(AdjugateTangent)
-def adjugate_tangent_examples() -> list[Node]:
-    return [Node.of(AdjugateTangent(), (_square("A"), _square("E")))]
-
-
-@examples(TriangularSolve)
-def triangular_solve_examples() -> list[Node]:
-    a, b = well_conditioned(), right_hand_side()
-    return [triangular_solve(a, b), triangular_solve(a, b, lower=False)]
-
-
-@examples(Cholesky)
-def cholesky_examples() -> list[Node]:
-    return [cholesky(well_conditioned())]
-
-
-@examples(Triangle)
-def triangle_examples() -> list[Node]:
-    return [Node.of(Triangle(1), (well_conditioned(),))]
-
-
-@examples(EigenValues)
-def eigenvalues_examples() -> list[Node]:
-    return [eigenvalues(well_conditioned())]
-
-
-@examples(EigenVectors)
-def eigenvectors_examples() -> list[Node]:
-    return [eigenvectors(well_conditioned())]
-
-
-@examples(MatrixPower)
-def matrix_power_examples() -> list[Node]:
-    return [matrix_power(well_conditioned(), constant(3))]
-
-
-@examples(MatrixPowerDerivative)
-def matrix_power_derivative_examples() -> list[Node]:
-    e = input_node(sympy.MatrixSymbol("E", 2, 2), (2, 2))
-    return [Node.of(MatrixPowerDerivative(), (well_conditioned(2), e, constant(3)))]
+EXAMPLES.update(
+    {
+        Adjugate: lambda: [adjugate(matrix("A", 3, 3))],
+        AdjugateTangent: lambda: [Node.of(AdjugateTangent(), (matrix("A", 3, 3), matrix("E", 3, 3)))],
+        TriangularSolve: lambda: [
+            triangular_solve(well_conditioned(), right_hand_side()),
+            triangular_solve(well_conditioned(), right_hand_side(), lower=False),
+        ],
+        Cholesky: lambda: [cholesky(well_conditioned())],
+        Triangle: lambda: [Node.of(Triangle(1), (well_conditioned(),))],
+        EigenValues: lambda: [eigenvalues(well_conditioned())],
+        EigenVectors: lambda: [eigenvectors(well_conditioned())],
+        MatrixPower: lambda: [matrix_power(well_conditioned(), constant(3))],
+        MatrixPowerDerivative: lambda: [
+            Node.of(MatrixPowerDerivative(), (well_conditioned(2), matrix("E", 2, 2), constant(3)))
+        ],
+        DeterminantSign: lambda: [determinant_sign(matrix("A", 3, 3))],
+        Solve: lambda: [solve(well_conditioned(), right_hand_side()), inverse(well_conditioned())],
+        Determinant: lambda: [determinant(well_conditioned())],
+        LogDeterminant: lambda: [log_determinant(well_conditioned())],
+    }
+)
 
 
 @examples(Root)
@@ -87,25 +71,13 @@ def root_examples() -> list[Node]:
     a, b = (input_node(s) for s in sympy.symbols("a b", positive=True))
     local = (x, *(Node.of(Local(k, ())) for k in (1, 2)))
     cubic = sub(add(power(x, constant(3)), mul(local[1], x)), add(constant(1), local[2]))
-    guess = input_node(sympy.IndexedBase("guess", shape=(1,)), (1,))
-    return [root(Graph(local, (cubic,)), guess, [a, b])]
+    return [root(Graph(local, (cubic,)), vector("guess", 1), [a, b])]
 
 
-@examples(DeterminantSign)
-def determinant_sign_examples() -> list[Node]:
-    return [determinant_sign(input_node(sympy.MatrixSymbol("A", 3, 3), (3, 3)))]
-
-
-@examples(Solve)
-def solve_examples() -> list[Node]:
-    return [solve(well_conditioned(), right_hand_side()), inverse(well_conditioned())]
-
-
-@examples(Determinant)
-def determinant_examples() -> list[Node]:
-    return [determinant(well_conditioned())]
-
-
-@examples(LogDeterminant)
-def log_determinant_examples() -> list[Node]:
-    return [log_determinant(well_conditioned())]
+@examples(SparseSolve)
+def sparse_solve_examples() -> list[Node]:
+    """A tridiagonal system with a heavy diagonal, and its transpose."""
+    indptr, indices = np.array([0, 2, 5, 7]), np.array([0, 1, 0, 1, 2, 1, 2])
+    heavy = add(vector("e", 7), array_constant(np.array([4.0, 0, 0, 4.0, 0, 0, 4.0])))
+    pattern = indptr.astype(INDEX).tobytes(), indices.astype(INDEX).tobytes()
+    return [Node.of(SparseSolve(*pattern, flag), (heavy, vector("b", 3))) for flag in (False, True)]

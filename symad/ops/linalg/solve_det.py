@@ -32,10 +32,10 @@ from symad.errors import ShapeError
 from symad.numbers.exact_linalg import determinant as exact_determinant
 from symad.numbers.exact_linalg import solve as exact_solve
 from symad.numbers.number_domains import apply
-from symad.ops.basic.arithmetic import add_tangents, mul, neg, sub
+from symad.ops.basic.arithmetic import add_tangents, neg
 from symad.ops.basic.contraction import contract, matmul, matrix_transpose
 from symad.ops.basic.shaping import broadcast_axes, lift, reshape
-from symad.ops.basic.sources import constant, eye, input_node
+from symad.ops.basic.sources import eye
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,16 +202,3 @@ def log_determinant_evaluate(op: LogDeterminant, values: Values) -> Array:
         return apply(sympy.log, (determinant_evaluate(Determinant(), values),))
     sign, logarithm = np.linalg.slogdet(values[0])
     return np.where(sign < 0, np.nan, logarithm)[()]
-
-
-# ---- examples -----------------------------------------------------------------------------------
-
-
-def well_conditioned(n: int = 3) -> Node:
-    """A + 4I, away from singularity for the tests' arguments in (−1, 1)."""
-    a = input_node(sympy.MatrixSymbol("A", n, n), (n, n))
-    return sub(a, neg(mul(constant(4), eye(n))))
-
-
-def right_hand_side() -> Node:
-    return input_node(sympy.MatrixSymbol("B", 3, 2), (3, 2))
