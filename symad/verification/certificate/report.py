@@ -22,6 +22,7 @@ from symad.verification.certificate.certificate import (
     Loss,
 )
 from symad.verification.certificate.witness import place_of
+from symad.verification.terms.discontinuities import is_jump
 
 WIDTH = 80
 """Columns of a terminal: longer lines go on below, broken at words."""
@@ -134,6 +135,7 @@ def as_text(certificate: Certificate) -> str:
     if certificate.assumes:
         parts.append("trusted: " + trusted_text(certificate.assumes))
     parts.extend(certificate.notes)
+    parts.extend(boundaries_text(certificate))
     parts.extend(checker_text(certificate))
     if certificate.primes:
         steps = f"{certificate.steps} steps, " if certificate.steps else ""
@@ -169,6 +171,15 @@ def checker_text(certificate: Certificate) -> list[str]:
     if not proved or not certificate.comparisons:  # rules of splitting, say, compare no graphs
         return []
     return [f"the checker replays {certificate.proof_steps} steps: all proved entries"]
+
+
+def boundaries_text(certificate: Certificate) -> list[str]:
+    """At which points two sides that are called equal may differ, where they have such points."""
+    equal = any(e.status in ("proved", "tested") for e in certificate.entries)
+    sides = (side for c in certificate.comparisons for side in (c.left, c.right))
+    if not equal or not any(is_jump(node) for side in sides for node in side.nodes if node.args):
+        return []
+    return ["not compared: ties and boundaries of branches"]
 
 
 def trusted_text(assumes: Sequence[str]) -> str:
@@ -307,6 +318,7 @@ def as_markdown(certificate: Certificate) -> str:
     if certificate.assumes:
         parts.append("Trusted: " + trusted_text(certificate.assumes))
     parts.extend(certificate.notes)
+    parts.extend(boundaries_text(certificate))
     return without_tags("\n".join(parts))
 
 
@@ -334,7 +346,8 @@ def as_html(certificate: Certificate) -> str:
     trusted = (
         f"<p>Trusted: {html.escape(trusted_text(certificate.assumes))}</p>" if certificate.assumes else ""
     )
-    trusted += "".join(f"<p>{html.escape(note)}</p>" for note in certificate.notes)
+    notes = [*certificate.notes, *boundaries_text(certificate)]
+    trusted += "".join(f"<p>{html.escape(note)}</p>" for note in notes)
     title = html.escape(headline(certificate))
     table = f"<table><tr>{heads}</tr>{body}</table>"
     return visible(f"<p><b>{title}</b></p>{table}{faults}{trusted}")

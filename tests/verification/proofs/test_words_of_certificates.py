@@ -180,3 +180,27 @@ def test_large_sizes_are_told_by_their_names():
     made = symad.verify(f, gradient=lambda a: 2 * a, hostile=False)
     assert any("at d = 65, 257, 1025 and at n = 65, 257, 1025" in note for note in made.notes), made.notes
     assert "in 1 region" not in str(made) and "at 0 more" not in str(made)
+
+
+BOUNDARIES = "not compared: ties and boundaries of branches"
+
+
+@pytest.mark.parametrize("f, candidate, has_ties", [
+    (sp.Heaviside(x, 1), (1 + sp.sign(x)) / 2, True),  # 1 and 1/2 at 0
+    (sp.Piecewise((1, x > 0), (0, True)), sp.Piecewise((1, x >= 0), (0, True)), True),
+    (sp.floor(x) + sp.floor(-x), sp.Integer(-1), True),  # 0 and -1 at integers
+    (sp.Max(x, 0), (x + sp.Abs(x)) / 2, True),
+    (sp.sin(2 * x), 2 * sp.sin(x) * sp.cos(x), False),
+    (1 / x, x**-1, False),
+])  # fmt: skip
+def test_certificates_say_that_ties_are_not_compared(f, candidate, has_ties):
+    """Sides that differ at a jump alone are called equal, as documented: the certificate says so."""
+    certificate = symad.verify(f, value=candidate)
+    assert certificate.status in ("proved", "tested")
+    assert (BOUNDARIES in str(certificate)) == has_ties
+    assert (BOUNDARIES in certificate._repr_markdown_()) == has_ties
+    assert (BOUNDARIES in certificate._repr_html_()) == has_ties
+
+
+def test_refuted_certificates_speak_of_no_ties():
+    assert BOUNDARIES not in str(symad.verify(sp.Max(x, 0), value=sp.Max(x, 1)))
