@@ -20,14 +20,12 @@ from symad.gpu.printers import (  # noqa: F401  (register their answers)
     products,
     random,
     row_kernels,
-    sparse,
 )
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line, shape_checks
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.kernels import Kernels
-from symad.gpu.printers.printing import CuPyWriter, own_lines
+from symad.gpu.printers.printing import CuPyWriter, Piece, own_lines
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
-from symad.gpu.printers.results import result_text
 from symad.gpu.printers.row_kernels import row_lines, sums_lines
 from symad.gpu.settings import current
 from symad.numeric.fusion.nest import Nest, total_of
@@ -39,11 +37,72 @@ from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.numeric.program.loops import Fixed, Loop
 from symad.numeric.program.statements import Assign, Together
+from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.scheduling.roles import Roles
 from symad.numeric.targets.module import Arguments, Body, written_module
 from symad.numeric.targets.sizes import doubtful, needed_sizes
 from symad.numeric.targets.statements import Lines, indented, lines, lines_of
+from symad.ops.basic.shaping import Broadcast, Slice
+from symad.ops.basic.sources import ArrayConstant, Input
 from symad.ops.linalg.solve_det import MatrixOp
+
+# ---- results: arrays with memory of their own, in the requested type -----------------------------
+
+
+INTEGERS = {True: ("int64",), False: ()}
+"""Integer types that results keep, in half precisions and in others."""
+
+
+def result_text(node: Node, printer: CuPyWriter) -> str:
+    """An output as an array with memory of its own; in half precisions integers stay integers."""
+    kind, kept = printer.kernels.type_of(node), [printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES]]
+    kept += [printer.accumulator] * current().wide
+    if kind not in kept and node not in printer.host:  # for example log-sum-exps
+        return f"{printer.texts[node]}.astype({printer.type_text})"
+    made, piece = _memory(node), _piece(node)
+    others = printer.pieces.setdefault(made, [])
+    shared = isinstance(made.op, (Input, ArrayConstant)) or (
+        node.shape and any(not _apart(piece, other) for other in others)
+    )
+    others.append(piece)
+    if node not in printer.host and (shared or _repeats(node)):
+        return f"{printer.texts[node]}.copy()"
+    return printer.array_text(node)
+
+
+def _memory(node: Node) -> Node:
+    """The node whose memory an array shows."""
+    while is_view(node):
+        node = node.args[0]
+    return node
+
+
+def _repeats(node: Node) -> bool:
+    """Whether a view repeats elements."""
+    while is_view(node):
+        if isinstance(node.op, Broadcast):
+            return True
+        node = node.args[0]
+    return False
+
+
+def _piece(node: Node) -> Piece:
+    """The part of its memory that a view shows; see `Piece`."""
+    found: Piece = None
+    while is_view(node):
+        if isinstance(node.op, Slice):
+            single = tuple(k for k, count in enumerate(node.op.count) if count == 1)
+            found = single, tuple(node.op.start[k] for k in single)
+        (node,) = node.args
+    return found
+
+
+def _apart(first: Piece, second: Piece) -> bool:
+    """Whether two parts of an array have no common element."""
+    if first is None or second is None or first[0] != second[0]:
+        return False
+    numbers = all(isinstance(k, int) for k in (*first[1], *second[1]))
+    return numbers and first[1] != second[1]
 
 
 @own_lines.dispatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import keyword
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +19,6 @@ from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
 from symad.higher_order.scan import check_closed
-from symad.numeric.backends import load_backend
 from symad.numeric.box import GivenBox, Sides, inside, read_box
 from symad.numeric.compiler.c_compiler import FULL, optimized
 from symad.numeric.entry_point import (
@@ -43,6 +43,38 @@ from symad.tracing import as_graph
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+
+# ---- backends ------------------------------------------------------------------------------------
+
+
+BACKENDS = {
+    "numpy": "symad.numeric.numpy_arrays.lower",
+    "c": "symad.numeric.scalars.lower_c",
+    "runs": "symad.numeric.scalars.lower_runs",
+    "cupy": "symad.gpu.lower",
+}
+"""Backend name -> module with a function ``lower(graph, dtype, packed) -> Kernel``.
+
+With ``packed`` the kernel of a scalar graph may take all inputs in one vector; its field ``packed`` says so.
+"""
+
+
+def load_backend(name: str) -> object:
+    """The module of a backend.
+
+    Raises:
+        LoweringError: there is no backend of this name, or it is not installed.
+    """
+    if name not in BACKENDS:
+        raise LoweringError(not_one_of("backend", name, BACKENDS))
+    try:
+        return importlib.import_module(BACKENDS[name])
+    except ModuleNotFoundError as error:
+        raise LoweringError(
+            f"backend {name!r} is not available here ({error}); backend='numpy' is"
+        ) from error
+
 
 DTYPES = ("float64", "float32")
 STYLES = ("fast", "plain")

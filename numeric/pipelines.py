@@ -27,8 +27,7 @@ from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
-from symad.numeric.passes.bodies import RowBlocks
-from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.bodies import LoopValue, RowBlocks
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
 from symad.numeric.passes.loops.sink_into_loop import sink_large

@@ -17,7 +17,6 @@ from symad.numeric.pipelines import (
     run_program_passes,
 )
 from symad.numeric.program.program import Program
-from symad.numeric.scheduling import loops  # noqa: F401  (registers answers)
 from symad.numeric.scheduling.roles import roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets import arrays, linear_algebra  # noqa: F401  (register answers)

@@ -227,7 +227,7 @@ CASES = {
         ("passes.algebra.syrk_products.MAX_NARROW",), [2**k for k in range(6, 15)], narrow, NEVER, 0, "c"
     ),
     "row sums": Case(
-        ("numpy_arrays.numpy_writer.MAX_ROW_ELEMENTS",), [2**k for k in range(4, 17, 2)], row_sums,
+        ("numpy_arrays.lower.MAX_ROW_ELEMENTS",), [2**k for k in range(4, 17, 2)], row_sums,
         NEVER, 0,
     ),
     "quotients": Case(("passes.algebra.factors.MIN_QUOTIENTS",), [2, 3, 4, 6], quotients),

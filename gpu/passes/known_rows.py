@@ -1,25 +1,26 @@
-"""Row numbers that are known in part: all rows in order, or one in each row of a matrix.
+"""What is known when code is printed: arrays of one number, and row numbers in part.
 
 Reading rows 0, 1, 2, ... is a slice, and adding to them is adding a padded array. Adding u_i at column t_i of
-row i, as the gradient of a cross-entropy does, is [j = t_i] u_i, which a fused kernel computes.
+row i, as the gradient of a cross-entropy does, is [j = t_i] u_i, which a fused kernel computes. No kernel
+reads an array whose elements are one known number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symad.core.dims import same_dim, size
 from symad.core.graph import Node, op_of
-from symad.core.questions import Nodes
-from symad.gpu.known_numbers import filled
+from symad.core.questions import Nodes, evaluate
 from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions, name_of, positions
 from symad.ops.arrays.random import FoldIn
+from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import (
     Broadcast,
     Pad,
@@ -30,11 +31,37 @@ from symad.ops.basic.shaping import (
     reshape,
     slice_axis,
 )
-from symad.ops.basic.sources import ArrayConstant, Iota, constant, iota
+from symad.ops.basic.sources import ArrayConstant, Constant, Iota, constant, iota
 from symad.ops.elementwise.selection import compare, select
 
 if TYPE_CHECKING:
     from symad.core.dims import Dim
+
+
+# ---- arrays of one number ------------------------------------------------------------------------
+
+
+def filled(node: Node) -> Any:
+    """The number that all elements of an array equal by construction; None if there is no such number.
+
+    In a sum or product, only operands are seen that show their number.
+    """
+    op = node.op
+    if not isinstance(op, (Add, Mul)) or not node.shape:
+        return _shown(node)
+    values = [_shown(arg) for arg in node.args]
+    if not all(isinstance(value, (int, float)) for value in values):
+        return None
+    with np.errstate(all="ignore"):
+        return float(evaluate(op, tuple(map(float, values))))
+
+
+def _shown(node: Node) -> Any:
+    """The number that an array repeats; None for others."""
+    while isinstance(node.op, (Broadcast, Reshape, Slice)):
+        node = node.args[0]
+    return node.op.value if isinstance(node.op, Constant) and not isinstance(node.op.value, bool) else None
+
 
 EXACT = 1 << 24
 """Up to here all integers are exact in float32, in which kernels compare them."""

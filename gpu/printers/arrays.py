@@ -11,9 +11,11 @@ from functools import reduce
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Graph, Node, topological
+from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.gpu.cupy_library import HALVES
+from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.passes.shared_products import Copied
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter
@@ -23,6 +25,7 @@ from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.higher_order.affine_scan import AffineScan
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest, total_of
+from symad.numeric.passes import prepare
 from symad.numeric.targets.linear_algebra import CALLS
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Mul
@@ -32,6 +35,8 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
+from symad.ops.sparse.csr import CompressedRows
+from symad.ops.sparse.sparse_solve import SparseSolve
 from symad.sympy_functions.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
 
 MAX_EXACT = 1 << 16
@@ -275,3 +280,58 @@ def stack_cupy(op: Stack, node: Node, args: Texts, printer: CuPyWriter) -> Text:
     if len(args) > MAX_ARRAYS or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
         return f"cp.stack([{', '.join(args)}], axis={op.axis}{_out(node, printer)})"
     return joined(node, args, op.axis, True, printer)
+
+
+# ---- sparse matrices of fixed pattern: entries in one array, gathered into their places ----------
+
+
+@emit.dispatch
+def compressed_rows_cupy(
+    op: CompressedRows, node: Node, args: Texts, printer: CuPyWriter
+) -> Text:
+    """A ``cupyx.scipy.sparse.csr_matrix``, which has 32-bit indices and float32 or float64 entries."""
+    if printer.dtype in HALVES:
+        raise LoweringError(f"sparse matrices on a GPU hold float32 or float64, not {printer.dtype}")
+    pieces, source = _pieces(op, node, printer)
+    values, entries = printer.value_name("values"), printer.value_name("entries")
+    if pieces:
+        printer.before.append(f"{values} = cp.concatenate([{', '.join(pieces)}])")
+        printer.before.append(f"{entries} = {values}[{printer.constant(source)}]")
+    else:
+        printer.before.append(f"{entries} = cp.zeros(0, dtype={printer.type_text})")
+    for (places, _, adds), arg in zip(op.writes, node.args, strict=True):
+        if adds:
+            text = printer.array_text(arg)
+            value = f"cp.ravel({text})" if len(arg.shape) > 1 else text
+            printer.before.append(f"{entries}[{printer.constant(places)}] += {value}")
+    columns, rows = (printer.constant(index) for index in (op.columns, op.rows))
+    printer.imports.add("import cupyx.scipy.sparse")
+    shape = printer.dims(op.shape)
+    return f"cupyx.scipy.sparse.csr_matrix(({entries}, {columns}, {rows}), shape={shape})"
+
+
+def _pieces(op: CompressedRows, node: Node, printer: CuPyWriter) -> tuple[list[str], np.ndarray]:
+    """Flat arrays, and for each entry the position of its first value in them."""
+    source = np.zeros(len(op.columns), np.int64)
+    pieces: list[str] = []
+    total = 0
+    zero = -1
+    for (places, gaps, adds), arg in zip(op.writes, node.args, strict=True):
+        if adds:
+            if len(gaps) and zero < 0:
+                pieces.append(f"cp.zeros(1, dtype={printer.type_text})")
+                zero, total = total, total + 1
+            source[gaps] = zero
+            continue
+        text, count = printer.array_text(arg), len(places) if arg.shape else 1
+        pieces.append(text if len(arg.shape) == 1 else f"cp.reshape({text}, ({count},))")
+        source[places] = total + (np.arange(count) if arg.shape else 0)
+        total += count
+    return pieces, source
+
+
+@emit.dispatch
+def sparse_solve_cupy(op: SparseSolve, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+    """The solution of the dense system that defines the op."""
+    (dense,) = fuse(prepare(Graph(node.args, (definition(op, node),)))).output_nodes
+    return printer.defined_by(dense, node)

@@ -9,11 +9,11 @@ from symad.core.dims import Dim
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.gpu import module_text
+from symad.gpu.passes.recurrences import Recurrence, parts_of, steps_of
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, tile
-from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
 from symad.gpu.recurrences.step import InnerProduct, LoopStep, step_of
 from symad.numeric.numpy_arrays.pairs.attention_printer import tuple_text
 from symad.numeric.targets.statements import Lines

@@ -19,9 +19,8 @@ from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.numeric.fusion.c_expressions import KernelBody
-from symad.numeric.fusion.nest import Nest
+from symad.numeric.fusion.nest import Nest, softmax_nest
 from symad.numeric.fusion.nest_loops import NestText, RowLoop, joined
-from symad.numeric.fusion.softmax_nests import softmax_nest
 from symad.numeric.targets.arrays import ALONG_AXES
 from symad.numeric.targets.statements import Lines
 from symad.ops.arrays.softmax import ExponentialOp

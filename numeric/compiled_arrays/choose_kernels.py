@@ -18,8 +18,7 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import as_products, fuse_chains, fuse_sums
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.fusion.rows import fuse_rows, open_fallbacks
-from symad.numeric.passes.bodies import RowBlocks
-from symad.numeric.passes.loop import LoopValue, with_body
+from symad.numeric.passes.bodies import LoopValue, RowBlocks, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.pads import boxes
 from symad.numeric.passes.rewriting import over, with_results

@@ -16,8 +16,7 @@ from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
 from symad.numeric.compiled_arrays.writer import NativeWriter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
-from symad.numeric.fusion.nest import Nest
-from symad.numeric.fusion.softmax_nests import softmax_nest
+from symad.numeric.fusion.nest import Nest, softmax_nest
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.numpy_arrays import lower as lower_numpy

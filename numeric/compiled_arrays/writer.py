@@ -19,10 +19,10 @@ from symad.numeric.compiler.c_compiler import FULL, level
 from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.numpy_arrays import lower
+from symad.numeric.numpy_arrays.lower import NumPyWriter
 from symad.numeric.numpy_arrays.memory_reuse import new_text
-from symad.numeric.numpy_arrays.numpy_writer import NumPyWriter
 from symad.numeric.passes import prepare
-from symad.numeric.passes.loop import loop_of
+from symad.numeric.passes.bodies import loop_of
 from symad.numeric.pipelines import ProgramPass, array_program, functions
 from symad.numeric.program.expressions import Expression, Value
 from symad.numeric.program.statements import Assign

@@ -17,7 +17,7 @@ from symad.core.graph import Graph
 from symad.higher_order.scan import Scan
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.module_text import Names
-from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.bodies import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.loops import Blocks, DefineFunction, Loop
 from symad.numeric.program.program import Program

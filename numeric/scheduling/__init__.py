@@ -1,5 +1,5 @@
 """From graphs to programs: the order of statements, loops and their states, names by role.
 
-Start with `schedule`: nodes become statements, each after those that it reads. `loops` has the rules of
-recurrences and of equations; `plans` makes the programs of array code; `roles` chooses the names of values.
+Start with `schedule`: nodes become statements, each after those that it reads; recurrences and equations
+have rules of their own. `plans` makes the programs of array code, `roles` chooses the names of values.
 """

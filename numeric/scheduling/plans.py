@@ -16,7 +16,7 @@ from symad.cost import schedule
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import unread
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.bodies import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together

@@ -232,7 +232,7 @@ def emit(node: Node, backend: str) -> str:
 
 
 def _backends() -> list[str]:
-    from symad.numeric.backends import BACKENDS
+    from symad.numeric.lowering import BACKENDS
 
     return list(BACKENDS)
 

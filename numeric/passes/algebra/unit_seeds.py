@@ -25,7 +25,7 @@ from symad.cost import add_up
 from symad.numeric.passes.algebra.block_matrices import in_mosaics
 from symad.numeric.passes.algebra.merging import RULES, Signed, TermPass, total
 from symad.numeric.passes.algebra.networks import TYPICAL, NetworkTerm, identity
-from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.bodies import LoopValue
 from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.softmax import SoftmaxTangent
 from symad.ops.basic.sources import Eye

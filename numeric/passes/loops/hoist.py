@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, closed, parts, previous_states
-from symad.numeric.passes.loop import LoopValue, has_loops, with_body
+from symad.numeric.passes.bodies import LoopValue, has_loops, with_body
 from symad.numeric.passes.rewriting import over, rewritten, with_results
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from symad.core.dims import plus, same_dim
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.bodies import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments

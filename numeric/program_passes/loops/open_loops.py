@@ -18,7 +18,7 @@ import sympy
 
 from symad.core.dims import Shape, plus
 from symad.core.graph import Node, topological
-from symad.numeric.passes.loop import pieces
+from symad.numeric.passes.bodies import pieces
 from symad.numeric.program.expressions import (
     Expression,
     Index,

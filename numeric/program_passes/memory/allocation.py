@@ -14,8 +14,7 @@ from symad.core.questions import question
 from symad.higher_order.scan import Scan
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal
-from symad.numeric.passes.bodies import RowBlocks
-from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.bodies import LoopValue, RowBlocks
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.pads import Overlay
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, literal

@@ -8,8 +8,8 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph
-from symad.gpu.known_numbers import filled
 from symad.gpu.passes.fusion import fuse
+from symad.gpu.passes.known_rows import filled
 from symad.numeric.fusion.nest import Nest
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.contraction import matmul, sum_axes

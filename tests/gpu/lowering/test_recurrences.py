@@ -13,9 +13,8 @@ import symad
 from symad import functions
 from symad.core.graph import Node
 from symad.core.questions import definition, evaluate
-from symad.gpu.passes.recurrences import recurrent
+from symad.gpu.passes.recurrences import Recurrence, recurrent
 from symad.gpu.printers import recurrences as printing
-from symad.gpu.recurrences.recurrence import Recurrence
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.recurrent import Recurrent

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from symad.numeric.compiler.c_compiler import NATIVE, compile_c, compiler
-from symad.numeric.compiler.math.vector_math import LOOPS, math_source
-from symad.numeric.compiler.math.vector_tables import COS, EXP, LOG, SIN
+from symad.numeric.compiler.math.vector_math import COS, EXP, LOG, LOOPS, SIN, math_source
 from symad.numeric.scalars.c_interpreter import HEAD
 from symad.numeric.targets.c_functions import own_name
 

@@ -15,8 +15,7 @@ from symad.errors import LoweringError
 from symad.gpu.passes.fusion import fuse as fuse_for_device
 from symad.numeric.compiled_arrays.choose_kernels import fuse as fuse_for_processor
 from symad.numeric.expressions.views import compose
-from symad.numeric.passes.bodies import BodyOp
-from symad.numeric.passes.loop import LoopValue
+from symad.numeric.passes.bodies import BodyOp, LoopValue
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
 from symad.numeric.pipelines import (
     C_PROGRAM,
@@ -50,7 +49,6 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Store, Together
 from symad.numeric.program.uses import lifetimes, uses_of
 from symad.numeric.program_passes.lines import scalar_lines
-from symad.numeric.scheduling import loops  # noqa: F401  (registers answers)
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.stages import in_order

@@ -10,7 +10,7 @@ import symad
 from symad import functions
 from symad.models.layers.convolution import convolve
 from symad.numeric import lower
-from symad.numeric.backends import BACKENDS
+from symad.numeric.lowering import BACKENDS
 
 jax = pytest.importorskip("jax")
 ROOT = Path(__file__).resolve().parents[3]
