@@ -102,11 +102,24 @@ def _only_in_sums(
 
 
 def _summed(node: Node, args: Nodes, cases: Sequence[SumCase]) -> Node:
-    """A sum with the limits of its cases."""
+    """A sum with the limits of its cases; one term may belong to cases of several radii."""
     assert isinstance(node.op, Add)
-    left = dict(enumerate(zip(node.op.signs, args, strict=True)))
-    limited = [(1, select(c.condition, c.limit, signed_sum([left.pop(i) for i in c.terms]))) for c in cases]
-    return signed_sum([*left.values(), *limited])
+    terms = dict(enumerate(zip(node.op.signs, args, strict=True)))
+    groups: list[tuple[set[int], list[SumCase]]] = []
+    for case in cases:
+        joined = [g for g in groups if not g[0].isdisjoint(case.terms)]
+        groups = [g for g in groups if g[0].isdisjoint(case.terms)]
+        shared = set(case.terms).union(*(indices for indices, _ in joined))
+        groups.append((shared, [*(c for _, old in joined for c in old), case]))
+    limited = []
+    for shared, joint in groups:
+        made = signed_sum([terms[i] for i in sorted(shared)])
+        for case in joint:
+            others = [terms[i] for i in sorted(shared.difference(case.terms))]
+            made = select(case.condition, signed_sum([(1, case.limit), *others]), made)
+        limited.append((1, made))
+        terms = {i: term for i, term in terms.items() if i not in shared}
+    return signed_sum([*terms.values(), *limited])
 
 
 @dataclass(frozen=True)

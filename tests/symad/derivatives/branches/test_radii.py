@@ -364,3 +364,19 @@ def test_six_derivatives_by_way_of_a_norm(function, right) -> None:
         found.append(float(slope(np.zeros(1))[0]))
         f = symad.trace(lambda u, slope=slope: slope(u)[0], [(1,)])
     assert found == right
+
+
+def test_a_term_may_have_the_slopes_of_two_radii():
+    """Over an axis of one element a running sum is its argument: b exp(−|a|) + exp(−|b| a²)."""
+    def f(a, b):
+        return np.sum((np.exp(-np.abs(a)) * b + np.exp(-np.abs(b * np.cumsum(a, 1) * a))) ** 2)
+
+    graph = symad.trace(f, [(1, 1), (1, 1)])
+    expected = (sp.exp(-sp.Abs(x)) * y + sp.exp(-sp.Abs(y * x**2))) ** 2
+    for mode in MODES:
+        hessian = lower(symad.hessian(graph, mode=mode))
+        for point in [(0.5, -0.3), (-1.25, 0.75), (0.25, 2.0)]:
+            at = dict(zip((x, y), point, strict=True))
+            right = [[float(expected.diff(p, q).doit().subs(at)) for p in (x, y)] for q in (x, y)]
+            found = np.array(hessian(a=np.full((1, 1), point[0]), b=np.full((1, 1), point[1])))
+            np.testing.assert_allclose(found, right, rtol=1e-12)
