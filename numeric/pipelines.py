@@ -23,20 +23,18 @@ from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_bef
 from symad.numeric.passes.algebra.definitions import write_out, write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
 from symad.numeric.passes.algebra.redundant_masks import drop_masks
-from symad.numeric.passes.algebra.syrk_products import share_grams
+from symad.numeric.passes.algebra.syrk_products import flatten_products, share_grams
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
 from symad.numeric.passes.bodies import LoopValue, RowBlocks
 from symad.numeric.passes.loops.feature_major import feature_major
-from symad.numeric.passes.loops.flat_products import flatten_products
 from symad.numeric.passes.loops.sink_into_loop import sink_large
 from symad.numeric.passes.loops.split_state import in_parts as split_states
 from symad.numeric.passes.loops.zeros import drop_pads, start_from_last_step
 from symad.numeric.passes.memory_layout.memory_spans import lay_out_sparse
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
-from symad.numeric.passes.memory_layout.pads import Overlay, join_pads, overlay_pads
-from symad.numeric.passes.memory_layout.sums_of_views import broadcast_sums
+from symad.numeric.passes.memory_layout.pads import Overlay, broadcast_sums, join_pads, overlay_pads
 from symad.numeric.program.expressions import Value
 from symad.numeric.program.program import Program
 from symad.numeric.program_passes.lines.by_twos import by_twos, repeat_where_read

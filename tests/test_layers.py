@@ -436,7 +436,7 @@ OTHER_TEXT = {
     "numeric/pairs/scalar_formulas.py": "SymPy's replace",
     "numeric/pairs/scores.py": "SymPy's replace",
     "numeric/pairs/stable_sympy.py": "SymPy's replace",
-    "numeric/passes/loops/flat_products.py": "subscripts of a contraction",
+    "numeric/passes/algebra/syrk_products.py": "subscripts of a contraction",
     "numeric/sampling/markov_chains.py": "random keys are split",
     "numeric/scalars/quick_calls.py": "results are split",
     "numeric/scale/chunks.py": "names of modules",

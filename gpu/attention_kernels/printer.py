@@ -46,8 +46,7 @@ from symad.gpu.attention_kernels.tile_shapes import (
     TANGENT,
 )
 from symad.gpu.module_text import IMPORTS, fastest_text
-from symad.gpu.passes.segment_sums import add_laid_out
-from symad.gpu.printers.indices import segment_sum
+from symad.gpu.printers.indices import add_laid_out, segment_sum
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.pairs.attention_printer import after_parameters, numbers_of, tuple_text

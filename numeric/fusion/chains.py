@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from symad.core.contents import readers
 from symad.core.dims import same_shape
 from symad.core.graph import Node, op_of, topological
 from symad.core.questions import Nodes
@@ -70,7 +71,7 @@ class _Groups:
         self.outputs = outputs
         self.alone = alone
         self.order = topological(outputs)
-        self.users = _users(self.order)
+        self.users = readers(self.order)
         self.host = on_host(self.order)
         self.kept = set(outputs)
         self.of: dict[Node, _ChainGroup] = {}
@@ -212,14 +213,6 @@ class _Groups:
         """Whether a kernel must write a value: a result of the graph, or a value read by other kernels."""
         group = self.of[node]
         return node in self.kept or any(self.of.get(user) is not group for user in self.users[node])
-
-
-def _users(order: Sequence[Node]) -> dict[Node, list[Node]]:
-    users: dict[Node, list[Node]] = {node: [] for node in order}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            users[arg].append(node)
-    return users
 
 
 def _is_plain(node: Node) -> bool:

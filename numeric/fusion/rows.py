@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from symad.core.contents import readers
 from symad.core.dims import Shape, same_shape
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes, definition
@@ -70,10 +71,7 @@ class _RowRegions:
         self.alone = alone
         self.leaves, self.results = most
         self.order = topological(outputs)
-        self.users: dict[Node, set[Node]] = {node: set() for node in self.order}
-        for node in self.order:
-            for arg in node.args:
-                self.users[arg].add(node)
+        self.users = readers(self.order)
         self.regions: list[_Region] = []
         self.of: dict[Node, int] = {}
         self.at: list[int] = []

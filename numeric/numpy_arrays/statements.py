@@ -18,7 +18,6 @@ from symad.numeric.program.statements import (
     Assign,
     Free,
     Scatter,
-    Store,
     Together,
 )
 from symad.numeric.scheduling.plans import number_of
@@ -202,12 +201,6 @@ def allocate_array(statement: Allocate, writer: ArrayWriter) -> Lines:
     text = allocation(statement, writer)
     writer.kinds[statement.value] = writer.dtype
     return [f"{writer.name_for(statement.value)} = {text}"]
-
-
-@lines.dispatch
-def store_in_array(statement: Store, writer: ArrayWriter) -> Lines:
-    place = writer.position(statement.position)
-    return [f"{writer.name(statement.array)}[{place}] = {writer.text(statement.expression)}"]
 
 
 @lines.dispatch

@@ -15,7 +15,7 @@ from symad.numeric.passes.algebra.definitions import expand
 from symad.numeric.passes.algebra.sums_of_products import contract_sums
 from symad.numeric.passes.in_box import decide, exact_difference
 from symad.numeric.passes.loops.hoist import hoist, keep
-from symad.numeric.passes.memory_layout.sums_of_views import sum_before_slicing
+from symad.numeric.passes.memory_layout.pads import sum_before_slicing
 
 __all__ = ["contract_sums", "expand", "keep", "prepare", "stabilize", "sum_before_slicing"]
 

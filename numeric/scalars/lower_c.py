@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import sympy
 
 from symad.core.arrays import ArrayLike
 from symad.core.contents import inner_graphs
@@ -15,6 +16,8 @@ from symad.core.dims import is_concrete, size
 from symad.core.graph import Graph, Node
 from symad.core.identifiers import identifier
 from symad.core.questions import evaluate, flops
+from symad.core.structures import TupleOf
+from symad.derivatives.vmap import vmap
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
 from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
@@ -23,15 +26,18 @@ from symad.numeric.compiler.c_header import CallLayout, layout_of, print_header
 from symad.numeric.entries.in_scalars import TooManyOperations, in_scalars
 from symad.numeric.kernel import Kernel
 from symad.numeric.numpy_arrays import lower as lower_numpy
+from symad.numeric.numpy_arrays.memory_reuse import new_array
+from symad.numeric.numpy_arrays.scalars.level_runs import SHORT_POWERS
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.pipelines import C_PROGRAM, PassReport, run_program_passes
 from symad.numeric.scalars import lower_runs
-from symad.numeric.scalars.compiled_batches import Batches
+from symad.numeric.scalars.lower_runs import Scalars, scalars
 from symad.numeric.scalars.quick_calls import (
     LONG_FUNCTION,
     MIN_LANES,
     MIN_LANES_IF_LONG,
+    NEVER,
     Binder,
     FlatResults,
     python_function,
@@ -40,14 +46,93 @@ from symad.numeric.scalars.quick_calls import (
 )
 from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
-from symad.numeric.targets.c_functions import SCALAR_C, NotInC
+from symad.numeric.targets.c_functions import PACKED, SCALAR_C, NotInC
 from symad.numeric.targets.c_module import c_name, print_c_module
 from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.basic.sources import ArrayConstant, Input, Source
+from symad.ops.basic.sources import ArrayConstant, Input, Source, constant_value
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Solve
 from symad.ops.sparse.csr import CompressedRows
+
+# ---- batches: interpreted runs, or array code for large batches with slow functions --------------
+
+# Both read and write memory once, and stay in the first-level cache in between. Runs call the C library once
+# for each value of functions that are not in `PACKED`; array code computes several values of most at once.
+
+
+WORTH_COMPILING = 4_000_000
+"""Operations times points of a call from which array code is compiled: runs then take 5 ms or more, and array
+code takes a fifth to a half of that. The decision depends on the call alone, never on earlier calls, so that
+equal calls give equal bits."""
+
+MAX_BATCHED = 2_000
+"""The most operations of a function that is compiled; compiling then takes about a second.
+
+Origin: it bounds the time of compilation.
+"""
+
+AS_FAST = {
+    *PACKED, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Max, sympy.Min, sympy.Mod,
+    sympy.Heaviside, sympy.erf, sympy.loggamma,
+}  # fmt: skip
+"""Functions for which runs are as fast as array code or faster: the packed ones, those that take a few
+instructions, and two that array code also calls value by value."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A prepared graph of scalars, evaluated at many points.
+
+    Raises:
+        NotCompiled: by every method, if no C compiler works.
+    """
+
+    graph: Graph
+
+    @cached_property
+    def runs(self) -> Scalars:
+        """The runs, planned for the first batch."""
+        return scalars(self.graph)
+
+    @cached_property
+    def arrays(self) -> Kernel:
+        """The compiled array code; each input and each result is one array (points,)."""
+        outputs = output_scalars(self.graph)
+        flat = Graph(self.graph.input_nodes, outputs, TupleOf((None,) * len(outputs)), self.graph.name)
+        return lower_arrays.lower(vmap(flat), "float64")
+
+    def at_points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """Results (results, points) of contiguous inputs, each with the values at all points."""
+        points = columns[0].size
+        if not self._is_large(points):
+            return self.runs.at_points(columns)
+        rows = self.arrays.function(*(column.reshape(points) for column in columns))
+        if not any(output.shape for output in self.graph.output_nodes):
+            return rows
+        joined = new_array()((len(rows), points), np.float64)
+        return np.stack(rows, out=joined)
+
+    @cached_property
+    def most(self) -> int:
+        """The largest number of points for which runs are as fast."""
+        operations = len(self.graph.nodes)
+        if operations > MAX_BATCHED or not any(map(_is_slow, self.graph.nodes)):
+            return NEVER
+        return (WORTH_COMPILING - 1) // max(operations, 1)
+
+    def _is_large(self, points: int) -> bool:
+        return points > self.most
+
+
+def _is_slow(node: Node) -> bool:
+    """Whether runs call the C library for a node, value by value."""
+    if isinstance(node.op, Pow):
+        exponent = constant_value(node.args[1])
+        return isinstance(exponent, float) or exponent not in SHORT_POWERS
+    return isinstance(node.op, Apply) and node.op.head not in AS_FAST
+
 
 # ---- functions of few numbers in arrays ----------------------------------------------------------
 

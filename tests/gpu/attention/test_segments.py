@@ -9,7 +9,7 @@ import pytest
 
 import symad
 from symad import functions
-from symad.gpu.passes.segment_sums import add_laid_out
+from symad.gpu.printers.indices import add_laid_out
 from symad.numeric import lower
 from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import WHERE, agree, library, module_of, on_device

@@ -9,7 +9,7 @@ import sympy as sp
 import symad
 from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
-from symad.numeric.scalars import compiled_batches
+from symad.numeric.scalars import lower_c
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -21,7 +21,7 @@ POINTS = np.random.default_rng(3).standard_normal((3, 600))
 
 @pytest.fixture(autouse=True)
 def all_batches_are_large(monkeypatch):
-    monkeypatch.setattr(compiled_batches, "WORTH_COMPILING", 1)
+    monkeypatch.setattr(lower_c, "WORTH_COMPILING", 1)
 
 
 def by_numpy(x, y, z):
@@ -90,7 +90,7 @@ def test_results_are_the_callers():
 
 
 def test_the_bits_of_a_call_do_not_depend_on_calls_before_it(monkeypatch):
-    monkeypatch.setattr(compiled_batches, "WORTH_COMPILING", 50_000)
+    monkeypatch.setattr(lower_c, "WORTH_COMPILING", 50_000)
     points = np.random.default_rng(5).standard_normal((3, 9000))
     fresh = kernel_of(symad.gradient(F, (a, b, c)))
     few = [r.copy() for r in fresh(*points[:, :2100])]
@@ -110,7 +110,7 @@ def test_array_code_is_compiled_for_slow_functions_alone(monkeypatch):
     def lower_arrays(*given):
         raise Compiled
 
-    monkeypatch.setattr(compiled_batches, "lower_arrays", SimpleNamespace(lower=lower_arrays))
+    monkeypatch.setattr(lower_c, "lower_arrays", SimpleNamespace(lower=lower_arrays))
     points = np.random.default_rng(6).uniform(1, 2, (2, 3000))
     for fast in (sp.exp(a) * sp.sin(b), a**3 / sp.sqrt(b) + sp.Abs(a), 1 / (1 + sp.exp(-a)) + sp.Max(a, b)):
         np.testing.assert_allclose(

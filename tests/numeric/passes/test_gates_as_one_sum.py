@@ -9,7 +9,7 @@ import symad
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.recurrent import Recurrent
 from symad.numeric import lower
-from symad.numeric.passes.memory_layout.sums_of_views import broadcast_sums, sum_before_slicing
+from symad.numeric.passes.memory_layout.pads import broadcast_sums, sum_before_slicing
 from symad.ops.basic.arithmetic import Add
 
 torch = pytest.importorskip("torch")
