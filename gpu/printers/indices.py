@@ -232,9 +232,9 @@ def sorting_positions_cupy(
 
 # ---- sums of parameter cotangents: by layout if every place is read once, else by `_segment_sum` -
 
-# In both cases every sum has one owner and a fixed order. On the CPU `numpy.add.reduceat` would do. CuPy's is
-# a difference of cumulative sums (cupy/_core/_routines_indexing.pyx of 14.2.0, line 1255; 13.6.0: 1147), which
-# loses the digits of small values that follow large ones.
+# In both cases every sum has one owner and a fixed order. On the CPU `numpy.add.reduceat` would do. CuPy's
+# loses the digits of small values that follow large ones: it is a difference of cumulative sums
+# (cupy/_core/_routines_indexing.pyx of 14.2.0, line 1255; 13.6.0: 1147).
 
 
 def add_laid_out(total: Any, values: Any, places: Sequence[tuple[int | None, int]]) -> None:
