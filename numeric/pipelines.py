@@ -188,7 +188,7 @@ C_PROGRAM = (
 """Program passes for scalar graphs in C. Each op keeps a line of its own: C compilers combine them."""
 
 
-LOOPS = (Scan, LoopValue)
+LOOPS = (Loop,)
 LAY_OUT = ProgramPass(
     "lay out", lay_out_together, "", "the values of a loop that share an array are marked", LOOPS
 )

@@ -16,11 +16,10 @@ import sympy
 
 from symad.core.dims import Dim, as_dim, bind, dim_symbols, size
 from symad.core.graph import Graph, Node, topological
+from symad.core.questions import Moved, movement
 from symad.core.questions import flops as flops_of
 from symad.core.signatures import Inputs, Traceable
-from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input
+from symad.ops.basic.sources import ArrayConstant, Input
 from symad.ops.elementwise.selection import Condition
 from symad.tracing import as_graph
 
@@ -143,16 +142,14 @@ def _curve(graph: Graph, order: Sequence[Node], sizes: Mapping[Node, Bytes]) -> 
 
 def byte_size(node: Node) -> Dim:
     """The bytes of a node's value: 8 an element, 1 for truth values, 0 for literals in the code."""
-    if isinstance(node.op, (Constant, Dimension)):
+    if node.op.literal:
         return 0
     return as_dim(size(node.shape) * (1 if isinstance(node.op, Condition) else 8))
 
 
 def is_view(node: Node) -> bool:
     """True if a value shares the memory of its argument."""
-    if isinstance(node.op, Einsum):
-        return len(node.args) == 1 and set(node.op.inputs[0]) == set(node.op.output)
-    return isinstance(node.op, (Broadcast, Reshape, Slice))
+    return bool(movement(node.op) <= Moved.SOME)
 
 
 def _owners(order: Sequence[Node]) -> dict[Node, Node]:

@@ -10,7 +10,7 @@ from plum import NotFoundLookupError
 import symad
 from symad.cli.ops_table import MISSING, linear_arguments, table
 from symad.core import questions
-from symad.core.graph import SHAPE, Graph, Op, topological
+from symad.core.graph import SHAPE, ZERO, Graph, Op, topological
 from symad.numeric import lower
 from symad.numeric.scheduling import roles
 from symad.numeric.targets.scalars import write
@@ -35,7 +35,7 @@ WITHOUT_EXAMPLES = {
 
 QUESTIONS = [
     questions.jvp, questions.transpose, questions.batch, questions.evaluate, questions.sympy_form,
-    questions.flops, questions.definition, questions.sparsity,
+    questions.flops, questions.definition, questions.sparsity, questions.movement, questions.row_numbers,
 ]  # fmt: skip
 
 NODES = {f"{cls.__name__} {k}": n for cls, make in EXAMPLES.items() for k, n in enumerate(make())}
@@ -118,6 +118,51 @@ def test_linear_means_linear(name):
             both = [p + 2 * q for p, q in zip(a, b, strict=True)]
             other = b
         np.testing.assert_allclose(graph(*both), graph(*a) + 2 * graph(*other), rtol=1e-12)
+
+
+OTHERS = {
+    "Apply", "Chain", "Compare", "Extreme", "LogSoftmaxCotangent", "Select", "Undefined",
+    "Cholesky", "EigenValues", "EigenVectors", "FoldIn", "MatrixPower", "MatrixPowerDerivative", "Uniform",
+}  # fmt: skip
+"""Ops that may choose among their arguments by their values, or have values at few arguments alone."""
+
+
+def test_elements_are_moved_as_the_ops_say():
+    """Ops that compute make a number of their own; others have those of their arguments."""
+    moving = set()
+    for name, graph in CONCRETE.items():
+        node, rng = graph.outputs[0], np.random.default_rng(0)
+        op, rows = node.op, questions.row_numbers(node.op)
+        if len(rows) == len(node.args) or op.__class__.__name__ in OTHERS:
+            continue
+        values = [rng.uniform(1, 2, a.shape) if k not in rows else np.zeros(a.shape, int)
+                  for k, a in enumerate(node.args)]  # fmt: skip
+        given = np.concatenate([np.ravel(v) for k, v in enumerate(values) if k not in rows] or [[]])
+        got, kind = np.ravel(questions.evaluate(op, tuple(values))), questions.movement(op)
+        moves = len(got) and {*got} <= {0.0, *given}
+        assert moves == (kind <= questions.Moved.PADDED), name
+        moving |= {op.__class__.__name__} if moves else set()
+        if kind <= questions.Moved.SOME:
+            assert {*got} <= {*given}, name
+        if kind <= questions.Moved.ALL:
+            assert {*got} == {*given}, name
+        if kind is questions.Moved.IN_ORDER:
+            assert [*dict.fromkeys(got)] == [*given], name
+    assert moving > {"Broadcast", "Reshape", "Slice", "Pad", "Einsum", "Gather", "Stack", "Triangle"}
+
+
+def test_row_numbers_have_no_tangents():
+    for name, node in NODES.items():
+        rows = questions.row_numbers(node.op)
+        dots = tuple(node.args[k] if k in rows else ZERO for k in range(len(node.args)))
+        assert not rows or questions.jvp(node.op, node, dots) is ZERO, name
+
+
+def test_literals_are_numbers_and_what_is_stored_needs_no_sizes():
+    for name, node in NODES.items():
+        assert not node.op.literal or (node.shape == () and not node.args), name
+        assert not node.op.stored or np.size(questions.evaluate(node.op, ())) >= 1, name
+    assert {n.op.__class__.__name__ for n in NODES.values() if n.op.literal} == {"Constant", "Dimension"}
 
 
 @over("name", REAL)

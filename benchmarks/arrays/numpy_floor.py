@@ -34,7 +34,7 @@ def steps_of(graph: Graph) -> list[tuple[Any, int]]:
     found = []
     seen = set()
     for node in graph.nodes:
-        if isinstance(node.op, (Scan, LoopValue)):
+        if isinstance(node.op, Loop):
             body: Any = node.op.body
             if (body, node.args) not in seen:  # each result of a loop is a node
                 seen.add((body, node.args))

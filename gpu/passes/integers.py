@@ -13,37 +13,31 @@ from collections.abc import Collection, Mapping, Sequence
 import sympy
 
 from symad.core.graph import Graph, Node, topological
-from symad.fused.attention_ops import AttentionOp
+from symad.core.questions import Moved, movement, row_numbers
 from symad.higher_order.scan import Local, Scan
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest
-from symad.numeric.scheduling.plans import INDEX_ARGUMENTS
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.basic.contraction import permutes
-from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Iota
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Select
 
-MOVES = (Broadcast, Reshape, Slice, Pad, Concatenate, Stack)
 WHOLE_HEADS: dict[type[sympy.Basic], str] = {sympy.Max: "maximum", sympy.Min: "minimum", sympy.Abs: "abs"}
 """Functions of integers whose values are integers, by their names in CuPy."""
 
 
 def index_arguments(node: Node) -> Collection[int]:
     """The arguments of a node that it reads as row numbers, class numbers or positions."""
-    if isinstance(node.op, AttentionOp):
-        return [3 + k for k, p in enumerate(node.op.given) if p.integer]
     if isinstance(node.op, Scan):
         needed = needed_as_integers(node.op.body.output_nodes, None)
         inputs = node.op.body.input_nodes
         return [k for k, local in enumerate(inputs) if k > 0 and local in needed]
-    return INDEX_ARGUMENTS.get(type(node.op), ())
+    found: Collection[int] = row_numbers(node.op)
+    return found
 
 
 def _sources(node: Node) -> Sequence[Node] | None:
@@ -57,14 +51,14 @@ def _sources(node: Node) -> Sequence[Node] | None:
     if isinstance(op, Constant):
         whole = isinstance(op.value, int) and not isinstance(op.value, bool)
         return () if whole and _fits(abs(op.value)) else None
-    if isinstance(op, MOVES) or permutes(node.op) or isinstance(op, Add):
+    if isinstance(op, Gather):
+        return node.args[:1]
+    if movement(op) <= Moved.PADDED or isinstance(op, Add):
         return node.args
     if isinstance(op, Mul):
         return node.args if set(op.powers) == {1} else None
     if isinstance(op, Apply):
         return node.args if op.head in WHOLE_HEADS else None
-    if isinstance(op, Gather):
-        return node.args[:1]
     return node.args[1:] if isinstance(op, Select) else None
 
 
@@ -113,7 +107,7 @@ def _wanted(order: Sequence[Node], wanted: set[Node]) -> set[Node]:
     for node in reversed(order):
         if _reads_any_type(node):
             wanted.update(node.args)
-        elif node in wanted and (isinstance(node.op, (*MOVES, Gather)) or permutes(node.op)):
+        elif node in wanted and movement(node.op) <= Moved.PADDED:
             wanted.update(_sources(node) or ())
     return wanted
 
@@ -158,8 +152,8 @@ def wide_constants(outputs: Sequence[Node]) -> set[Node]:
     order = topological(outputs)
     narrow: set[Node] = set(outputs)
     for node in reversed(order):
-        moves = isinstance(node.op, (Broadcast, Reshape, Slice)) or permutes(node.op)
-        if not (_reads_any_type(node) or (moves and node not in narrow)):
+        moves = movement(node.op) <= Moved.SOME and node not in narrow
+        if not (_reads_any_type(node) or moves):
             narrow.update(node.args)
     real = {n for n in order if isinstance(n.op, ArrayConstant) and n.op.array.dtype.kind == "f"}
     return real - narrow

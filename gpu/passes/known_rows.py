@@ -15,6 +15,7 @@ import numpy as np
 from symad.core.dims import same_dim, size
 from symad.core.graph import Node, op_of
 from symad.core.questions import Nodes, evaluate
+from symad.core.questions import Moved, Nodes, movement
 from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
@@ -22,10 +23,7 @@ from symad.ops.arrays.positions import Positions, name_of, positions
 from symad.ops.arrays.random import FoldIn
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.shaping import (
-    Broadcast,
     Pad,
-    Reshape,
-    Slice,
     broadcast_axes,
     broadcast_to,
     reshape,
@@ -58,7 +56,7 @@ def filled(node: Node) -> Any:
 
 def _shown(node: Node) -> Any:
     """The number that an array repeats; None for others."""
-    while isinstance(node.op, (Broadcast, Reshape, Slice)):
+    while movement(node.op) <= Moved.SOME:
         node = node.args[0]
     return node.op.value if isinstance(node.op, Constant) and not isinstance(node.op.value, bool) else None
 
@@ -82,7 +80,7 @@ def known_length(node: Node) -> Dim | None:
         return node.shape[-1]
     if isinstance(op, FoldIn):
         return 65536
-    if isinstance(op, (Broadcast, Reshape, Slice, Gather)):
+    if movement(op) <= Moved.SOME or isinstance(op, Gather):
         return known_length(node.args[0])
     return None
 
@@ -165,6 +163,6 @@ def _counts(node: Node, axis: int, size: Dim) -> bool:
     """Whether an array counts 0, 1, 2, ... along one axis, and has length 1 along the others."""
     if any(d != 1 for k, d in enumerate(node.shape) if k != axis) or node.shape[axis] != size:
         return False
-    while isinstance(node.op, (Reshape, Broadcast)) and node.args[0].shape:
+    while movement(node.op) is Moved.IN_ORDER and node.args[0].shape:
         (node,) = node.args
     return len(node.shape) == 1 and node.shape[0] == size and _in_order(node)

@@ -149,7 +149,7 @@ def product_by_rows(op: Einsum, node: Node, members: dict[Node, None]) -> bool:
 @by_rows.dispatch
 def elementwise_by_rows(op: ElementwiseOp, node: Node, members: dict[Node, None]) -> bool:
     """A function of elements of one shape, and of numbers."""
-    flags = any(isinstance(a.op, (Condition, Logic)) and a not in members for a in node.args)
+    flags = any(isinstance(a.op, Condition) and a not in members for a in node.args)
     return has_c_form(node) and not flags and all(a.shape in ((), node.shape) for a in node.args)
 
 

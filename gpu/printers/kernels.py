@@ -19,7 +19,7 @@ from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, constant_value
 from symad.ops.elementwise.selection import Condition, Logic
 
-BOOLEAN = (Condition, Logic)
+
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Kernels:
                 break
         if node in self.types:
             return self.types[node]
-        if isinstance(node.op, BOOLEAN) or isinstance(constant_value(node), bool):
+        if isinstance(node.op, Condition) or isinstance(constant_value(node), bool):
             return "bool"
         if isinstance(node.op, ArrayConstant):
             return "bool" if np.dtype(node.op.dtype).kind == "b" else self.dtype

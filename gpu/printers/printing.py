@@ -15,7 +15,7 @@ from symad.gpu.cupy_library import FAST_CUPY, HALVES, IMPORT, imports, type_text
 from symad.gpu.passes.fusion import Sums, fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
 from symad.gpu.printers.helpers import HELPERS, IMPORTS, PRODUCTS
-from symad.gpu.printers.kernels import BOOLEAN, Kernels
+from symad.gpu.printers.kernels import Kernels
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest
@@ -39,6 +39,8 @@ from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Source, constant_value
+from symad.ops.basic.sources import Source, constant_value
+from symad.ops.elementwise.selection import Condition
 
 Piece = tuple[tuple[int, ...], tuple[Dim, ...]] | None
 """The part of an array that a view shows: axes with a fixed position, and the positions; None for all."""
@@ -186,7 +188,7 @@ class CuPyWriter(ArrayWriter):
 
     def _read_again(self, node: Node) -> Expression:
         """An argument as the rule for NumPy reads it; a slice without a statement is inside of it."""
-        if isinstance(node.op, (Constant, Dimension)):
+        if node.op.literal:
             return Compute(node.op, (), node.shape)
         if node not in self.texts:
             return Compute(node.op, tuple(map(self._read_again, node.args)), node.shape)
@@ -198,7 +200,7 @@ class CuPyWriter(ArrayWriter):
         """The statement that assigns a node's expression to its name, and those that it needs."""
         expression = self.expression(node)
         needed, self.before = self.before, []
-        if isinstance(node.op, (Constant, ArrayConstant, Dimension)):
+        if node.op.stored or node.op.literal:
             self.texts[node] = expression
             return needed
         if node in self.slots and isinstance(node.op, (Concatenate, Stack)):
@@ -369,7 +371,7 @@ class CuPyWriter(ArrayWriter):
         lines = self.own(node)
         before[node] = self.texts[node]
         self.texts, self.kernels.types = before, types
-        kind = self.kernels.type_of(node) if isinstance(node.op, BOOLEAN) else self.dtype
+        kind = self.kernels.type_of(node) if isinstance(node.op, Condition) else self.dtype
         self.kernels.types.setdefault(node, kind)
         return lines
 

@@ -187,4 +187,4 @@ def _list(texts: list[str]) -> str:
 
 
 def _is_flag(node: Node) -> bool:
-    return isinstance(node.op, (Condition, Logic))
+    return isinstance(node.op, Condition)

@@ -53,7 +53,7 @@ class _Fusion:
     def opened(self, node: Node, args: Nodes) -> Node:
         """The node over new arguments; the body of a loop is fused on its own."""
         op = node.op
-        if isinstance(op, (Scan, LoopValue)):
+        if isinstance(op, Loop):
             return Node.of(with_body(op, self.body(op.body), op.slices), args)
         if isinstance(op, RowBlocks):
             cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends

@@ -26,7 +26,6 @@ from symad.numeric.passes.bodies import loop_of
 from symad.numeric.pipelines import ProgramPass, array_program, functions
 from symad.numeric.program.expressions import Expression, Value
 from symad.numeric.program.statements import Assign
-from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.scheduling.plans import Plans
 from symad.numeric.scheduling.roles import Roles
@@ -169,7 +168,7 @@ def passes(dtype: str, plans: Plans, places: Sequence[Value | None]) -> tuple[Pr
         node = plans.nodes[value]
         op = loop_of(node)
         plain = all(_type_of(a, dtype, plans) == dtype for a in node.args)
-        return plain and states_of(op) == 1 and has_c_steps(op.body)
+        return plain and op.states == 1 and has_c_steps(op.body)
 
     called = functions(plans.step, lambda graph: fuse(prepare(graph), dtype), sparse=True)
     return array_program(dtype, plans, places, called, True, compiles)

@@ -23,7 +23,7 @@ from symad.numeric.passes.rewriting import rewritten
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, broadcast_axes
-from symad.ops.basic.sources import Constant, Dimension
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.powers import Pow
 
 MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS, MAX_SEARCH = 24, 300, 8, 120
@@ -50,7 +50,7 @@ def on_host(nodes: Iterable[Node]) -> set[Node]:
     """The numbers known before any array is read: constants, dimensions, and arithmetic on them."""
     found: set[Node] = set()
     for node in nodes:
-        known = isinstance(node.op, (Constant, Dimension))
+        known = node.op.literal
         if known or (isinstance(node.op, (Add, Mul, Pow)) and all(a in found for a in node.args)):
             found.add(node)
     return found
@@ -217,7 +217,7 @@ class _Groups:
 
 def _is_plain(node: Node) -> bool:
     """Whether a node is a single operation, which one call of the array library computes as well."""
-    arrays = [a for a in node.args if not isinstance(a.op, (Constant, Dimension))]
+    arrays = [a for a in node.args if not a.op.literal]
     return isinstance(node.op, (Add, Mul)) and len(node.args) <= 2 and len(arrays) == len(node.args)
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from symad.core.dims import same_shape
 from symad.core.graph import Graph, Node, op_of
-from symad.core.questions import Nodes
+from symad.core.questions import Moved, Nodes, movement
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import KernelBody
 from symad.numeric.fusion.nest import Nest, is_reduction, is_row_dot, repeats_columns
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Mul
-from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
@@ -161,7 +161,7 @@ class NestText(ABC):
             leaf = self._leaf(node)
             if leaf is not None:
                 self.text[node] = leaf
-            elif isinstance(node.op, (Reshape, Broadcast)):
+            elif movement(node.op) is Moved.IN_ORDER:
                 self.text[node] = self.text[node.args[0]]
             elif node not in self.sums:
                 self.text[node] = self._name("r")

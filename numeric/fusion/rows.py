@@ -148,7 +148,7 @@ class _RowRegions:
             return is_row(node.shape, full) and is_row(arg.shape, full) and arg in self.of
         if not isinstance(node.op, ElementwiseOp) or not has_c_form(node):
             return False
-        if any(isinstance(a.op, (Condition, Logic)) and a not in self.of for a in node.args):
+        if any(isinstance(a.op, Condition) and a not in self.of for a in node.args):
             return False
         if same_shape(node.shape, full):
             return True
@@ -213,7 +213,7 @@ class _RowRegions:
             m for m in region.members if any(u not in region.members for u in self.users[m])
         }
         results, leaves = _results(region.members, read), _leaves(region.members, full)
-        plain = not any(isinstance(m.op, (Condition, Logic)) for m in (*results, *leaves))
+        plain = not any(isinstance(m.op, Condition) for m in (*results, *leaves))
         few = len(results) <= self.results and len(leaves) <= self.leaves
         return bool(sums and (back or dots)) and plain and few
 

@@ -32,7 +32,7 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.basic.shaping import Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
+from symad.ops.basic.sources import ArrayConstant, Dimension
 from symad.ops.elementwise.powers import Pow
 from symad.ops.sparse.csr import CompressedRows
 from symad.transforms import revolve
@@ -84,7 +84,7 @@ def defined(stands_for: Node, node: Node, writer: ArrayWriter) -> str:
     at, over = writer.at, writer.over
     assert at is not None
     values = zip(node.args, writer.plans.arguments[at], strict=True)
-    given = {a: value for a, value in values if not isinstance(a.op, (Constant, ArrayConstant))}
+    given = {a: value for a, value in values if not a.op.stored}
     program = writer.plans.definition(stands_for, given)
     writer.know(program)
     needed, writer.before = writer.before, []

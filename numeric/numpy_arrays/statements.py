@@ -65,7 +65,7 @@ def assign_lines(statement: Assign, writer: ArrayWriter) -> Lines:
     writer.at, writer.over = value, over
     if isinstance(expression, Compute):
         node = writer.plans.nodes.get(value)
-        if node is not None and isinstance(node.op, (Constant, ArrayConstant)) and over is None:
+        if node is not None and node.op.stored and over is None:
             return []  # readers write it
         found = kernel_lines(expression.op, writer, (statement,))
         if found is not None:

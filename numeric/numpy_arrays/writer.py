@@ -34,6 +34,8 @@ from symad.numeric.targets.writer import Writer
 from symad.ops.basic.shaping import Reshape
 from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
 from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.basic.sources import ArrayConstant, Constant
+from symad.ops.elementwise.selection import Condition
 from symad.ops.sparse.csr import IntArray, as_slice
 
 MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
@@ -264,7 +266,7 @@ class ArrayWriter(Writer):
     def stem(self, value: Value) -> str:
         """The name stem of a value; one that is overwritten has the stem of the last value in its memory."""
         end, node = value, self.plans.nodes.get(value)
-        if node is None or not isinstance(node.op, (Scan, LoopValue)):
+        if node is None or not isinstance(node.op, Loop):
             while self.reads[end] == 1 and (heir := self.later.get(end)) is not None:
                 end = heir
         if end is not value and (node := self.plans.nodes.get(end)) is not None:
@@ -297,8 +299,8 @@ class ArrayWriter(Writer):
             return "bool" if op.array.dtype.kind == "b" else "int64" if whole else self.dtype
         if is_chain(op):
             op = op.body.output_nodes[op.index].op
-            return "bool" if isinstance(op, (Condition, Logic)) else self.dtype
-        if isinstance(op, (Condition, Logic)):
+            return "bool" if isinstance(op, Condition) else self.dtype
+        if isinstance(op, Condition):
             return "bool"
         if is_view(expression):
             return self.kind(expression.args[0])
@@ -317,7 +319,7 @@ class ArrayWriter(Writer):
     def typed(self, expression: Expression) -> str:
         """An operand of a function, whose body may broadcast it or divide by it; numbers have the dtype."""
         text = self.operand(expression)
-        number = isinstance(expression, Compute) and isinstance(expression.op, (Constant, Dimension))
+        number = isinstance(expression, Compute) and expression.op.literal
         return f"{self.type_text}({text})" if number else text
 
     def index_of(self, places: NDArray[np.int64], several: bool) -> str:

@@ -154,40 +154,32 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
-class LoopValue(Op):
+class LoopValue(Loop):
     """Value number ``k`` of a loop at all its steps: first the states, then the values kept at each step.
 
-    The arguments, and the inputs of the body, are those of `Scan`, but with ``states`` states instead of
-    one. The body has one output for each value.
+    The body has one output for each value.
     """
 
-    body: Graph
-    slices: int
     k: int
     states: int = 1
     several = ("k",)
 
 
-def has_loops(graph: Graph, kinds: tuple[type[Scan | LoopValue], ...] = (Scan, LoopValue)) -> bool:
-    """Whether a graph has loops of some kinds; passes on loops leave all others as they are."""
-    return holds(graph, *kinds)
-
-
-def with_body(op: Scan | LoopValue, body: Graph, slices: int) -> Op:
+def with_body(op: Loop, body: Graph, slices: int) -> Op:
     """The op of the same loop value with another body."""
-    return Scan(body, slices) if isinstance(op, Scan) else LoopValue(body, slices, op.k, op.states)
+    return LoopValue(body, slices, op.k, op.states) if isinstance(op, LoopValue) else Scan(body, slices)
 
 
-def loop_of(node: Node) -> Scan | LoopValue:
+def loop_of(node: Node) -> Loop:
     """The loop op of a node that is a value of a loop."""
-    assert isinstance(node.op, (Scan, LoopValue)), node
+    assert isinstance(node.op, Loop), node
     return node.op
 
 
-def pieces(op: Scan | LoopValue, args: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
+def pieces(op: Loop, args: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
     """The initial states, the inputs of the steps, and the constants among arguments or body inputs."""
-    first = op.states if isinstance(op, LoopValue) else 1
-    return args[:first], args[first : first + op.slices], args[first + op.slices :]
+    first, last = op.states, op.states + op.slices
+    return args[:first], args[first:last], args[last:]
 
 
 def values(node: Node) -> list[Node]:
@@ -209,7 +201,7 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
     """Values of loops, grouped by loop."""
     groups: dict[tuple[Graph, Nodes], list[Node]] = {}
     for node in values:
-        if isinstance(node.op, (Scan, LoopValue)):
+        if isinstance(node.op, Loop):
             groups.setdefault((node.op.body, node.args), []).append(node)
     return [*groups.values()]
 

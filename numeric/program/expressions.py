@@ -14,7 +14,7 @@ from symad.core.dims import Dim, Shape, same_dim
 from symad.core.graph import Op
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Broadcast
-from symad.ops.basic.sources import Constant, Dimension, constant
+from symad.ops.basic.sources import Constant, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ def is_number(expression: Expression, made: Mapping[Value, Expression] = Mapping
         expression = made[expression.value]
     if not isinstance(expression, Compute):
         return False
-    if isinstance(expression.op, (Constant, Dimension)):
+    if expression.op.literal:
         return True
     return isinstance(expression.op, ElementwiseOp) and all(is_number(a, made) for a in expression.args)
 

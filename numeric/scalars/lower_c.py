@@ -18,6 +18,7 @@ from symad.core.identifiers import identifier
 from symad.core.questions import evaluate, flops
 from symad.core.structures import TupleOf
 from symad.derivatives.vmap import vmap
+from symad.core.questions import evaluate, flops, row_numbers
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
 from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
@@ -50,6 +51,7 @@ from symad.numeric.targets.c_functions import PACKED, SCALAR_C, NotInC
 from symad.numeric.targets.c_module import c_name, print_c_module
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.basic.sources import ArrayConstant, Input, Source, constant_value
+from symad.ops.basic.sources import ArrayConstant, Input, Source
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
@@ -167,9 +169,7 @@ def _stored(node: Node) -> int:
 
 def _looks_up(node: Node) -> bool:
     """Whether an index is computed: NumPy raises an error if it is out of range."""
-    if not isinstance(node.op, (Gather, ScatterAdd)):
-        return False
-    return not isinstance(node.args[isinstance(node.op, Gather)].op, ArrayConstant)
+    return any(not isinstance(node.args[k].op, ArrayConstant) for k in row_numbers(node.op))
 
 
 MAX_DATA = 64

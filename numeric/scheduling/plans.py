@@ -12,8 +12,8 @@ import sympy
 from symad.core.contents import inner_graphs
 from symad.core.graph import Graph, Node, Op, Structure
 from symad.core.interning import field_names
+from symad.core.questions import Moved, movement, row_numbers
 from symad.cost import schedule
-from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import unread
 from symad.higher_order.scan import Scan
 from symad.numeric.passes.bodies import LoopValue
@@ -22,10 +22,7 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
 from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
 from symad.numeric.stages import PassReport, ProgramPass, run_program_passes
-from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.positions import Positions
-from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Constant
+from symad.ops.basic.sources import ArrayConstant
 
 # ---- one statement for each node -----------------------------------------------------------------
 
@@ -81,7 +78,7 @@ def block_of(
         for position in unread(node.op):
             args[position] = zeros(args[position].shape)
         expression = Compute(node.op, tuple(args), node.shape)
-        known[node] = expression if isinstance(node.op, (Constant, ArrayConstant)) else Read(value)
+        known[node] = expression if node.op.stored else Read(value)
         assign = Assign(value, expression)
         group = together.setdefault((*_kernel_of(node.op), node.args), []) if node.op.several else []
         if not group:
@@ -96,10 +93,6 @@ def block_of(
 # ---- values that are read as row numbers only ----------------------------------------------------
 
 
-INDEX_ARGUMENTS: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
-"""The positions of the arguments that contain row numbers, for each op."""
-
-
 def only_indices(order: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
     """The nodes of an order, arguments first, that are read as row numbers only.
 
@@ -108,13 +101,10 @@ def only_indices(order: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
     """
     computed = {*outputs, *_inner_nodes(order)}
     for node in reversed(order):
-        if isinstance(node.op, (Broadcast, Reshape, Slice)) and node not in computed:
+        if movement(node.op) <= Moved.SOME and node not in computed:
             continue
-        numbers = INDEX_ARGUMENTS.get(type(node.op), ())
-        if isinstance(node.op, AttentionOp):
-            numbers = tuple(3 + k for k, p in enumerate(node.op.given) if p.integer)
-        args = [arg for k, arg in enumerate(node.args) if k not in numbers] if numbers else node.args
-        computed.update(args)
+        numbers = row_numbers(node.op)
+        computed.update(arg for k, arg in enumerate(node.args) if k not in numbers)
     return {node for node in order if node not in computed}
 
 
@@ -222,6 +212,6 @@ class Plans:
     def label(self, node: Node) -> str:
         """The name stem of a node that does not depend on the names of arguments; may be empty."""
         label = self.labels.get(node) or self.roles.variable(node)
-        if label or not isinstance(node.op, (Scan, LoopValue)):
+        if label or not isinstance(node.op, Loop):
             return label
         return self.roles.of_loop(node.op) or stem_of(node, ())

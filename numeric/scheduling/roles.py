@@ -87,7 +87,7 @@ class Roles:
         names = self.bodies.get(self.originals.get(first, first), {})
         return Roles(variables=names, bodies=self.bodies, originals=self.originals)
 
-    def of_loop(self, op: Scan | LoopValue) -> str:
+    def of_loop(self, op: Loop) -> str:
         """The name of the variable that holds a state or value of a loop inside its step; may be empty."""
         inside, (states, _, _) = self.inside(op.body.output_nodes[0]), pieces(op, op.body.input_nodes)
         k = op.k if isinstance(op, LoopValue) else 0

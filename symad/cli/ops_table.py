@@ -42,9 +42,18 @@ def run(options: Namespace) -> int:
 LEGEND = """\
 ✓ answered    ✗ missing    ∅ no arguments
 – not linear: only linear operations have a transpose
-· a primitive, which needs no definition
+· a primitive, which needs no definition; no row numbers; elements are computed
+moves: the elements are those of arguments: in order, all, some; joined; padded
+is: b branches, f finite slopes, k kinked, l linear, n one number, r repeats,
+    s stored, t total
 ○ refused by the backend (symad ops --json says why)    ? backend not here
 """
+
+PROPERTIES = {
+    "branches": "b", "finite_slopes": "f", "kinked": "k", "linear": "l", "literal": "n", "repeats": "r",
+    "stored": "s", "total": "t",
+}  # fmt: skip
+"""What the classes of ops say of themselves, see `symad.core.nodes.Op`, with letters for the table."""
 
 SHORT = {
     ANSWERED: "[green]✓[/]",
@@ -56,10 +65,13 @@ SHORT = {
     REFUSED: "[dim]○[/]",
 }
 
-WIDE = 92
+WIDE = 112
 """The number of characters of the full table; on less, as in files, letters stand for the questions."""
 
-HEADERS = {"transpose": "transp", "evaluate": "eval", "sympy_form": "sympy", "definition": "def"}
+HEADERS = {
+    "transpose": "transp", "evaluate": "eval", "sympy_form": "sympy", "definition": "def",
+    "row_numbers": "rows",
+}  # fmt: skip
 """Short headers for questions with long names."""
 
 
@@ -74,12 +86,18 @@ def _show(answers: dict[str, dict[str, str]]) -> None:
         shown.add_column(name, justify="center", no_wrap=True)
     shown.padding = (0, 0)
     for name, row in answers.items():
-        shown.add_row(name, *(SHORT[row[h].split(":")[0]] for h in headers))
+        shown.add_row(name, *(_cell(h, row[h]) for h in headers))
     console.print(shown)
     if console.width < WIDE:
         key = "  ".join(f"{letter} {name}" for letter, name in zip(letters, names, strict=True))
         console.print(key, highlight=False)
     console.print(LEGEND, markup=False, highlight=False)
+
+
+def _cell(header: str, answer: str) -> str:
+    if header == "is":
+        return "".join(PROPERTIES[name] for name in answer.split(", ") if name)
+    return SHORT[PRIMITIVE] if answer == "computed" else SHORT.get(answer.split(":")[0], answer)
 
 
 @cache
@@ -100,6 +118,8 @@ def _row(op_class: type[Op]) -> dict[str, str]:
     row = {"shape": ANSWERED if op_class in SHAPE else MISSING}
     for name, ask in ASKED.items():
         row[name] = _worst(ask(node) for node in nodes)
+    row["moves"] = min(questions.movement(node.op) for node in nodes).name.lower().replace("_", " ")
+    row["is"] = ", ".join(name for name in PROPERTIES if getattr(op_class, name))
     for backend in _backends():
         row[f"emit {backend}"] = _worst(emit(node, backend) for node in nodes)
     return row
@@ -237,6 +257,11 @@ def _backends() -> list[str]:
     return list(BACKENDS)
 
 
+def row_numbers(node: Node) -> str:
+    """Answered if some of the op's arguments are row numbers."""
+    return ANSWERED if questions.row_numbers(node.op) else PRIMITIVE
+
+
 ASKED: dict[str, Callable[[Node], str]] = {
     "jvp": jvp,
     "transpose": transpose,
@@ -246,4 +271,5 @@ ASKED: dict[str, Callable[[Node], str]] = {
     "flops": flops,
     "definition": definition,
     "sparsity": sparsity,
+    "row_numbers": row_numbers,
 }

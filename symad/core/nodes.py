@@ -38,6 +38,12 @@ class Op(metaclass=Interned):
     repeats: ClassVar[bool] = False
     """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
 
+    literal: ClassVar[bool] = False
+    """True if y is one number, known before any array is read; code contains it instead of a name."""
+
+    stored: ClassVar[bool] = False
+    """True if y is known when the graph is built: its numbers are fields of the op."""
+
     several: ClassVar[tuple[str, ...]] = ()
     """The fields that tell the results of one computation apart, its number first; empty for one result."""
 

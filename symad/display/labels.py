@@ -8,6 +8,7 @@ from functools import singledispatch
 
 from symad.core.expressions import is_of_a_float
 from symad.core.graph import Node, Op
+from symad.core.questions import Moved, movement
 from symad.display.reading import plain
 from symad.display.typesetting.contractions import flips_of_product
 from symad.display.typesetting.pieces import LatexAtom, Piece, write
@@ -52,17 +53,10 @@ def family(node: Node) -> Family:
         return CONDITION
     if isinstance(op, (Add, Mul, Pow, Apply)):
         return ELEMENTWISE
-    if isinstance(op, Extreme):
-        return CONTRACTION
-    if isinstance(op, Einsum):
-        moves = len(node.args) == 1 and set(op.inputs[0]) == set(op.output)
-        return SHAPING if moves else CONTRACTION
-    return SHAPING if isinstance(op, ShapingOp) else OTHER
+    if isinstance(op, ShapingOp) or movement(op) <= Moved.PADDED:
+        return SHAPING
+    return CONTRACTION if isinstance(op, (Extreme, Einsum)) else OTHER
 
-
-def is_literal(node: Node) -> bool:
-    """True if a node is a number that is written into the labels of its users."""
-    return isinstance(node.op, (Constant, Dimension))
 
 
 def label(node: Node) -> str:
@@ -90,7 +84,7 @@ def slots(node: Node) -> list[Node]:
     if isinstance(node.op, Mul):
         powers = dict(enumerate(node.op.powers))
         args = [args[k] for k in sorted(powers, key=lambda k: -powers[k])]
-    return [arg for arg in args if not is_literal(arg)]
+    return [arg for arg in args if not arg.op.literal]
 
 
 @singledispatch
@@ -225,7 +219,7 @@ def details(node: Node) -> str:
     """The formula of a node in terms of arguments a, b, c, ...; for tooltips."""
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     names: list[Piece] = [
-        typeset(a.op, a, ()) if is_literal(a) else LatexAtom(next(letters, f"a_{{{k}}}"))
+        typeset(a.op, a, ()) if a.op.literal else LatexAtom(next(letters, f"a_{{{k}}}"))
         for k, a in enumerate(node.args)
     ]
     return plain(write(typeset(node.op, node, names)))

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from symad.core.graph import Graph, Node
-from symad.display.labels import is_literal
 from symad.display.picture import states
 from symad.display.reading import plain
 from symad.display.recurrences import OF_VALUE, Recurrences, Values
@@ -49,7 +48,7 @@ class Notation:
     def __init__(self, runs: Recurrences, graph: Graph) -> None:
         self.runs = runs
         self.index = states(runs.order, graph.input_nodes)
-        self.rows = [n for n in runs.order if not is_literal(n)]
+        self.rows = [n for n in runs.order if not n.op.literal]
         self.arrays = any(n.shape for n in self.rows)
         self.every: Values = dict.fromkeys(runs.order, 1)
         inputs = {n: name_of_input(s) for n, s in zip(graph.input_nodes, graph.inputs, strict=True)}
@@ -82,7 +81,7 @@ class Notation:
 
     def piece(self, letter: str, node: Node) -> Piece:
         """The name as a piece of a formula; a number is itself."""
-        return typeset(node.op, node, ()) if is_literal(node) else LatexAtom(self.latex(letter, node))
+        return typeset(node.op, node, ()) if node.op.literal else LatexAtom(self.latex(letter, node))
 
     def state(self, node: Node) -> str:
         """A step in terms of its arguments; an input as its name."""

@@ -21,7 +21,6 @@ from symad.display.labels import (
     argument_order_shows,
     details,
     family,
-    is_literal,
     label,
     slots,
 )
@@ -73,7 +72,7 @@ def edges_into(
     boxes = range(number[node] - len(steps), number[node])
     shown = [box for box, step in zip(boxes, steps, strict=True) if step.name]
     for k, arg in enumerate(node.args):
-        if not is_literal(arg):
+        if not arg.op.literal:
             yield from ((number[arg], box) for box in (shown if k else shown[:1]))
     yield from pairwise(boxes)
     yield from ((box, number[node]) for box in shown)
@@ -192,7 +191,7 @@ def _variables(graph: Graph) -> dict[Node, str]:
 def states(order: Iterable[Node], inputs: Sequence[Node]) -> dict[Node, str]:
     """The index of each state s_k: 0 for a single input, otherwise inputs keep their names; then 1, 2, ..."""
     index = {node: "0" if len(inputs) == 1 else label(node) for node in inputs}
-    steps = [n for n in order if n not in index and not is_literal(n)]
+    steps = [n for n in order if n not in index and not n.op.literal]
     return index | {node: str(k) for k, node in enumerate(steps, 1)}
 
 
@@ -212,8 +211,8 @@ def picture(
     Loops are unfolded, but with lines only where ``steps`` has those of each step.
     """
     everything = topological([*graph.input_nodes, *graph.output_nodes])
-    order = [n for n in everything if not is_literal(n)]
-    order += [n for n in dict.fromkeys(graph.output_nodes) if is_literal(n)]
+    order = [n for n in everything if not n.op.literal]
+    order += [n for n in dict.fromkeys(graph.output_nodes) if n.op.literal]
     half = MAX_NODES // 2
     hidden = order[half:-half] if len(order) > MAX_NODES else []
     unfold = not hidden and (lines is None or steps is not None)

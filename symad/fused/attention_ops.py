@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from symad.core.expressions import Formula
 from symad.core.graph import Op
+from symad.core.questions import row_numbers
 from symad.fused.score_functions import Parameter
 
 
@@ -42,6 +43,11 @@ class AttentionOp(Op):
     def inner(self) -> int:
         """The number of arguments q, k, v and parameters."""
         return 3 + len(self.parameters)
+
+
+@row_numbers.dispatch
+def attention_row_numbers(op: AttentionOp) -> list[int]:
+    return [3 + k for k, p in enumerate(op.given) if p.integer]
 
 
 @dataclass(frozen=True, eq=False)

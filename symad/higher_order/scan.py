@@ -62,15 +62,25 @@ class Local(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Scan(Op):
-    """(c_1, ..., c_T) with c_t = body(c_{t−1}, x_t..., k...).
+class Loop(Op):
+    """A value of a recurrence at all its steps.
 
-    Arguments: c_0, then ``slices`` arrays with leading axis T, then constants. The body's inputs are
-    `Local` 0, 1, 2, ... in that order; its one output has the shape of the state.
+    Arguments: the initial states, then ``slices`` arrays with a leading axis of steps, then constants. The
+    inputs of ``body``, which computes one step, are `Local` 0, 1, 2, ... in that order.
     """
 
     body: Graph
     slices: int
+    states = 1
+    """The number of states."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(Loop):
+    """(c_1, ..., c_T) with c_t = body(c_{t−1}, x_t..., k...).
+
+    There is one state, and the body's one output has its shape.
+    """
 
 
 def scan(body: Callable[..., Node], initial: Node, xs: Sequence[Node]) -> Node:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import sympy
 
 from symad.core.dims import Dim, as_dim
-from symad.core.graph import Node, Op
+from symad.core.graph import Node, Op, op_of
 from symad.facts.functions import fact
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.softmax import LogSumExp, Softmax, TangentOp
@@ -205,8 +205,9 @@ def _positions_multiplied(op: Mul, y: Node, states: Sequence[State]) -> State | 
     for arg, state in zip(y.args, states, strict=True):
         if isinstance(state, RowPositions) and axis is None:
             stride, axis = stride * state.stride, state.axis
-        elif state == SAME and isinstance(arg.op, (Constant, Dimension)):
-            stride = stride * (arg.op.value if isinstance(arg.op, Constant) else arg.op.expression)
+        elif state == SAME and arg.op.literal:
+            known = arg.op.expression if isinstance(arg.op, Dimension) else op_of(arg, Constant).value
+            stride = stride * known
         else:
             return None
     whole = axis is not None and (isinstance(stride, int) or getattr(stride, "is_integer", False))

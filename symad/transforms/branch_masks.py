@@ -243,7 +243,7 @@ def carried(condition: Node | None, node: Node, k: int) -> Node | None:
         return condition if len(arg.shape) == len(condition.shape) else somewhere(condition)
     if isinstance(node.op, Broadcast) and (same := _before(condition, node.op, arg.shape)) is not None:
         return same  # the same for all elements that one of the argument becomes
-    if moves_elements(node) and condition.shape == node.shape:
+    if moves_or_sums(node) and condition.shape == node.shape:
         flags = tuple(i == k for i in range(len(node.args)))
         count = transpose(node.op, node, indicator(condition), flags)[k]
         return compare("<", constant(0), count) if isinstance(count, Node) else None
@@ -261,7 +261,7 @@ def _before(condition: Node, op: Op, shape: Shape) -> Node | None:
     return Node.of(condition.op, tuple(args)) if len(args) == len(found) else None
 
 
-def moves_elements(node: Node) -> bool:
+def moves_or_sums(node: Node) -> bool:
     """True if the elements of a node are elements of its arguments, or sums of some of them."""
     return isinstance(node.op, ShapingOp) or (isinstance(node.op, Einsum) and len(node.args) == 1)
 

@@ -37,7 +37,7 @@ from symad.transforms.branch_masks import (
     has_finite_slopes,
     is_decision,
     may_overflow,
-    moves_elements,
+    moves_or_sums,
     never,
     upwards,
     use_conditions,
@@ -183,7 +183,7 @@ def _steep(order: Sequence[Node], infinite: Collection[Node]) -> set[Node]:
     found: set[Node] = set()
     for node in reversed(order):
         if (node in found or node in infinite) and (
-            isinstance(node.op, ElementwiseOp) or moves_elements(node)
+            isinstance(node.op, ElementwiseOp) or moves_or_sums(node)
         ):
             found.update(node.args)
     return found
@@ -220,7 +220,7 @@ def _alive(
 def _alive_node(node: Node, active: Sequence[int], alive: Mapping[Node, Node | None]) -> Node | None:
     if isinstance(node.op, ElementwiseOp):
         return _alive_elements(node, active, alive)
-    if moves_elements(node):
+    if moves_or_sums(node):
         return _alive_moved(node, active, alive)
     parts = [alive[node.args[k]] for k in active]
     known = [c for c in parts if c is not None and not c.shape]

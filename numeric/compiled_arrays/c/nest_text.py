@@ -54,7 +54,7 @@ class KernelText:
 
 def result_type(node: Node, dtype: str) -> str:
     """NumPy's type of the value of a node of a body."""
-    return "bool" if isinstance(node.op, (Condition, Logic)) else dtype
+    return "bool" if isinstance(node.op, Condition) else dtype
 
 
 def computed_type(kind: str, real: str) -> str:

@@ -72,7 +72,7 @@ def _contracted(graph: Graph) -> Nodes:
             return _product(node, args, single)
         if isinstance(node.op, Einsum):
             return _contraction(node, args, alone)
-        if isinstance(node.op, (Scan, LoopValue)):
+        if isinstance(node.op, Loop):
             body = node.op.body
             if body not in bodies:
                 bodies[body] = Graph(body.input_nodes, _contracted(body))

@@ -15,7 +15,7 @@ from math import prod
 from symad.core.contents import readers
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
-from symad.core.questions import Nodes
+from symad.core.questions import Moved, Nodes, movement
 from symad.higher_order.scan import Local
 from symad.numeric.passes.blocking.causal_blocks import (
     Misaligned,
@@ -27,7 +27,7 @@ from symad.numeric.passes.blocking.causal_blocks import (
 from symad.numeric.passes.bodies import ROWS, RowBlocks
 from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import ArrayConstant, Constant, Input
 
 MIN_ELEMENTS = 2**18
@@ -93,7 +93,7 @@ class BlockGroup:
 
     def saves(self, order: Sequence[Node], outputs: set[Node]) -> bool:
         """Whether most of the large arrays are never stored."""
-        arrays = [n for n in self.axis if not isinstance(n.op, (Broadcast, Reshape))]
+        arrays = [n for n in self.axis if movement(n.op) is not Moved.IN_ORDER]
         large = [n for n in arrays if elements(n) >= MIN_ELEMENTS]
         inside = {*self.axis, *self.summed}
         stage = self.stage

@@ -38,7 +38,7 @@ A turned LSTM with 64 units takes 1.0 times as long at 1 and 2, 0.96 at 4, 0.9 a
 
 def feature_major(graph: Graph) -> Graph:
     """The graph with the last two axes exchanged in loops that work on pieces of rows."""
-    bodies = {n.op.body for n in graph.nodes if isinstance(n.op, (Scan, LoopValue))}
+    bodies = {n.op.body for n in graph.nodes if isinstance(n.op, Loop)}
     chosen = {body for body in bodies if _has_pieces(body)}
     if not chosen:
         return graph
@@ -103,7 +103,7 @@ class _Turning:
     def parted(self, node: Node) -> tuple[Node, bool]:
         """The new form of a node whose arguments have been rewritten."""
         op = node.op
-        if isinstance(op, (Scan, LoopValue)) and op.body in self.chosen:
+        if isinstance(op, Loop) and op.body in self.chosen:
             return self.loop(node)
         if any(self.made[a][1] for a in node.args):
             if isinstance(op, Einsum):

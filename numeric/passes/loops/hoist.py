@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Scan, backwards, closed, parts, previous_states
-from symad.numeric.passes.bodies import LoopValue, has_loops, with_body
+from symad.numeric.passes.bodies import LoopValue, with_body
 from symad.numeric.passes.rewriting import over, rewritten, with_results
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
@@ -27,20 +27,20 @@ from symad.transforms.batches import batch_outputs
 
 def hoist(graph: Graph) -> Graph:
     """The graph with every scan's body reduced to what depends on its state."""
-    if not has_loops(graph):
+    if not holds(graph, Loop):
         return graph
     return with_results(graph, hoist_nodes(graph.output_nodes))
 
 
-def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | LoopValue], ...] = (Scan, LoopValue)) -> Nodes:
-    """The nodes with the bodies of some kinds of loops reduced to what depends on their state."""
-    if not any(isinstance(node.op, kinds) for node in topological(outputs)):
+def hoist_nodes(outputs: Nodes, kind: type[Loop] = Loop) -> Nodes:
+    """The nodes with the bodies of one kind of loops reduced to what depends on their state."""
+    if not any(isinstance(node.op, kind) for node in topological(outputs)):
         return outputs
     done: dict[tuple[Graph, Nodes], tuple[Graph, int, Nodes]] = {}
 
     def hoisted(node: Node, args: Nodes) -> Node | None:
         op = node.op
-        if not isinstance(op, kinds):
+        if not isinstance(op, kind):
             return None
         if (op.body, args) not in done:
             done[op.body, args] = hoist_scan(Scan(op.body, op.slices), args)
@@ -155,7 +155,7 @@ def keep(graph: Graph) -> Graph:
     Loops are treated from the last to the first, and independent parts move out of each loop at once:
     a part that leaves a backward loop often equals a value that the forward loop has computed.
     """
-    if not has_loops(graph, (Scan,)):
+    if not holds(graph, Scan):
         return graph
     outputs = graph.output_nodes
     while True:
@@ -163,7 +163,7 @@ def keep(graph: Graph) -> Graph:
         scans = [node for node in order if isinstance(node.op, Scan)]
         if not scans:
             return with_results(graph, outputs)
-        outputs = hoist_nodes(rebuild(outputs, _kept(scans[-1], outputs, set(order))), (LoopValue,))
+        outputs = hoist_nodes(rebuild(outputs, _kept(scans[-1], outputs, set(order))), LoopValue)
 
 
 def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:

@@ -40,7 +40,7 @@ class LoopLayout:
         apart: the values whose second axis comes first in memory, if the steps are compiled.
     """
 
-    op: Scan | LoopValue
+    op: Loop
     args: tuple[Expression, ...]
     values: dict[int, Value]
     before: dict[int, list[Value]] = field(default_factory=dict)
@@ -88,10 +88,10 @@ class Layouts:
         """The layout of a statement that is a loop."""
         made = assignments(statement)
         first = made[0].expression
-        assert isinstance(first, Compute) and isinstance(first.op, (Scan, LoopValue))
+        assert isinstance(first, Compute) and isinstance(first.op, Loop)
         layout = LoopLayout(first.op, first.args, {number_of(op_in(m.expression)): m.value for m in made})
         for number, value in layout.values.items():
-            if number < states_of(layout.op):
+            if number < layout.op.states:
                 layout.before[number] = self._before(value, layout.args[number], layout)
             found = self._reversed(value)
             if found:
@@ -157,7 +157,7 @@ class Layouts:
         value = layout.values[number]
         if len(value.shape) < 2 or not all(isinstance(d, int) for d in value.shape):
             return False
-        if number < states_of(layout.op):
+        if number < layout.op.states:
             made = layout.op.body.output_nodes[number].op
             return bool(layout.before[number]) and isinstance(made, Stack) and made.axis == 0
         turned = layout.reversed.get(number)
@@ -184,12 +184,7 @@ def is_loop(statement: Statement) -> bool:
     """Whether a statement computes the values of a loop."""
     made = assignments(statement)
     first = made[0].expression if made else None
-    return isinstance(first, Compute) and isinstance(first.op, (Scan, LoopValue))
-
-
-def states_of(op: Scan | LoopValue) -> int:
-    """The number of states of a loop, its first values."""
-    return op.states if isinstance(op, LoopValue) else 1
+    return isinstance(first, Compute) and isinstance(first.op, Loop)
 
 
 def is_reversed(expression: Expression) -> bool:

@@ -38,7 +38,6 @@ from symad.numeric.program.statements import Allocate, Assign, Statement, Store,
 from symad.numeric.program_passes.loops.loop_layout import (
     Layouts,
     is_loop,
-    states_of,
 )
 from symad.numeric.program_passes.memory.boxes import put_together
 from symad.numeric.program_passes.memory.result_places import put_results
@@ -134,7 +133,7 @@ class _Opened:
 
     def stem(self, number: int) -> str:
         """The name stem of a value; a state that nothing reads is called like the other states."""
-        states = [v.stem for k, v in self.layout.values.items() if k < states_of(self.op)]
+        states = [v.stem for k, v in self.layout.values.items() if k < self.op.states]
         own = self.layout.values[number].stem if number in self.layout.values else next(iter(states), "")
         return own or ("h_bar" if self.backwards else "h")
 
@@ -145,7 +144,7 @@ class _Opened:
         value, stem = self.layout.values.get(number), self.stem(number)
         place = Value(f"{stem}_t", result.shape)
         if value is None:
-            if number >= states_of(self.op) or not (result.shape or self.compiled):
+            if number >= self.op.states or not (result.shape or self.compiled):
                 return None
             pair = self._new(Value(stem, (2, *result.shape)))
             return LoopRow(place, Read(pair), filled=True, alternates=True)
@@ -202,7 +201,7 @@ class _Opened:
         given = {node: Value("", node.shape) for node in local}
         ending = "next" if self.backwards else "previous"
         given |= {s: Value(f"{self.stem(k)}_{ending}", s.shape) for k, s in enumerate(states)}
-        kept = [k for k, array in enumerate(arrays) if k < states_of(op) or array is not None]
+        kept = [k for k, array in enumerate(arrays) if k < op.states or array is not None]
         wanted = [results[k] for k in kept]
         places = [_room(rooms, k) for k in kept]
         made = (compiled_step if self.compiled else body)(wanted, given, places)

@@ -12,6 +12,8 @@ from symad.core.dims import Shape
 from symad.core.graph import Node, Op
 from symad.core.questions import question
 from symad.higher_order.scan import Scan
+from symad.core.questions import Moved, movement, question
+from symad.higher_order.scan import Loop
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal
 from symad.numeric.passes.bodies import LoopValue, RowBlocks
@@ -31,7 +33,7 @@ from symad.ops.arrays.softmax import (
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.basic.shaping import Pad, Reshape, Slice
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Logic, Select
@@ -43,17 +45,14 @@ Computed: TypeAlias = "Node | Compute"
 
 FRESH = (
     Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, LogSoftmaxTangent,
-    LogSoftmaxCotangent, Scan, LoopValue, RowBlocks, Cleared, Overlay,
+    LogSoftmaxCotangent, Loop, RowBlocks, Cleared, Overlay,
 )  # fmt: skip
 """Ops whose result is a new array of floats; it may be overwritten."""
 
 
 def is_view(array: Computed) -> bool:
     """Whether an array shares the memory of its argument."""
-    op = array.op
-    if isinstance(op, Einsum):
-        return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)
-    return isinstance(op, (Slice, Reshape, Broadcast, Spread))
+    return movement(array.op) <= Moved.SOME or isinstance(array.op, Spread)
 
 
 def shown(expression: Expression) -> Value | None:
@@ -103,7 +102,7 @@ def is_fresh(array: Computed) -> bool:
     if isinstance(op, Select):
         return any(a.shape for a in array.args[1:])
     if isinstance(op, Nest):
-        condition = isinstance(op.body.output_nodes[op.index].op, (Condition, Logic))
+        condition = isinstance(op.body.output_nodes[op.index].op, Condition)
         return not condition and not (op.axes and not array.shape)  # a sum may be a number
     return isinstance(op, FRESH) or (isinstance(op, Einsum) and not is_view(array))
 

@@ -13,12 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.questions import evaluate
+from symad.core.questions import Moved, evaluate, movement
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.ops.arrays.gathering import Gather
-from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant
 from symad.ops.sparse.csr import CompressedRows, IntArray, as_slice
 
@@ -223,13 +220,11 @@ def _is_range(where: IntArray) -> bool:
 def _is_moved(array: Compute) -> bool:
     """Whether an op only moves the elements of its arguments, each of them perhaps several times."""
     op = array.op
-    if isinstance(op, Einsum):
-        return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)
     if isinstance(op, Gather):
         index = array.args[1]
         constant = isinstance(index, Compute) and isinstance(index.op, ArrayConstant)
         return constant and _constant(index).dtype.kind in "iu"
-    return isinstance(op, (Slice, Reshape, Broadcast, Stack, Concatenate))
+    return bool(movement(op) <= Moved.JOINED)
 
 
 def _given(array: Compute) -> tuple[Expression, ...]:

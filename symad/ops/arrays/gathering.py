@@ -13,6 +13,7 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
+    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -21,6 +22,8 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
+    movement,
+    row_numbers,
     transpose,
 )
 from symad.errors import ShapeError
@@ -43,6 +46,21 @@ class ScatterAdd(ShapingOp):
     """
 
     size: Dim
+
+
+@movement.dispatch
+def gather_moved(op: Gather) -> Moved:
+    return Moved.JOINED
+
+
+@row_numbers.dispatch
+def gather_row_numbers(op: Gather) -> tuple[int, ...]:
+    return (1,)
+
+
+@row_numbers.dispatch
+def scatter_add_row_numbers(op: ScatterAdd) -> tuple[int, ...]:
+    return (0,)
 
 
 def gather(table: Node, indices: Node) -> Node:

@@ -27,6 +27,7 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
+    row_numbers,
 )
 from symad.errors import ShapeError
 from symad.numbers.dual import primals
@@ -77,6 +78,11 @@ def is_name(text: str) -> bool:
         for separator in (", ", " + ", " - "):
             rest = rest.replace(separator, "")
     return rest.isprintable() and " " not in rest and 0 < len(rest) <= 1000
+
+
+@row_numbers.dispatch
+def positions_row_numbers(op: Positions) -> range:
+    return range(len(op.shape))
 
 
 @shape(Positions)

@@ -17,12 +17,14 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
+    Moved,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
+    movement,
     transpose,
 )
 from symad.errors import ShapeError
@@ -50,6 +52,11 @@ class Stack(ShapingOp):
     """Arguments of one shape along a new axis."""
 
     axis: int
+
+
+@movement.dispatch
+def stacking_moved(op: Concatenate | Stack) -> Moved:
+    return Moved.JOINED
 
 
 def take(a: Node, axis: int, position: Dim) -> Node:

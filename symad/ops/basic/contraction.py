@@ -18,6 +18,7 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
+    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -26,6 +27,7 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
+    movement,
     transpose,
 )
 from symad.errors import ShapeError
@@ -236,6 +238,16 @@ def permutes(op: Op) -> TypeGuard[Einsum]:
     if not isinstance(op, Einsum) or len(op.inputs) != 1 or len(set(op.output)) < len(op.output):
         return False
     return sorted(op.inputs[0]) == sorted(op.output)
+
+
+@movement.dispatch
+def einsum_moved(op: Einsum) -> Moved:
+    """A transposition has all elements, a diagonal some of them."""
+    if len(op.inputs) != 1 or set(op.inputs[0]) != set(op.output):
+        return Moved.COMPUTED
+    if len(set(op.output)) < len(op.output):
+        return Moved.PADDED
+    return Moved.ALL if len(op.inputs[0]) == len(op.output) else Moved.SOME
 
 
 def einsum(spec: str, *args: Node) -> Node:

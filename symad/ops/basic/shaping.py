@@ -18,6 +18,7 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
+    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -26,6 +27,7 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
+    movement,
     transpose,
 )
 from symad.errors import ShapeError
@@ -74,6 +76,21 @@ class Pad(ShapingOp):
     start: Shape
     step: tuple[int, ...]
     shape: Shape
+
+
+@movement.dispatch
+def shaping_moved(op: Broadcast | Reshape) -> Moved:
+    return Moved.IN_ORDER
+
+
+@movement.dispatch
+def slice_moved(op: Slice) -> Moved:
+    return Moved.SOME
+
+
+@movement.dispatch
+def pad_moved(op: Pad) -> Moved:
+    return Moved.PADDED
 
 
 # ---- makers -------------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ class Constant(Source):
     ``kind`` keeps 1, 1.0 and True apart, and 0.0 from -0.0.
     """
 
+    literal = stored = True
+
     value: Any
     kind: str
 
@@ -89,6 +91,8 @@ class Constant(Source):
 @dataclass(frozen=True, eq=False)
 class ArrayConstant(Source):
     """An array of numbers that is known when the graph is built; ``data`` is its bytes."""
+
+    stored = True
 
     data: bytes
     dtype: str
@@ -103,6 +107,8 @@ class ArrayConstant(Source):
 @dataclass(frozen=True, eq=False)
 class Dimension(Source):
     """A dimension used as a value: an expression in the dimension symbols."""
+
+    literal = True
 
     expression: Any
 

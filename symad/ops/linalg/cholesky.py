@@ -18,6 +18,7 @@ from symad.core.questions import (
     Array,
     Count,
     Flags,
+    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -25,6 +26,7 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
+    movement,
     transpose,
 )
 from symad.numbers.exact_linalg import cholesky as exact_cholesky
@@ -59,6 +61,11 @@ class Triangle(MatrixOp):
 
     diagonal: Any
     linear = True
+
+
+@movement.dispatch
+def triangle_moved(op: Triangle) -> Moved:
+    return Moved.PADDED if op.diagonal in (0, 1) else Moved.COMPUTED
 
 
 def cholesky(a: Node) -> Node:

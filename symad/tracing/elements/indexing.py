@@ -200,7 +200,7 @@ def _flat_indices(
         key if isinstance(key, Node) else dimension(position(key, length, a))
         for key, length in zip(arrays, lengths, strict=True)
     ]
-    if all(isinstance(n.op, (ArrayConstant, Constant)) for n in nodes) and all(
+    if all(n.op.stored for n in nodes) and all(
         isinstance(d, int) for d in lengths
     ):
         return _constant_indices(nodes, lengths, a)

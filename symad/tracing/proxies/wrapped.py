@@ -126,7 +126,7 @@ def _stacked(values: Iterable[ArrayLike]) -> Node:
     nodes = alike(values)
     if not nodes:
         return array_constant(np.zeros(0))
-    if all(isinstance(n.op, (Constant, ArrayConstant)) for n in nodes):
+    if all(n.op.stored for n in nodes):
         return array_constant(np.array([_constant_array(n) for n in nodes]))
     return stack(nodes)
 

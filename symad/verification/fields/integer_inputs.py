@@ -11,6 +11,7 @@ import numpy as np
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, Op, topological
+from symad.core.questions import Moved, movement
 from symad.errors import SymadError
 from symad.facts.functions import fact
 from symad.numbers.values import unchecked
@@ -24,7 +25,7 @@ from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.discontinuities import Rounded
-from symad.verification.terms.linear_terms import Terms, linear_terms, moves_elements
+from symad.verification.terms.linear_terms import Terms, linear_terms
 
 
 def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
@@ -139,7 +140,7 @@ def _digits(index: Node, count: int) -> list[Ranged]:
 
     Known parts, such as the rows 0, n, 2n of ``x[np.arange(3), j]``, limit the others.
     """
-    while moves_elements(index):
+    while movement(index.op) <= Moved.ALL:
         index = index.args[0]
     if isinstance(index.op, Positions):
         return [(a, 0, int(n)) for a, n in zip(index.args, index.op.shape, strict=True)]

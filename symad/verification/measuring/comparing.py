@@ -27,7 +27,6 @@ import numpy as np
 
 from symad.core.graph import Node
 from symad.errors import SymadError
-from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.verification.budget import NODE, OutOfBudget, operations
 from symad.verification.certificate.certificate import Loss
 from symad.verification.certificate.report import RAISED
@@ -81,7 +80,7 @@ def _counts(task: Task, extreme: bool, node: Node) -> bool:
 
 def _is_constant(task: Task, node: Node) -> bool:
     """Whether a node is a number that the type does not have."""
-    return isinstance(node.op, (Constant, ArrayConstant)) and is_rounded(node, task.limits)
+    return node.op.stored and is_rounded(node, task.limits)
 
 
 @dataclass(frozen=True)

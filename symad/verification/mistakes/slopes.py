@@ -8,10 +8,11 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node
+from symad.core.questions import Moved, movement
 from symad.numbers.values import unchecked
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape
+from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
@@ -198,7 +199,7 @@ def _softmax(node: Node) -> tuple[Node, tuple[int, ...]] | None:
         return None
     e, total = node.args if node.op.powers == (1, -1) else node.args[::-1]
     axes: tuple[int, ...] | None = None
-    while isinstance(total.op, (Broadcast, Reshape)):
+    while movement(total.op) is Moved.IN_ORDER:
         if isinstance(total.op, Broadcast):
             axes = tuple(k + 1 for k in range(len(node.shape)) if k not in total.op.axes)
         (total,) = total.args

@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from math import inf, log2
 
 from symad.core.graph import Node, topological
-from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.core.questions import row_numbers
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, ShapingOp
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.ops.elementwise.selection import Condition, Select
 from symad.verification.fields.primes import log2_prime_count
 from symad.verification.random_fields.degree_bounds import Growth, Growths
 from symad.verification.random_fields.known_values import MAX_COMBINED_EXPONENTIALS
@@ -159,7 +159,7 @@ def _signs(node: Node, parts: Sequence[Signs]) -> Signs:
         return (MANY, None) if signs is None else (len(signs), signs)
     if not any(degrees):
         return NONE
-    if isinstance(node.op, (Compare, Logic, Gather, ScatterAdd)):
+    if isinstance(node.op, Condition) or row_numbers(node.op):
         return MANY, None
     if isinstance(node.op, ElementwiseOp):
         known = [s for s in below if s is not None]

@@ -21,7 +21,7 @@ import sympy
 
 import symad.verification.rewriting.identities.special  # noqa: F401  (registers rules)
 from symad.core.graph import Node, Op, op_of, rebuild, topological
-from symad.core.questions import Nodes, definition, question
+from symad.core.questions import Moved, Nodes, definition, movement, question
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.basic.arithmetic import (
@@ -35,7 +35,7 @@ from symad.ops.basic.arithmetic import (
     sub,
 )
 from symad.ops.basic.contraction import Einsum, contract
-from symad.ops.basic.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape
+from symad.ops.basic.shaping import Broadcast, broadcast_axes, broadcast_to, reshape
 from symad.ops.basic.sources import Constant, Dimension, array_constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow, power
@@ -80,7 +80,7 @@ def _live(outputs: Sequence[Node], made: dict[Node, Node]) -> tuple[Node, ...]:
     def kept(node: Node, args: Nodes) -> Node:
         if isinstance(node.op, Select):
             condition = made[node.args[0]]
-            while isinstance(condition.op, (Broadcast, Reshape)):
+            while movement(condition.op) is Moved.IN_ORDER:
                 condition = condition.args[0]
             holds = constant_value(condition)
             if holds in (0, 1):
@@ -318,7 +318,7 @@ def _winner(pair: Nodes, basis: Basis) -> tuple[Node, bool] | None:
     """The indicator of ``a == y`` where y is an extreme over a, and whether the second one is the larger."""
     for turned, (a, y) in enumerate((pair, pair[::-1])):
         source = y
-        while isinstance(source.op, (Broadcast, Reshape)) and source not in basis.winners:
+        while movement(source.op) is Moved.IN_ORDER and source not in basis.winners:
             source = source.args[0]
         found = basis.winners.get(source)
         if isinstance(found, dict):

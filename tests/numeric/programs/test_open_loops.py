@@ -28,7 +28,6 @@ from symad.numeric.program.interpreter import run_program
 from symad.numeric.program.loops import Blocks, Loop
 from symad.numeric.program.statements import Allocate, Store, assignments, every_statement
 from symad.numeric.program_passes.loops import open_bodies
-from symad.numeric.program_passes.loops.loop_layout import states_of
 from symad.numeric.program_passes.memory.allocation import shown
 from symad.numeric.scheduling.plans import block_of
 from symad.ops.arrays.stacking import Concatenate
@@ -201,7 +200,7 @@ def compiled(graph):
 
     def compiles(value):
         op = block.nodes[value].op
-        return states_of(op) == 1 and has_c_steps(op.body)
+        return op.states == 1 and has_c_steps(op.body)
 
     program = run_program_passes(block.program, in_place("float64", compiles=compiles))
     return program, [loop for loop in statements(program, Loop) if loop.compiled]

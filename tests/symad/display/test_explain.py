@@ -11,7 +11,6 @@ import symad
 from symad import functions
 from symad.core.graph import Graph, topological
 from symad.display.explain import formula_sizes
-from symad.display.labels import is_literal
 from symad.display.tables import Math, Table, boxed, cell_latex, text
 from symad.errors import EvaluationError
 from symad.numbers.dual import Dual
@@ -346,7 +345,7 @@ def test_every_op_in_every_table(graph):
         directions = [(n, [float(m == n) for m in names]) for n in names]
     else:
         directions = [("(1, ..., 1)", [np.ones(n.shape)[()] for n in graph.input_nodes])]
-    arrays = any(n.shape for n in graph.nodes if not is_literal(n))
+    arrays = any(n.shape for n in graph.nodes if not n.op.literal)
     rows = names if arrays or len(names) > 1 else ["s_0"]
     for direction, dots in directions:
         product = symad.hvp(graph, graph.inputs)(*values, *dots)

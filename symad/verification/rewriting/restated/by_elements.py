@@ -18,19 +18,18 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Array
-from symad.core.graph import Node, op_of, topological
+from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
 from symad.numbers.values import unchecked
 from symad.ops.arrays.reduction import Product
 from symad.ops.arrays.stacking import element
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.contraction import Einsum, permutes
 from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import Input, constant, constant_value, input_node, symbol_of
 from symad.ops.elementwise.selection import Compare, Select, select
 from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.terms.linear_terms import is_permuted
 
 MAX_OPERATIONS, MAX_ELEMENTS = 3000, 64
 """The maximum numbers of scalar operations of graphs, and elements of outputs, that are written out."""
@@ -144,7 +143,7 @@ def _of_all(condition: Node) -> Node | None:
     zero, array = condition.args
     if constant_value(zero) != 0:
         return None
-    while isinstance(array.op, Product) or is_permuted(array):
+    while isinstance(array.op, Product) or permutes(array.op):
         array = array.args[0]
     if not isinstance(array.op, Select):
         return None
@@ -173,9 +172,9 @@ def _arguments(node: Node, at: Axes) -> Iterator[tuple[Node, Axes]]:
         yield node.args[0], _named(node.args[0], [at[k] for k in node.op.axes])
     elif isinstance(node.op, Reshape):
         yield node.args[0], _without_ones(node, at)
-    elif is_permuted(node):
-        op = op_of(node, Einsum)
-        yield node.args[0], tuple(at[op.output.index(label)] for label in op.inputs[0])
+    elif permutes(node.op):
+        order = node.op.output
+        yield node.args[0], tuple(at[order.index(label)] for label in node.op.inputs[0])
     elif node.args and any(part.shape for part in (node, *node.args)):
         raise Apart
 
