@@ -16,7 +16,7 @@ import sympy
 
 from symad.core.graph import Graph, Node
 from symad.cost import schedule
-from symad.higher_order.scan import Scan
+from symad.higher_order.scan import Loop
 from symad.numeric.expressions.folding import fold, multiply_powers
 from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
@@ -27,7 +27,7 @@ from symad.numeric.passes.algebra.syrk_products import flatten_products, share_g
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
-from symad.numeric.passes.bodies import LoopValue, RowBlocks
+from symad.numeric.passes.bodies import RowBlocks
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.sink_into_loop import sink_large
 from symad.numeric.passes.loops.split_state import in_parts as split_states

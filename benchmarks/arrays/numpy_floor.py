@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Graph
-from symad.higher_order.scan import Scan
-from symad.numeric.passes.bodies import LoopValue
+from symad.higher_order.scan import Loop
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum

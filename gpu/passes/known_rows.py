@@ -14,8 +14,7 @@ import numpy as np
 
 from symad.core.dims import same_dim, size
 from symad.core.graph import Node, op_of
-from symad.core.questions import Nodes, evaluate
-from symad.core.questions import Moved, Nodes, movement
+from symad.core.questions import Moved, Nodes, evaluate, movement
 from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions

@@ -25,7 +25,7 @@ from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import Dimension
-from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.elementwise.selection import Condition
 
 MAX_WORK = 1 << 25
 """The most operations of a kernel's products; with more, cuBLAS's speed outweighs the saved launches.

@@ -17,9 +17,7 @@ from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.basic.contraction import permutes
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant, constant_value
-from symad.ops.elementwise.selection import Condition, Logic
-
-
+from symad.ops.elementwise.selection import Condition
 
 
 @dataclass(frozen=True)

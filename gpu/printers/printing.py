@@ -38,7 +38,6 @@ from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Source, constant_value
 from symad.ops.basic.sources import Source, constant_value
 from symad.ops.elementwise.selection import Condition
 

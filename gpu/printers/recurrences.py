@@ -17,7 +17,7 @@ from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, t
 from symad.gpu.recurrences.step import InnerProduct, LoopStep, step_of
 from symad.numeric.numpy_arrays.pairs.attention_printer import tuple_text
 from symad.numeric.targets.statements import Lines
-from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.elementwise.selection import Condition
 
 MAX_MATRIX_BYTES = 1 << 18
 """The most bytes of matrices that every block reads from the device's cache in every step.

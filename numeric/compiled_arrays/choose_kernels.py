@@ -9,7 +9,7 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Scan
+from symad.higher_order.scan import Loop
 from symad.numeric.compiled_arrays.c.blas_calls import has_few_terms, matrix_product
 from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
 from symad.numeric.compiled_arrays.c.small_systems import is_small_system
@@ -18,7 +18,7 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import as_products, fuse_chains, fuse_sums
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.fusion.rows import fuse_rows, open_fallbacks
-from symad.numeric.passes.bodies import LoopValue, RowBlocks, with_body
+from symad.numeric.passes.bodies import RowBlocks, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.pads import boxes
 from symad.numeric.passes.rewriting import over, with_results

@@ -34,7 +34,7 @@ from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape
 from symad.ops.basic.sources import Constant
-from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.elementwise.selection import Condition
 
 MIN_ROW, MAX_ROW, MAX_MEMBERS, MAX_LEAVES, MAX_RESULTS = 8, 4096, 80, 12, 6
 """Limits of a kernel: elements of a row (two bounds), nodes, arrays read and arrays written."""

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph
-from symad.higher_order.scan import Scan
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.modules.module_text import Names
-from symad.numeric.passes.bodies import LoopValue
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, parts, values_read
 from symad.numeric.program.loops import Blocks, DefineFunction, Loop
 from symad.numeric.program.program import Program
@@ -32,8 +30,6 @@ from symad.numeric.targets.sizes import dimension
 from symad.numeric.targets.target import NUMPY, Level, MatrixProduct, NumPy, Text
 from symad.numeric.targets.writer import Writer
 from symad.ops.basic.shaping import Reshape
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension
-from symad.ops.elementwise.selection import Condition, Logic
 from symad.ops.basic.sources import ArrayConstant, Constant
 from symad.ops.elementwise.selection import Condition
 from symad.ops.sparse.csr import IntArray, as_slice

@@ -13,11 +13,11 @@ from typing import TypeVar
 import numpy as np
 import sympy
 
-from symad.core.contents import holds, readers
+from symad.core.contents import readers
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.higher_order.scan import Local, Scan
+from symad.higher_order.scan import Local, Loop, Scan
 from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import stack, take
 

@@ -15,10 +15,9 @@ from symad.core.contents import inner_graphs
 from symad.core.dims import is_concrete, size
 from symad.core.graph import Graph, Node
 from symad.core.identifiers import identifier
-from symad.core.questions import evaluate, flops
+from symad.core.questions import evaluate, flops, row_numbers
 from symad.core.structures import TupleOf
 from symad.derivatives.vmap import vmap
-from symad.core.questions import evaluate, flops, row_numbers
 from symad.errors import LoweringError
 from symad.numeric.compiled_arrays import lower as lower_arrays
 from symad.numeric.compiler.c_calls import CFunction, bound, check_sizes
@@ -49,9 +48,7 @@ from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import PACKED, SCALAR_C, NotInC
 from symad.numeric.targets.c_module import c_name, print_c_module
-from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.basic.sources import ArrayConstant, Input, Source, constant_value
-from symad.ops.basic.sources import ArrayConstant, Input, Source
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky

@@ -15,8 +15,7 @@ from symad.core.interning import field_names
 from symad.core.questions import Moved, movement, row_numbers
 from symad.cost import schedule
 from symad.fused.pair_sum import unread
-from symad.higher_order.scan import Scan
-from symad.numeric.passes.bodies import LoopValue
+from symad.higher_order.scan import Loop
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together

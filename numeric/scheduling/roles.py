@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, Origin, topological
 from symad.core.questions import question
-from symad.higher_order.scan import Scan, backwards
+from symad.higher_order.scan import Loop, Scan, backwards
 from symad.numeric.passes.bodies import LoopValue, pieces
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arrays.softmax import LogSoftmax, Softmax

@@ -16,7 +16,7 @@ from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
 from symad.numeric.compiled_arrays.c.drivers import driven
 from symad.numeric.fusion.nest import Nest, is_row_dot, repeats_columns
 from symad.numeric.fusion.nest_loops import NestText, RowLoop, joined
-from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.elementwise.selection import Condition
 
 WAITING_LENGTH = 256
 """Elements whose results are delayed until the arguments of all sines are known."""

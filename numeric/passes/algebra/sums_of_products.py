@@ -20,9 +20,9 @@ import numpy as np
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Scan
+from symad.higher_order.scan import Loop
 from symad.numbers.number_domains import as_float
-from symad.numeric.passes.bodies import LoopValue, with_body
+from symad.numeric.passes.bodies import with_body
 from symad.numeric.passes.rewriting import over, rewritten, with_results
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.basic.contraction import Einsum, contract

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, Scan
+from symad.higher_order.scan import Local, Loop
 from symad.numeric.passes.bodies import LoopValue, loop_of, with_body
 from symad.numeric.passes.rewriting import over, with_results
 from symad.ops.arrays.stacking import Concatenate, Stack

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from symad.core.contents import holds
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Scan, backwards, closed, parts, previous_states
+from symad.higher_order.scan import Loop, Scan, backwards, closed, parts, previous_states
 from symad.numeric.passes.bodies import LoopValue, with_body
 from symad.numeric.passes.rewriting import over, rewritten, with_results
 from symad.ops.arrays.stacking import Stack, take

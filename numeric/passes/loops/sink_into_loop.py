@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from symad.core.contents import readers
+from symad.core.contents import holds, readers
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, Scan, backwards
+from symad.higher_order.scan import Local, Loop, backwards
 from symad.numeric.passes.blocking.row_blocks import elements
-from symad.numeric.passes.bodies import LoopValue, by_loop, loop_of, with_body
+from symad.numeric.passes.bodies import by_loop, loop_of, with_body
 from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Broadcast, Slice, broadcast_axes, slice_axes

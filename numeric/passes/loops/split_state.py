@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symad.core.contents import readers
+from symad.core.contents import holds, readers
 from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, backwards, previous_states
+from symad.higher_order.scan import Local, Loop, backwards, previous_states
 from symad.numeric.passes.bodies import LoopValue, by_loop, loop_of, pieces
 from symad.numeric.passes.memory_layout.pads import boxes, source
 from symad.numeric.passes.rewriting import over, with_results

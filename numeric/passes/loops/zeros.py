@@ -19,8 +19,8 @@ from symad.core.contents import readers
 from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, Scan, backwards
-from symad.numeric.passes.bodies import LoopValue, pieces, with_body
+from symad.higher_order.scan import Local, Loop, backwards
+from symad.numeric.passes.bodies import pieces, with_body
 from symad.numeric.passes.rewriting import over, rewrite
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice, broadcast_to, pad, reshape

@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from symad.core.dims import plus, same_dim
-from symad.higher_order.scan import Scan
-from symad.numeric.passes.bodies import LoopValue
+from symad.higher_order.scan import Loop
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments

@@ -10,13 +10,11 @@ import sympy
 
 from symad.core.dims import Shape
 from symad.core.graph import Node, Op
-from symad.core.questions import question
-from symad.higher_order.scan import Scan
 from symad.core.questions import Moved, movement, question
 from symad.higher_order.scan import Loop
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal
-from symad.numeric.passes.bodies import LoopValue, RowBlocks
+from symad.numeric.passes.bodies import RowBlocks
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
 from symad.numeric.passes.memory_layout.pads import Overlay
 from symad.numeric.program.expressions import Compute, Expression, Index, Read, Value, literal
@@ -36,7 +34,7 @@ from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Pad, Reshape, Slice
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Condition, Logic, Select
+from symad.ops.elementwise.selection import Condition, Select
 from symad.ops.sparse.csr import CompressedRows
 from symad.sympy_functions.scalar_functions import relu, sigmoid, silu, softplus
 
