@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import platform
+import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,6 +27,21 @@ def installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+@functools.cache
+def loaded(peer: str) -> bool:
+    """Whether a library can be imported. One that cannot is left out, and the error stream says why, once.
+
+    Besides absent ones, these are installed ones that break: another version of a library that they need, a
+    missing shared library. What a library does after its import is no reason to leave it out.
+    """
+    try:
+        importlib.import_module(peer)
+    except Exception as error:
+        print(f"{peer} is left out: {type(error).__name__}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def measured_on(*packages: str) -> dict[str, str]:

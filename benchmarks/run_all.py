@@ -2,7 +2,8 @@
 
 Each benchmark runs in a process of its own (and can be run alone: `python benchmarks/arrays/bench_models.py
 --help`). Results are written to benchmarks/results/cpu/: a JSON file each, and ratios.png, symad's time over
-the best peer's.
+the best peer's. A benchmark that fails does not end the others: it is named at the end, the picture goes
+without it, and the exit status is 1.
 
 Usage: python benchmarks/run_all.py [--quick | --full] [--out FOLDER]
 """
@@ -13,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,6 @@ from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).parent
-
-
-def run(script: str, *options: str) -> None:
-    """Run one benchmark in its own process; its tables are printed to the terminal."""
-    subprocess.run([sys.executable, str(HERE / script), *options], check=True)
 
 
 def model_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
@@ -79,42 +76,82 @@ def draw(groups: dict[str, list[tuple[str, float]]], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
-def main() -> None:
+PARTS: dict[str, tuple[str, Callable[[dict[str, Any]], list[tuple[str, float]]]]] = {
+    "arrays/bench_models.py": (
+        "value and gradient of models: time over the best of JAX and PyTorch", model_ratios
+    ),
+    "arrays/bench_hessians.py": (
+        "dense Hessians of models: time over the best of JAX and PyTorch", hessian_ratios
+    ),
+    "scalar/bench_scalar_peers.py": ("gradients of expressions: time over CasADi", scalar_ratios),
+}  # fmt: skip
+"""The parts of the table and of the picture: a title, and ratios read from what a benchmark wrote."""
+
+WRITES = {
+    "arrays/bench_models.py": "models.json",
+    "arrays/bench_hessians.py": "hessians.json",
+    "scalar/bench_scalar_peers.py": "scalars.json",
+    "scalar/bench_scalar_hessians.py": "scalar_hessians.json",
+    "sparse/bench_sparse.py": "sparse.json",
+}
+"""The files of results, by benchmark."""
+
+
+def benchmarks(quick: bool, full: bool) -> dict[str, list[str]]:
+    """The benchmarks in their order, with their options."""
+    return {
+        "arrays/bench_models.py": ["--rounds", "8" if quick else "30", *(["--compile"] if full else [])],
+        "arrays/bench_hessians.py": ["--rounds", "5" if quick else "15"],
+        "scalar/bench_scalar_peers.py": ["--rounds", "20" if quick else "100", *(["--jax"] if full else [])],
+        "scalar/bench_scalar.py": ["--limit", "10" if quick else "30"],
+        "scalar/bench_scalar_hessians.py": [],
+        "sparse/bench_sparse.py": [],
+        "arrays/bench_given.py": [],
+        "arrays/bench_memory.py": [],
+    }
+
+
+def run_each(wanted: dict[str, list[str]], folder: Path) -> dict[str, int]:
+    """Run each benchmark in a process of its own. Returns the exit status of those that fail."""
+    failed = {}
+    for script, options in wanted.items():
+        into = ["--json", str(folder / WRITES[script])] if script in WRITES else []
+        status = subprocess.run([sys.executable, str(HERE / script), *options, *into], check=False).returncode
+        if status:
+            failed[script] = status
+    return failed
+
+
+def table(groups: dict[str, list[tuple[str, float]]]) -> Table:
+    """The ratios, a section for each part."""
+    made = Table("", "ratio", title="symad over the best peer; below 1 is ahead")
+    for rows in groups.values():
+        for name, ratio in rows:
+            made.add_row(name, f"{ratio:.2f}")
+        made.add_section()
+    return made
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--full", action="store_true", help="also torch.compile and JAX on scalar graphs")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "cpu")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    models, scalars = options.out / "models.json", options.out / "scalars.json"
-    rounds, slow = "8" if options.quick else "30", ["--compile"] if options.full else []
-    run("arrays/bench_models.py", "--rounds", rounds, "--json", str(models), *slow)
-    hessians = options.out / "hessians.json"
-    run("arrays/bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
-    rounds, slow = "20" if options.quick else "100", ["--jax"] if options.full else []
-    run("scalar/bench_scalar_peers.py", "--rounds", rounds, "--json", str(scalars), *slow)
-    run("scalar/bench_scalar.py", "--limit", "10" if options.quick else "30")
-    run("scalar/bench_scalar_hessians.py", "--json", str(options.out / "scalar_hessians.json"))
-    run("sparse/bench_sparse.py", "--json", str(options.out / "sparse.json"))
-    run("arrays/bench_given.py")
-    run("arrays/bench_memory.py")
+    failed = run_each(benchmarks(options.quick, options.full), options.out)
     groups = {
-        "value and gradient of models: time over the best of JAX and PyTorch": model_ratios(
-            json.loads(models.read_text())
-        ),
-        "dense Hessians of models: time over the best of JAX and PyTorch": hessian_ratios(
-            json.loads(hessians.read_text())
-        ),
-        "gradients of expressions: time over CasADi": scalar_ratios(json.loads(scalars.read_text())),
+        title: rows
+        for script, (title, ratios) in PARTS.items()
+        if script not in failed and (rows := ratios(json.loads((options.out / WRITES[script]).read_text())))
     }
-    draw(groups, options.out / "ratios.png")
-    table = Table("", "ratio", title="symad over the best peer; below 1 is ahead")
-    for rows in groups.values():
-        for name, ratio in rows:
-            table.add_row(name, f"{ratio:.2f}")
-        table.add_section()
-    Console().print(table)
+    if groups:
+        draw(groups, options.out / "ratios.png")
+        Console().print(table(groups))
+    for script, status in failed.items():
+        print(f"failed with exit status {status}: benchmarks/{script}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

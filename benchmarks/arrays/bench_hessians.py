@@ -37,7 +37,7 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import symad  # noqa: E402
-from benchmarks.machine import measured_on  # noqa: E402
+from benchmarks.machine import loaded, measured_on  # noqa: E402
 from symad.numeric import lower  # noqa: E402
 from symad.numeric.numpy_arrays import lower as lower_numpy  # noqa: E402
 
@@ -238,20 +238,19 @@ def main() -> None:
         makers: dict[str, Callable[[], Any]] = {
             "symad": lambda case=case: (ours(case),) * 2,
             "symad, batched seeds": lambda case=case: (ours(case, False),) * 2,
-            "jax": lambda case=case: by_jax(case),
-            "torch": lambda case=case: by_torch(case),
         }
-        if options.casadi and name not in ("softmax",):
+        if loaded("jax"):
+            makers["jax"] = lambda case=case: by_jax(case)
+        if loaded("torch"):
+            makers["torch"] = lambda case=case: by_torch(case)
+        if options.casadi and name not in ("softmax",) and loaded("casadi"):
             makers["casadi"] = lambda case=case: by_casadi(case)
         runs: dict[str, tuple[Run, float]] = {}
         values: dict[str, Any] = {}
         for contestant, make in makers.items():
             start = time.perf_counter()
-            try:
-                run, whole = make()
-                run()
-            except ImportError:
-                continue
+            run, whole = make()
+            run()
             runs[contestant] = (run, time.perf_counter() - start)
             values[contestant] = whole()
         for contestant, value in values.items():

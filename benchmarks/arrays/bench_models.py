@@ -43,7 +43,7 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import symad  # noqa: E402
-from benchmarks.machine import measured_on  # noqa: E402
+from benchmarks.machine import loaded, measured_on  # noqa: E402
 from symad.core.graph import Graph  # noqa: E402
 from symad.numeric import lower  # noqa: E402
 from symad.numeric.compiled_arrays.blas import product_function  # noqa: E402
@@ -123,19 +123,17 @@ def contestants(case: model_cases.Case, dtype: str, compiled: bool) -> dict[str,
     }
     if case.name == "lstm":
         makers[BY_HAND] = lambda: by_hand(case, dtype)
-    makers["jax"] = lambda: by_jax(case, dtype)
-    for form in case.torch:
+    if loaded("jax"):
+        makers["jax"] = lambda: by_jax(case, dtype)
+    for form in case.torch if loaded("torch") else ():
         makers[f"torch {form}"] = lambda form=form: by_torch(case, form, dtype, False)
         if compiled:
             makers[f"torch {form} compiled"] = lambda form=form: by_torch(case, form, dtype, True)
     made = {}
     for name, make in makers.items():
         start = time.perf_counter()
-        try:
-            run = make()
-            run()
-        except ImportError:
-            continue
+        run = make()
+        run()
         made[name] = (run, time.perf_counter() - start)
     return made
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.machine import loaded
+
 Peer = tuple[Callable[[], Any], Callable[[], Any], Callable[[], Any]]
 
 
@@ -63,10 +65,10 @@ def unfused(xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
 
 def _tensors(xp: Any, arrays: list[Any]) -> list[Any]:
     """The arrays as torch tensors on the same memory; the first three require gradients."""
-    try:
-        import torch
-    except ImportError as error:
-        raise Unavailable("torch is not installed") from error
+    if not loaded("torch"):
+        raise Unavailable("torch cannot be loaded")
+    import torch
+
     torch.backends.cuda.matmul.allow_tf32 = False
     made = [torch.from_numpy(a) if xp is np else torch.from_dlpack(a)
             for a in arrays]  # fmt: skip
@@ -177,11 +179,11 @@ def flex_first_call(timed: bool) -> dict[str, Any]:
     if not timed:
         return {}
     try:
-        import torch
-
         _flex()
-    except (ImportError, Unavailable) as error:
+    except Unavailable as error:
         return {"failed": str(error)}
+    import torch
+
     found: dict[str, Any] = {}
     for name, score in (("ALiBi", _alibi), ("soft cap", _soft_cap)):
         compiled, create_block_mask = _flex()

@@ -11,7 +11,6 @@ Usage: python benchmarks/gpu/models.py [--out FILE.json] [--quick]
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import statistics
 import sys
@@ -29,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import symad
 from benchmarks.gpu.report import release, require_device, save, surroundings
 from benchmarks.gpu.timing import seconds
+from benchmarks.machine import loaded
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM
@@ -218,14 +218,14 @@ def case(name: str, model: Any, data: Sequence[Any], loss: Any, dtype: str, repe
     errors = [float(np.abs(f - e).max()) for f, e in zip(found, expected, strict=True)]
     result["error"] = max(errors) / float(largest)
     peers: dict[str, Callable[[], dict[str, Any]]] = {}
-    if loss is not None and importlib.util.find_spec("torch") is not None:
+    if loss is not None and loaded("torch"):
         for kind, compiled in (("torch eager", False), ("torch compiled", True)):
             peers[kind] = partial(torch_step, loss, parameters, data, dtype, repeats, compiled)
         if name == "lstm":
             peers["torch.nn.LSTM (cuDNN)"] = partial(
                 cudnn_lstm, data, parameters["W_h1"].shape[1], dtype, repeats
             )
-    if loss is not None and importlib.util.find_spec("jax") is not None:
+    if loss is not None and loaded("jax"):
         peers["jax.jit"] = partial(jax_step, loss, parameters, data, dtype, repeats)
     for peer, run in peers.items():
         try:

@@ -10,7 +10,6 @@ Usage: python benchmarks/gpu/pairwise.py [--out FILE.json] [--quick]
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 import time
@@ -23,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.gpu.report import release, require_device, save, surroundings
 from benchmarks.gpu.timing import seconds
+from benchmarks.machine import loaded
 from symad.gpu.eager import pairwise, pairwise_vjp
 
 SCALE = 0.35
@@ -129,7 +129,7 @@ def case(points: int, dimension: int, dtype: str, repeats: int) -> dict[str, Any
     x, y, b = (rng.random(s).astype(dtype) for s in ((points, dimension),) * 2 + ((points,),))
     result: dict[str, Any] = {"points": points, "dimension": dimension, "dtype": dtype}
     for name, peer in PEERS.items():
-        if importlib.util.find_spec(NEEDS[name]) is None:
+        if not loaded(NEEDS[name]):
             continue
         try:
             result[name] = peer(x, y, b, repeats)

@@ -24,7 +24,7 @@ from rich.table import Table
 from scalar_contestants import casadi_graph, through_buffers
 
 import symad
-from benchmarks.machine import measured_on
+from benchmarks.machine import loaded, measured_on
 from symad.numeric import lower
 
 CASES = ("mlp", "lstm")
@@ -67,9 +67,11 @@ def compete(name: str, rounds: int) -> dict[str, tuple[float, float]]:
     expression, symbols, x = peers.point(name)
     makers: dict[str, Any] = {
         "symad": lambda: ours(expression, symbols, x),
-        "casadi": lambda: casadi(expression, symbols, x),
-        "jax": lambda: by_jax(name, x),
     }
+    if loaded("casadi"):
+        makers["casadi"] = lambda: casadi(expression, symbols, x)
+    if loaded("jax"):
+        makers["jax"] = lambda: by_jax(name, x)
     runs: dict[str, peers.Run] = {}
     setup: dict[str, float] = {}
     places: Any = None
@@ -81,8 +83,8 @@ def compete(name: str, rounds: int) -> dict[str, tuple[float, float]]:
         made()
         runs[who], setup[who] = made, time.perf_counter() - start
     h = np.array(runs["symad"]()).reshape(len(x), len(x))
-    peers.same(name, "jax", runs["jax"](), h.ravel())
-    peers.same(name, "casadi", runs["casadi"](), h[places])
+    for who in {*runs} - {"symad"}:
+        peers.same(name, who, runs[who](), h[places] if who == "casadi" else h.ravel())
     times: dict[str, list[float]] = {who: [] for who in runs}
     for _ in range(rounds):
         for who, run in runs.items():
@@ -104,8 +106,8 @@ def main() -> None:
     rows = []
     for case in options.cases:
         found = compete(case, options.rounds)
-        cells = [f"{1e6 * found[n][0]:.0f} ({1e3 * found[n][1]:.0f})" for n in names]
-        ratios = [f"{found['symad'][0] / found[peer][0]:.2f}" for peer in ("casadi", "jax")]
+        cells = [f"{1e6 * found[n][0]:.0f} ({1e3 * found[n][1]:.0f})" if n in found else "-" for n in names]
+        ratios = [f"{found['symad'][0] / found[n][0]:.2f}" if n in found else "" for n in names[1:]]
         table.add_row(case, *cells, *ratios)
         rows.append({"case": case, **{who: list(pair) for who, pair in found.items()}})
     Console(width=110).print(table)

@@ -46,10 +46,10 @@ import numpy as np
 import sympy as sp
 from rich.console import Console
 from rich.table import Table
-from scalar_contestants import CONTESTANTS, FROM_ARRAYS, Run, jax_graph, ours
+from scalar_contestants import CONTESTANTS, FROM_ARRAYS, Run, jax_graph, ours, present
 
 import symad
-from benchmarks.machine import measured_on
+from benchmarks.machine import loaded, measured_on
 from symad.numeric import lower
 
 LIMITED = ("sympy", "symengine")
@@ -65,7 +65,7 @@ def limited(make: Run, seconds: float) -> Any:
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         return make()
-    except (TimeoutError, RecursionError, ImportError, KeyError):
+    except (TimeoutError, RecursionError, KeyError):
         return None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -88,8 +88,8 @@ def compete(name: str, limit: float, rounds: int) -> dict[str, tuple[float, floa
     """CPU seconds of a call and wall seconds of the setup, by contestant."""
     expression, symbols, x = point(name)
     makers: dict[str, Callable[[], Run]] = {
-        who: (lambda make=make: make(expression, symbols, x)) for who, make in CONTESTANTS.items()
-    } | {who: (lambda make=make: make(name, x)) for who, make in FROM_ARRAYS.items()}
+        who: (lambda make=make: make(expression, symbols, x)) for who, make in present(CONTESTANTS).items()
+    } | {who: (lambda make=make: make(name, x)) for who, make in present(FROM_ARRAYS).items()}
     runs: dict[str, tuple[Run, float]] = {}
     for who, make in makers.items():
         with empty_cache() if who == "c" else nullcontext():
@@ -146,9 +146,9 @@ def empty_cache() -> Iterator[None]:
 def warm_up() -> None:
     """Imports, the start of JAX, and the kernel of runs, which is compiled once per machine."""
     x = sp.symbols("x0:2", real=True)
-    for make in CONTESTANTS.values():
+    for make in present(CONTESTANTS).values():
         limited(lambda make=make: make(x[0] ** 2 + x[1], x, np.ones(2))(), 60)
-    for array_code in FROM_ARRAYS.values():
+    for array_code in present(FROM_ARRAYS).values():
         limited(lambda make=array_code: make("rosenbrock 10", np.ones(3))(), 60)
 
 
@@ -182,27 +182,30 @@ def _jax_graph(name: str, queue: Any) -> None:
 
 def over_batches(name: str, points: int) -> dict[str, float]:
     """CPU seconds per point of a batch, by contestant: rows of points in, gradients out."""
-    import jax
-
     expression, symbols, x = point(name)
     rows = x[:, None] * np.random.default_rng(1).uniform(0.9, 1.1, size=(len(x), points))
     gradient = symad.gradient(symad.trace(expression, symbols))
     numpy, runs = lower(gradient), lower(gradient, backend="runs")
-    vmapped = jax.jit(jax.vmap(jax.grad(natural_cases.NATURAL[name](jax.numpy))))
-    columns = jax.numpy.asarray(rows.T)
-    contestants: dict[str, Run] = {
-        "numpy": lambda: numpy(*rows),
-        "runs": lambda: runs(*rows),
-        "jax": lambda: jax.block_until_ready(vmapped(columns)),
-    }
-    last = np.asarray(contestants["jax"]())[-1]
-    for who in ("numpy", "runs"):
-        same(name, who, [g[-1] for g in contestants[who]()], last)
+    contestants: dict[str, Run] = {"numpy": lambda: numpy(*rows), "runs": lambda: runs(*rows)}
+    last = [g[-1] for g in contestants["numpy"]()]
+    same(name, "runs", [g[-1] for g in contestants["runs"]()], np.array(last))
+    if loaded("jax"):
+        contestants["jax"] = of_rows_by_jax(name, rows)
+        same(name, "jax", np.asarray(contestants["jax"]())[-1], np.array(last))
     times: dict[str, list[float]] = {who: [] for who in contestants}
     for _ in range(7):
         for who, run in contestants.items():
             times[who].append(cpu(run, 1))
     return {who: statistics.median(found) / points for who, found in times.items()}
+
+
+def of_rows_by_jax(name: str, rows: Any) -> Run:
+    """JAX's vmap of array code; it gets the points as rows of the transposed array."""
+    import jax
+
+    vmapped = jax.jit(jax.vmap(jax.grad(natural_cases.NATURAL[name](jax.numpy))))
+    columns = jax.numpy.asarray(rows.T)
+    return lambda: jax.block_until_ready(vmapped(columns))
 
 
 LIBRARIES = ("numpy", "sympy", "casadi", "symengine", "jax", "torch", "autograd")
@@ -230,7 +233,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for case in options.cases:
         found = compete(case, options.limit, options.rounds)
-        graph = of_graph_by_jax(case, options.jax_limit) if options.jax else None
+        graph = of_graph_by_jax(case, options.jax_limit) if options.jax and loaded("jax") else None
         found |= {"jax graph": graph} if graph else {}
         for ours_, kept in ratios.items():
             if "casadi" in found and ours_ in found:
@@ -241,8 +244,9 @@ def main() -> None:
         rows.append({"case": case, **{who: list(pair) for who, pair in found.items()}})
         if options.points:
             batch = over_batches(case, options.points)
-            ratio = batch["runs"] / batch["jax"]
-            batches.add_row(case, *(f"{1e6 * t:.4f}" for t in batch.values()), f"{ratio:.2f}")
+            cells = [f"{1e6 * batch[n]:.4f}" if n in batch else "-" for n in ("numpy", "runs", "jax")]
+            ratio = f"{batch['runs'] / batch['jax']:.2f}" if "jax" in batch else ""
+            batches.add_row(case, *cells, ratio)
             rows[-1]["batch"] = batch
         if options.json:
             made = {"versions": machine, "points": options.points, "rows": rows}
@@ -253,7 +257,7 @@ def main() -> None:
     for table in (calls, setups, *([batches] if options.points else [])):
         console.print(table)
     limits = f"{options.limit:g} s (JAX on graphs: {options.jax_limit:g} s)"
-    console.print(f"- : setup not within {limits}, or not installed")
+    console.print(f"- : setup not within {limits}, or left out")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 import symad
+from benchmarks.machine import loaded
 from symad.numeric import lower
 
 Run = Callable[[], Any]
@@ -171,3 +172,10 @@ FROM_ARRAYS: dict[str, Callable[[str, Any], Run]] = {
     "torch": by_torch,
     "autograd": by_autograd,
 }
+PEERS = ("casadi", "symengine", "jax", "torch", "autograd")
+"""The contestants that are libraries of their own."""
+
+
+def present(contestants: dict[str, Any]) -> dict[str, Any]:
+    """Those contestants that can be loaded on this machine."""
+    return {who: make for who, make in contestants.items() if who not in PEERS or loaded(who)}

@@ -20,17 +20,20 @@ import argparse
 import json
 import platform
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import symad
+from benchmarks.machine import installed, loaded
 from symad.numeric.scale import distribute, glm
 
 COLUMNS = 20
@@ -61,11 +64,9 @@ def fits(x: Any, y: Any) -> dict[str, Fit]:
     found: dict[str, Fit] = {
         f"symad, {t} threads": lambda t=t: glm(x, y, penalty=1.0, threads=t).coefficients for t in (1, 2)
     }
-    for make in (by_sklearn, by_dask_ml, by_dask_glm):
-        try:
+    for peer, make in (("sklearn", by_sklearn), ("dask_ml", by_dask_ml), ("dask_glm", by_dask_glm)):
+        if loaded(peer):
             found |= make(x, y)
-        except Exception as error:
-            print(f"{make.__name__.removeprefix('by_')} is left out: {type(error).__name__}: {error}")
     return found
 
 
@@ -131,10 +132,8 @@ def value_and_gradient(rows: int, rounds: int) -> list[dict[str, Any]]:
     runs: dict[str, Fit] = {
         f"symad, {t} threads": lambda t=t: kernel.on(threads=t)(x, y, w) for t in (1, 2)
     }
-    try:
+    if loaded("jax"):
         runs |= by_jax(x, y, w)
-    except Exception as error:
-        print(f"JAX is left out: {type(error).__name__}: {error}")
     reference = kernel.on(threads=1)(x, y, w)[1]
     seconds, found = medians(runs, rounds), []
     for name, run in runs.items():
@@ -176,13 +175,7 @@ def by_jax(x: Any, y: Any, w: Any) -> dict[str, Fit]:
 
 def versions() -> dict[str, str]:
     names = ("numpy", "dask", "dask-ml", "dask-glm", "scikit-learn", "jax")
-    found = {}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {name: found for name in names if (found := installed(name))}
 
 
 def main() -> None:

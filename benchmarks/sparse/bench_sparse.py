@@ -10,7 +10,7 @@ Detection and coloring are wall time, medians. Evaluation is process CPU time in
 competitors taking turns; medians over the rounds, after every result has been compared with symad's.
 symad returns a scipy csr_array. JAX, with colors given by hand, and asdex return the array of the entries
 (for JAX also the time with a csr_array made from it). CasADi writes the entries into a buffer. Peers that
-are not installed are left out and named.
+cannot be loaded are left out and named.
 
 Usage: python benchmarks/sparse/bench_sparse.py [--rounds 15] [--json FILE] [--check]
 """
@@ -41,7 +41,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import symad
-from benchmarks.machine import installed, measured_on
+from benchmarks.machine import loaded, measured_on
 from symad.numeric import lower
 from symad.sparsity import color
 
@@ -352,7 +352,7 @@ def main() -> None:
         reference = with_symad(case)
         with_scipy_and_networkx(case, reference)
         for name, run in (("jax", with_jax), ("asdex", with_asdex), ("casadi", with_casadi)):
-            if installed(name):
+            if loaded(name):
                 run(case, reference)
         results.append(report(case, take_turns(case, options.rounds)))
     if options.json:
