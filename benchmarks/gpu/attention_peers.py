@@ -8,10 +8,14 @@ it cannot run.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 

@@ -6,8 +6,12 @@ From an expression: symad's three backends, CasADi, SymEngine and SymPy; from ar
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import natural_cases
 import numpy as np

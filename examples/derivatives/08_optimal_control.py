@@ -116,7 +116,7 @@ def picture(folder: Path, times, angle, speed, torque, jacobian, hessian) -> Non
     axes[0].legend(frameon=False)
     for axis, name, matrix in zip(axes[1:], ("Jacobian", "Hessian"), (jacobian, hessian), strict=True):
         axis.spy(matrix, markersize=1.5)
-        axis.set(title=f"{name}, {matrix.nnz} entries", xticks=(0, 300, 600))
+        axis.set(title=f"{name}, {matrix.nnz} entries", xticks=(0, 300, 600), anchor="N")
         axis.tick_params(top=False, labeltop=False, bottom=True, labelbottom=True)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "pendulum_swing_up.png", dpi=150)

@@ -118,31 +118,33 @@ def compression(coloring: Coloring, matrix: Array | None = None, path: Path | st
     recovered = coloring.decompress(compressed).toarray()
     shades = _entry_colors(coloring)
     by_rows = [True] * bool(coloring.row_colors) + [False] * bool(coloring.column_colors)
-    figure, first, middle, last = _compression_axes(values.shape, products, by_rows)
-    _draw_matrix(first, coloring, shades, values)
-    first.set_title("matrix", fontsize=12)
+    beside = [b.shape[1] for b, flag in zip(products, by_rows, strict=True) if not flag]
+    under = [b.shape[0] for b, flag in zip(products, by_rows, strict=True) if flag]
+    (m, n), gap = values.shape, 3
+    lefts = np.cumsum([gap, n + gap, *(count + gap for count in beside)])
+    tops = np.cumsum([gap, m + gap, *(count + gap for count in under)])
+    figure = _figure(1, 2 + len(products), (CELL * (lefts[-1] + n + 1), CELL * (tops[-1] - gap + 2)))
+    first, *middle, last = figure.axes
+    for axes, shown, title, left in (
+        (first, values, "matrix", gap),
+        (last, recovered, "recovered", lefts[-1]),
+    ):
+        _draw_matrix(axes, coloring, shades, shown)
+        axes.set_title(title, fontsize=12)
+        _place(axes, left, gap)
     for axes, product, side, flag in zip(middle, products, _sides(coloring), by_rows, strict=True):
         _draw_product(axes, product, side, flag)
-        axes.set(xlim=first.get_xlim()) if flag else axes.set(ylim=first.get_ylim())
-    _draw_matrix(last, coloring, shades, recovered)
-    last.set_title("recovered", fontsize=12)
+        _place(axes, *((gap, tops[1]) if flag else (lefts[1], gap)))
     return _saved(figure, path)
 
 
-def _compression_axes(shape: tuple[int, int], products: list[Array], by_rows: list[bool]) -> tuple[Axes, ...]:
-    """A figure whose cells have one size: row products under the matrix, column products beside it."""
-    from matplotlib.figure import Figure
-
-    (m, n), margin = shape, 2
-    beside = [b.shape[1] for b, flag in zip(products, by_rows, strict=True) if not flag]
-    under = [b.shape[0] for b, flag in zip(products, by_rows, strict=True) if flag]
-    widths = [count + margin for count in (n, *beside, n)]
-    heights = [count + margin for count in (m, *under)]
-    figure = Figure(figsize=(CELL * sum(widths), CELL * sum(heights)), layout="constrained")
-    grid = figure.add_gridspec(len(heights), len(widths), width_ratios=widths, height_ratios=heights)
-    first = figure.add_subplot(grid[0, 0])
-    middle = [figure.add_subplot(grid[1, 0] if flag else grid[0, 1]) for flag in by_rows]
-    return figure, first, middle, figure.add_subplot(grid[0, -1])
+def _place(axes: Axes, left: float, top: float) -> None:
+    """Put the first cell there, in cells from the left and the top of the figure: all cells have one size."""
+    (x0, x1), (y1, y0) = axes.get_xlim(), axes.get_ylim()
+    width, height = axes.figure.get_size_inches() / CELL
+    axes.figure.set_layout_engine("none")
+    corner = (left + 0.5 + x0) / width, 1 - (top + 0.5 + y1) / height
+    axes.set_position((*corner, (x1 - x0) / width, (y1 - y0) / height))
 
 
 def four_by_five(path: Path | str | None = None) -> Figure:
@@ -157,11 +159,11 @@ def four_by_five(path: Path | str | None = None) -> Figure:
         figure.axes, (columns, rows), ("two column products", "two row products"), strict=False
     ):
         _draw_matrix(axes, coloring, _entry_colors(coloring))
-        axes.set_title(title)
+        axes.set(title=title, xlim=(-1.4, 4.6), ylim=(3.6, -1.4))  # one size of cells
     axes = figure.axes[2]
     _draw_graph(axes, columns, np.array([(0, 1), (2, 1), (1, 0), (3, 0), (4, 1)]))  # one line for each color
     axes.margins(0.15, 0.8)
-    axes.set_title("columns that share a row")
+    axes.set(title="columns that share a row", adjustable="datalim")  # as high as the others
     return _saved(figure, path)
 
 
