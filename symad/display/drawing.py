@@ -202,7 +202,7 @@ def _curve(curve: Curve, frames: bool) -> str:
     return f'<path d="{path}" {style} marker-end="url(#{head})"{data}/>'
 
 
-# ---- pictures as TikZ, for \input in a paper or in slides that load the package tikz -------------
+# ---- pictures as TikZ, for \input in a paper or in slides that load tikz and amsmath -------------
 
 
 ANCHORS = {"middle": "base", "start": "base west", "end": "base east"}
@@ -281,7 +281,7 @@ def draw(graph: Graph, path: Path | str | None = None) -> Drawing | None:
     Args:
         graph: any graph.
         path: ``.svg`` for browsers, ``.png`` and ``.pdf`` (these need matplotlib), ``.tex`` for papers that
-            load the package tikz, ``.dot`` for Graphviz.
+            load the packages tikz and amsmath, ``.dot`` for Graphviz.
 
     Raises:
         EvaluationError: the name has another ending, or matplotlib is missing.

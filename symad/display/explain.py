@@ -103,9 +103,9 @@ class Explanation:
         """Every mode step by step: a page with next and previous, or the same frames for slides.
 
         Args:
-            path: ``.html``: one page that needs no network; ``.pdf``: one frame on each page;
-                ``.svg``, ``.png`` or ``.tex`` (TikZ): a file for each frame, ``steps_01.svg`` and so on.
-                PNG and PDF need matplotlib.
+            path: ``.html``: one page that needs no network; ``.pdf``: one frame on each page; ``.svg``,
+                ``.png`` or ``.tex``: a file for each frame, ``steps_01.svg`` and so on. PNG and PDF need
+                matplotlib; a file of TikZ is read by ``input`` where tikz and amsmath are loaded.
             mode: of several modes those whose title begins so, such as "reverse mode" or "forward over".
 
         Returns:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 import sympy
 from sympy.printing.latex import LatexPrinter, greek_letters_set, other_symbols
 
+from symad.display.reading import ACCENTS as MARKS
+
 ACCENTS = (
     "acute bar breve check ddot dddot dot grave hat mathring overline tilde underline vec widehat "
     "widetilde boldsymbol mathbb mathbf mathcal mathfrak mathit mathrm mathsf mathtt operatorname text "
@@ -25,6 +27,9 @@ COMMANDS = {*ACCENTS.split(), *SIGNS.split(), *greek_letters_set, *other_symbols
 
 PLAIN = re.compile(r"\w*(\^\w+)*")
 """Letters, digits, subscripts, and superscripts of something: ``theta_1``, ``x^y``."""
+
+MARKED = re.compile(r".[\u0300-\u036f]*", re.DOTALL)
+"""A character with the marks that stand above it."""
 
 COMMAND = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
 
@@ -46,7 +51,20 @@ def latex(expression: sympy.Expr, **settings: dict[sympy.Symbol, str]) -> str:
 
 def escaped(text: str) -> str:
     """Text as LaTeX that shows it, outside mathematics."""
-    return "".join(TEXT.get(c) or (f"${_greek(c)}$" if _greek(c) else c) for c in text)
+    return "".join(
+        _beyond_text(c) or "".join(TEXT.get(part, part) for part in c) for c in MARKED.findall(text)
+    )
+
+
+def _beyond_text(character: str) -> str:
+    r"""``$\dot{\mathrm{r}}$`` for ṙ, ``$\theta$`` for θ; empty for what LaTeX's text has, such as é."""
+    base, *marks = unicodedata.normalize("NFD", character)
+    greek = _greek(base)
+    named = [name for name, mark in MARKS.items() if [mark] == marks]
+    if named and base.isalnum() and (greek or len(character) > 1 or character > "\u017f"):
+        letter = greek or rf"\mathrm{{{base}}}"
+        return rf"$\{named[0]}{{{letter}}}$"
+    return f"${greek}$" if greek and not marks else ""
 
 
 def latex_name(name: str) -> str:

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from symad.display.typesetting.pieces import LatexAtom, Piece, Summand, as_term, beside, product, tight, write
+from symad.display.typesetting.pieces import (
+    LatexAtom,
+    Piece,
+    Summand,
+    as_term,
+    beside,
+    entry,
+    product,
+    tight,
+    write,
+)
 from symad.display.typesetting.rules import Pieces, Shaped, Shown, typeset
 from symad.ops.basic.contraction import Einsum, Labels
 
@@ -188,7 +198,7 @@ def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:
     used = {label for labels in op.inputs for label in labels}
     letters = dict(zip(sorted(used), LETTERS, strict=False))
     texts = [
-        rf"{{{tight(piece)}}}_{{{' '.join(letters[label] for label in labels)}}}"
+        entry(piece, " ".join(letters[label] for label in labels))
         for labels, piece in zip(op.inputs, args, strict=True)
     ]
     gone = [letters[label] for label in sorted(used) if label not in op.output]

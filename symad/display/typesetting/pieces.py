@@ -185,11 +185,22 @@ def tight(piece: Piece) -> str:
     return parenthesised(write(piece)) if loose else write(piece)
 
 
+def entry(array: Piece, below: str) -> str:
+    r"""An entry of an array: ``{s_{2}}_{i j}``.
+
+    An empty group stands before an accent: for TeX ``{\dot{r}_{2}}`` is no group but the accent, whose second
+    subscript it refuses.
+    """
+    base = tight(array)
+    guard = "{}" if base.startswith((*ACCENTS.values(), OVERLINE)) else ""
+    return f"{{{guard}{base}}}_{{{below}}}"
+
+
 def _has_exponent(text: str) -> bool:
-    """True if a superscript stands outside of all groups: LaTeX refuses a second one."""
+    """True if a superscript, or a prime, stands outside of all groups: LaTeX refuses a second one."""
     depth = 0
-    for token in re.findall(r"\\(?:left|right)(?![a-zA-Z])|\\.|[{}^]", text):
-        if token == "^" and not depth:
+    for token in re.findall(r"\\(?:left|right)(?![a-zA-Z])|\\.|[{}^']", text):
+        if token in ("^", "'") and not depth:
             return True
         depth += (token in ("{", r"\left")) - (token in ("}", r"\right"))
     return False

@@ -24,6 +24,7 @@ from symad.display.typesetting.pieces import (
     Piece,
     Summand,
     as_term,
+    entry,
     inside,
     name_of_input,
     number,
@@ -349,7 +350,7 @@ def typeset_extreme(op: Extreme, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_product(op: Product, node: Shaped, args: Pieces) -> Shown:
-    return LatexAtom(rf"\prod_{{k}} {{{tight(args[0])}}}_{{k}}", loose=True)
+    return LatexAtom(rf"\prod_{{k}} {entry(args[0], 'k')}", loose=True)
 
 
 @typeset.dispatch
@@ -364,7 +365,7 @@ def typeset_log_softmax(op: LogSoftmax, node: Shaped, args: Pieces) -> Shown:
 
 @typeset.dispatch
 def typeset_log_sum_exp(op: LogSumExp, node: Shaped, args: Pieces) -> Shown:
-    return LatexAtom(rf"\log \sum_{{k}} e^{{{{{tight(args[0])}}}_{{k}}}}", loose=True)
+    return LatexAtom(rf"\log \sum_{{k}} e^{{{entry(args[0], 'k')}}}", loose=True)
 
 
 @typeset.dispatch

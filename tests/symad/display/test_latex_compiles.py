@@ -5,11 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sympy as sp
 
 import symad
-from symad.display.latex import latex_name
+from symad.display.latex import escaped, latex_name
 from symad.numeric import lower
 from tests.symad.display.published_graphs import GRAPHS, PUBLISHED
 
@@ -21,13 +22,13 @@ pytestmark = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflat
 x, y = sp.symbols("x y", real=True)
 
 DOCUMENT = r"""\documentclass{article}
-\usepackage{amsmath}
+\usepackage{amsmath,tikz}
 \pagestyle{empty}
 \begin{document}
 %s
 \end{document}
 """
-"""A plain document: amsmath is all that is promised to be enough."""
+"""A plain document: amsmath is all that is promised to be enough, and tikz for pictures."""
 
 
 def compiled(parts, folder):
@@ -91,3 +92,33 @@ def test_names_are_shown(tmp_path):
 def test_an_error_of_latex_is_seen(tmp_path):
     with pytest.raises(AssertionError, match="Undefined control sequence"):
         compiled([r"$\nosuchcommand$"], tmp_path)
+
+
+def attention(Q, K, V):
+    return np.sum((symad.functions.softmax(Q @ K.T) @ V) ** 2)
+
+
+def rnn(W, U, h0, X):
+    return np.sum(symad.functions.scan(lambda h, x: np.tanh(W @ h + U @ x), h0, X) ** 2)
+
+
+@pytest.mark.thorough
+def test_every_frame_of_every_mode(tmp_path):
+    """Pictures and formulas of primed and dotted names, of transposes and entries of them."""
+    rng = np.random.default_rng(0)
+    shapes = {"Q": (3, 2), "K": (3, 2), "V": (3, 2)}, {"W": (3, 3), "U": (3, 2), "h0": (3,), "X": (5, 2)}
+    explained = [
+        symad.trace(program, inputs=list(named.values())).explain(
+            **{k: rng.normal(size=s) for k, s in named.items()}
+        )
+        for program, named in zip((attention, rnn), shapes, strict=True)
+    ]
+    explained.append(symad.trace(sp.sin(x * y) + x**2).explain(x=2.0, y=0.5))
+    frames = [path.read_text() for k, e in enumerate(explained) for path in e.play(tmp_path / f"{k}.tex")]
+    assert len(frames) > 150
+    compiled([r"\noindent " + frame for frame in frames], tmp_path)
+
+
+def test_marks_above_letters_are_commands():
+    assert escaped("ṙ, P\u0304 and θ\u0307") == (r"$\dot{\mathrm{r}}$, $\bar{\mathrm{P}}$ and $\dot{\theta}$")
+    assert [escaped(c) for c in ("é", "ö", "&\u0304")] == ["é", "ö", "\\&\u0304"]

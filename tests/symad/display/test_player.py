@@ -104,7 +104,7 @@ def test_frames_for_slides(steps, tmp_path):
     assert len(list(first.iter(SVG + "text"))) < len(list(last.iter(SVG + "text")))
     marked = [r for r in last.iter(SVG + "rect") if r.get("stroke") == "#c2185b"]
     assert len(marked) == 1 and marked[0].get("rx") == "16"  # the input x
-    for path in steps.play(tmp_path / "s.tex", "forward over reverse, direction x"):
+    for path in steps.play(tmp_path / "s.tex"):  # of every mode
         text = path.read_text("utf-8")
         assert text.startswith(r"\begin{tikzpicture}") and text.count("{") == text.count("}")
         assert text.isascii()
