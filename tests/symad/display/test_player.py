@@ -104,11 +104,11 @@ def test_frames_for_slides(steps, tmp_path):
     assert len(list(first.iter(SVG + "text"))) < len(list(last.iter(SVG + "text")))
     marked = [r for r in last.iter(SVG + "rect") if r.get("stroke") == "#c2185b"]
     assert len(marked) == 1 and marked[0].get("rx") == "16"  # the input x
-    for path in steps.play(tmp_path / "s.tex"):  # of every mode
-        text = path.read_text("utf-8")
+    texts = [path.read_text("utf-8") for path in steps.play(tmp_path / "s.tex")]  # of every mode
+    for text in texts:
         assert text.startswith(r"\begin{tikzpicture}") and text.count("{") == text.count("}")
         assert text.isascii()
-    assert r"r'_{2} = -r_{3} s'_{2} s_{3} = -0.420735" in (tmp_path / "s_4.tex").read_text("utf-8")
+    assert any(r"r'_{2} = -r_{3} s'_{2} s_{3} = -0.420735" in text for text in texts)
 
 
 @pytest.mark.thorough
