@@ -16,7 +16,7 @@ from symad.numeric.lowering import lower
 from symad.tracing import trace
 
 if TYPE_CHECKING:
-    from symad.core.documents import Explanation
+    from symad.core.documents import Explained
     from symad.verification import Certificate
 
 
@@ -119,7 +119,7 @@ class Function:
 
         return verify(self.graph, wrt, **candidate)
 
-    def explain(self, /, **point: Any) -> Explanation:
+    def explain(self, /, **point: Any) -> Explained:
         """As `Graph.explain`: tables of every step."""
         return self.graph.explain(**point)
 

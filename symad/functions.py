@@ -130,7 +130,7 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
         return Proxy(fused.softmax(number(x), _axes(axis)))
     matrix = _as_matrix(x)
     if matrix is not None:
-        return matrix_functions.Softmax(matrix, _along(matrix, x, axis))
+        return matrix_functions.MatrixSoftmax(matrix, _along(matrix, x, axis))
     from scipy.special import softmax as numeric
 
     return numbers_only("softmax", partial(numeric, axis=axis), x=x)
@@ -150,7 +150,7 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
         return Proxy(fused.log_softmax(number(x), _axes(axis)))
     matrix = _as_matrix(x)
     if matrix is not None:
-        return matrix_functions.LogSoftmax(matrix, _along(matrix, x, axis))
+        return matrix_functions.MatrixLogSoftmax(matrix, _along(matrix, x, axis))
     from scipy.special import log_softmax as numeric
 
     return numbers_only("log_softmax", partial(numeric, axis=axis), x=x)
@@ -184,7 +184,7 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     matrix = _as_matrix(x)
     if matrix is not None:
         if axis is None:
-            return matrix_functions.LogSumExp(matrix)
+            return matrix_functions.MatrixLogSumExp(matrix)
         return matrix_functions.LogSumExpAlong(matrix, _matrix_axis(axis))
     from scipy.special import logsumexp as numeric
 

@@ -28,7 +28,7 @@ from symad.core.graph import Node, topological
 from symad.core.process import without_collecting
 from symad.evaluation.intervals import INTERVALS, Interval, OpenTruth, interval
 from symad.numbers.values import value_of
-from symad.numeric.stability.roundings import Precision, Rounding
+from symad.numeric.stability.roundings import FloatType, Rounding
 from symad.transforms.cotangents import gradient_nodes
 
 Box: TypeAlias = "tuple[tuple[float, float], ...]"
@@ -65,7 +65,7 @@ class Analysis:
         result: Node,
         inputs: Sequence[Node],
         roundings: Sequence[Rounding],
-        precision: Precision,
+        precision: FloatType,
         agree: Callable[[Node, Node], bool],
     ) -> None:
         """``result`` has no axes and is a node of the rounded program.

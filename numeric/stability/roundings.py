@@ -51,7 +51,7 @@ from symad.sympy_functions.scalar_functions import relu, sigmoid, softplus
 
 
 @dataclass(frozen=True)
-class Precision:
+class FloatType:
     """A binary floating-point type, with rounding to nearest.
 
     ``unit`` is half of the distance of 1 and the next number; ``tiny`` half of the smallest number.
@@ -64,8 +64,8 @@ class Precision:
 
 
 PRECISIONS = {
-    "float64": Precision(2.0**-53, 2.0**-1074, float(np.finfo(np.float64).max), np.float64),
-    "float32": Precision(2.0**-24, 2.0**-150, float(np.finfo(np.float32).max), np.float32),
+    "float64": FloatType(2.0**-53, 2.0**-1074, float(np.finfo(np.float64).max), np.float64),
+    "float32": FloatType(2.0**-24, 2.0**-150, float(np.finfo(np.float32).max), np.float32),
 }
 """In float64 half of the smallest number is none itself, and the smallest number stands for it."""
 
@@ -111,7 +111,7 @@ class Rounding:
 class RoundedProgram:
     """The graph of a program, made statement by statement."""
 
-    precision: Precision
+    precision: FloatType
     numpy: bool
     """Whether functions are those of NumPy; otherwise those of `math`."""
     given: frozenset[Node]

@@ -97,7 +97,9 @@ def _show(answers: dict[str, dict[str, str]]) -> None:
 def _cell(header: str, answer: str) -> str:
     if header == "is":
         return "".join(PROPERTIES[name] for name in answer.split(", ") if name)
-    return SHORT[PRIMITIVE] if answer == "computed" else SHORT.get(answer.split(":")[0], answer.removeprefix("in "))
+    if answer == "computed":
+        return SHORT[PRIMITIVE]
+    return SHORT.get(answer.split(":")[0], answer.removeprefix("in "))
 
 
 @cache

@@ -20,7 +20,7 @@ class Readable(Protocol):
         """LaTeX for any document class."""
 
 
-class Table(Readable, Protocol):
+class Tabular(Readable, Protocol):
     """A titled table; cells are numbers, arrays, SymPy objects, text or None."""
 
     @property
@@ -36,7 +36,7 @@ class Table(Readable, Protocol):
         """A cell for each column."""
 
 
-class Explanation(Readable, Protocol):
+class Explained(Readable, Protocol):
     """The tables of ``g.explain(...)``: printed as aligned text, displayed by notebooks."""
 
     @property
@@ -44,17 +44,17 @@ class Explanation(Readable, Protocol):
         """The graph and the point."""
 
     @property
-    def tables(self) -> Sequence[Table]:
+    def tables(self) -> Sequence[Tabular]:
         """The steps of the graph in each mode."""
 
     def play(self, path: Path | str, mode: str = "") -> list[Path]:
         """Every mode step by step: a page (.html), or frames (.svg, .png, .pdf, .tex)."""
 
-    def draw(self, path: Path | str | None = None) -> Drawing | None:
+    def draw(self, path: Path | str | None = None) -> Drawn | None:
         """The graph with values and adjoints in its boxes."""
 
 
-class Drawing(Protocol):
+class Drawn(Protocol):
     """The picture of ``g.draw()``: the text of an SVG document, which notebooks display."""
 
     def save(self, path: Path | str) -> None:

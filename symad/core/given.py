@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -149,6 +150,23 @@ def renamed(**names: str) -> Callable[[T], T]:
         return cast(T, made)
 
     return decorate
+
+
+def earlier_names(module: str, **names: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module that answers to earlier names of what it defines, with a warning.
+
+    Args:
+        module: its ``__name__``.
+        names: the name of today for each earlier one.
+    """
+
+    def ask(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module}.{name} is {names[name]} now", FutureWarning, stacklevel=2)
+        return getattr(sys.modules[module], names[name])
+
+    return ask
 
 
 def _taking(function: Any, names: dict[str, str], title: str) -> Any:

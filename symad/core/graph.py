@@ -12,7 +12,7 @@ import sympy
 from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, bind, dim_symbols
-from symad.core.documents import Drawing, Explanation
+from symad.core.documents import Drawn, Explained
 from symad.core.following import tell
 from symad.core.identifiers import listed, visible
 from symad.core.interning import Interned, field_names
@@ -206,7 +206,7 @@ class Graph(metaclass=Interned):
         """Evaluate; see the class."""
         return METHODS["call"](self, values, named)
 
-    def explain(self, /, *values: Any, as_latex: bool = False, **point: Any) -> Explanation:
+    def explain(self, /, *values: Any, as_latex: bool = False, **point: Any) -> Explained:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
 
         The result's ``.play("steps.html")`` steps through them; ``.draw("graph.svg")`` shows the values.
@@ -217,7 +217,7 @@ class Graph(metaclass=Interned):
         """
         return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, *values, **point)
 
-    def draw(self, path: Path | str | None = None) -> Drawing | None:
+    def draw(self, path: Path | str | None = None) -> Drawn | None:
         """A picture of the graph: .svg, .png, .pdf, .tex (TikZ) or .dot; without a path for a notebook.
 
         Raises:

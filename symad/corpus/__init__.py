@@ -19,13 +19,14 @@ from typing import Any
 
 import sympy
 
+from symad.core.given import earlier_names
 from symad.derivatives.jacobian import gradient
 from symad.errors import SavingError
 from symad.saving.saved_values import read_expression
 from symad.tracing import trace
 from symad.verification import Certificate, verify
 
-__all__ = ["Entry", "Witness", "load"]
+__all__ = ["CorpusEntry", "WrongPoint", "load"]
 
 FOLDER = Path(__file__).parent
 FILES = ("wrong.json", "right.json")
@@ -34,7 +35,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Witness:
+class WrongPoint:
     """A point of small rational numbers at which a claim is wrong."""
 
     point: Mapping[str, Fraction]
@@ -44,7 +45,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CorpusEntry:
     """A claim about a derivative: the derivative of ``formula`` of these orders is ``claim``."""
 
     name: str
@@ -63,7 +64,7 @@ class Entry:
     url: str = ""
     about: str = ""
     """The mistake, or a remark."""
-    witness: Witness | None = None
+    witness: WrongPoint | None = None
 
     def establish(self, **options: Any) -> Certificate:
         """The certificate of the claim, established anew; ``options`` are those of `symad.verify`."""
@@ -86,7 +87,7 @@ class Entry:
 
 
 @cache
-def load() -> tuple[Entry, ...]:
+def load() -> tuple[CorpusEntry, ...]:
     """All entries, the wrong ones first.
 
     Raises:
@@ -95,7 +96,7 @@ def load() -> tuple[Entry, ...]:
     return tuple(entry for name in FILES for entry in read(FOLDER / name))
 
 
-def read(path: Path) -> list[Entry]:
+def read(path: Path) -> list[CorpusEntry]:
     """The entries of a file; nothing in it is executed.
 
     Raises:
@@ -116,7 +117,7 @@ def read(path: Path) -> list[Entry]:
     return entries
 
 
-def _entry(row: Mapping[str, Any]) -> Entry:
+def _entry(row: Mapping[str, Any]) -> CorpusEntry:
     texts = {key: str(row.get(key, "")) for key in ("name", "verdict", "source", "reads", "url", "about")}
     if texts["verdict"] not in VERDICTS or not texts["name"]:
         raise ValueError("an entry has a name and the verdict right or wrong")
@@ -125,7 +126,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
     order = {str(name): int(count) for name, count in row["order"].items()}
     if not set(order) <= names or any(not 0 < count < 5 for count in order.values()):
         raise ValueError(f"order {order} of a formula of {', '.join(sorted(names))}")
-    return Entry(
+    return CorpusEntry(
         formula=formula,
         order=order,
         claim=claim,
@@ -135,6 +136,9 @@ def _entry(row: Mapping[str, Any]) -> Entry:
     )
 
 
-def _witness(saved: Mapping[str, Any]) -> Witness:
+def _witness(saved: Mapping[str, Any]) -> WrongPoint:
     point = {str(name): Fraction(str(value)) for name, value in saved["at"].items()}
-    return Witness(point, str(saved["true"]), str(saved["claimed"]))
+    return WrongPoint(point, str(saved["true"]), str(saved["claimed"]))
+
+
+__getattr__ = earlier_names(__name__, Entry="CorpusEntry", Witness="WrongPoint")

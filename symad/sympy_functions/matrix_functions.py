@@ -14,6 +14,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from symad.core.arrays import Array, Axis
 from symad.core.dims import Dim, Shape
 from symad.core.expressions import as_sympy
+from symad.core.given import earlier_names
 from symad.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class AxisFunction(sympy.MatrixExpr):
         return rf"{head}_{{\text{{{along}}}}}\left({printer._print(self.matrix)}\right)"
 
 
-class Softmax(AxisFunction):
+class MatrixSoftmax(AxisFunction):
     """exp(X) / Σ exp(X)."""
 
     name = "softmax"
@@ -85,7 +86,7 @@ class Softmax(AxisFunction):
         return sympy.exp(self.matrix[i, j]) / exponential_sum(self.matrix, self.axis, i, j)
 
 
-class LogSoftmax(AxisFunction):
+class MatrixLogSoftmax(AxisFunction):
     """X − log Σ exp(X)."""
 
     name = "log_softmax"
@@ -109,7 +110,7 @@ class LogSumExpAlong(AxisFunction):
         return sympy.log(exponential_sum(self.matrix, self.axis, i, j))
 
 
-class LogSumExp(sympy.Expr):
+class MatrixLogSumExp(sympy.Expr):
     """log Σ exp(X) over all entries of a matrix: a scalar."""
 
     is_commutative = True
@@ -191,3 +192,8 @@ class Lookup(sympy.MatrixExpr):
 
     def _latex(self, printer: Printer) -> str:
         return rf"{printer.parenthesize(self.args[0], 1000)}\left[{printer._print(self.args[1])}\right]"
+
+
+__getattr__ = earlier_names(
+    __name__, Softmax="MatrixSoftmax", LogSoftmax="MatrixLogSoftmax", LogSumExp="MatrixLogSumExp"
+)

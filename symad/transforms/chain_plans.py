@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from symad.core.identifiers import not_one_of
 from symad.errors import DerivativeError
-from symad.transforms.revolve import beta, repetitions, split
+from symad.transforms.revolve import split
 
 
 @dataclass(frozen=True)
@@ -152,17 +152,6 @@ def _binomial(length: int, slots: int) -> Iterator[Action]:
             yield Advance(first, middle)
             yield Keep(middle)
             stack += [(first, middle, free), Drop(middle), (middle, last, free - 1)]
-
-
-def least_evaluations(length: int, free: int) -> int:
-    """The minimum number of steps to reverse a chain of n with s_0 and ``free`` more states kept.
-
-    t(n, s) = r n − β(s + 1, r − 1) with β(s, r − 1) < n ≤ β(s, r), where s counts s_0 (Griewank and
-    Walther 2000, equation 3).
-    """
-    slots = free + 1
-    repeats = repetitions(length, slots)
-    return repeats * length - beta(slots + 1, repeats - 1)
 
 
 def steps_of(action: Action) -> int:

@@ -22,6 +22,7 @@ import sympy
 
 from symad.core.arrays import Array
 from symad.core.dims import format_shape, same_dim
+from symad.core.given import earlier_names
 from symad.errors import ShapeError, SymadError
 from symad.functions import concatenate, eye
 from symad.models.generative import kernels
@@ -33,7 +34,7 @@ Matrix = Callable[[Array, Array, "Array | None"], Array]
 
 
 @dataclass(frozen=True)
-class Kernel:
+class NamedKernel:
     """A kernel: the values of its parameters, and its matrix as a function of them."""
 
     values: tuple[float, ...]
@@ -58,52 +59,52 @@ class Kernel:
             )
         return self.matrix(np.array(self.values) if theta is None else np.exp(theta), xs, ys)
 
-    def __add__(self, other: Kernel) -> Kernel:
+    def __add__(self, other: NamedKernel) -> NamedKernel:
         """The sum of the matrices; a number is a `ConstantKernel`."""
         return self._joined(other, lambda a, b: a + b)
 
-    def __mul__(self, other: Kernel) -> Kernel:
+    def __mul__(self, other: NamedKernel) -> NamedKernel:
         """The product of the matrices, element by element."""
         return self._joined(other, lambda a, b: a * b)
 
-    def __radd__(self, other: float) -> Kernel:
+    def __radd__(self, other: float) -> NamedKernel:
         """The sum for a number as the left operand."""
         return ConstantKernel(other) + self
 
-    def __rmul__(self, other: float) -> Kernel:
+    def __rmul__(self, other: float) -> NamedKernel:
         """The product for a number as the left operand."""
         return ConstantKernel(other) * self
 
-    def __pow__(self, exponent: int) -> Kernel:
+    def __pow__(self, exponent: int) -> NamedKernel:
         """The elementwise power by a positive integer, which is a product of kernels."""
         if not isinstance(exponent, int) or exponent < 1:
             raise SymadError(f"a kernel to the power of {exponent!r}: give an integer of at least 1")
-        return Kernel(self.values, lambda v, xs, ys: self.matrix(v, xs, ys) ** exponent)
+        return NamedKernel(self.values, lambda v, xs, ys: self.matrix(v, xs, ys) ** exponent)
 
-    def _joined(self, other: Kernel, join: Callable[[Array, Array], Array]) -> Kernel:
-        second = other if isinstance(other, Kernel) else ConstantKernel(other)
+    def _joined(self, other: NamedKernel, join: Callable[[Array, Array], Array]) -> NamedKernel:
+        second = other if isinstance(other, NamedKernel) else ConstantKernel(other)
         count = len(self.values)
 
         def matrix(v: Array, xs: Array, ys: Array | None) -> Array:
             return join(self.matrix(v[:count], xs, ys), second.matrix(v[count:], xs, ys))
 
-        return Kernel((*self.values, *second.values), matrix)
+        return NamedKernel((*self.values, *second.values), matrix)
 
 
-def ConstantKernel(constant_value: float = 1.0) -> Kernel:
+def ConstantKernel(constant_value: float = 1.0) -> NamedKernel:
     """c for every pair."""
-    return Kernel(
+    return NamedKernel(
         (float(constant_value),), lambda v, xs, ys: v[0] + 0.0 * (xs @ (xs if ys is None else ys).T)
     )
 
 
-def WhiteKernel(noise_level: float = 1.0) -> Kernel:
+def WhiteKernel(noise_level: float = 1.0) -> NamedKernel:
     """ν on the diagonal of a matrix of points with themselves, 0 elsewhere."""
 
     def matrix(v: Array, xs: Array, ys: Array | None) -> Array:
         return v[0] * eye(xs.shape[0]) if ys is None else 0.0 * (xs @ ys.T)
 
-    return Kernel((float(noise_level),), matrix)
+    return NamedKernel((float(noise_level),), matrix)
 
 
 def _of(expression: sympy.Expr, symbols: Sequence[sympy.Symbol]) -> Matrix:
@@ -111,7 +112,7 @@ def _of(expression: sympy.Expr, symbols: Sequence[sympy.Symbol]) -> Matrix:
     return lambda v, xs, ys: kernels.gram(expression, xs, ys, {s: v[k] for k, s in enumerate(symbols)})
 
 
-def _scaled(expression: sympy.Expr, length_scale: sympy.Expr | float) -> Kernel:
+def _scaled(expression: sympy.Expr, length_scale: sympy.Expr | float) -> NamedKernel:
     """A kernel of |x − y|/ℓ, with one length or one for each coordinate."""
     lengths = tuple(float(v) for v in np.atleast_1d(length_scale))
     unit = expression.subs(kernels.length, 1)
@@ -122,35 +123,35 @@ def _scaled(expression: sympy.Expr, length_scale: sympy.Expr | float) -> Kernel:
         scale = v if len(lengths) > 1 else v[0]
         return kernels.gram(unit, xs / scale, None if ys is None else ys / scale)
 
-    return Kernel(lengths, matrix)
+    return NamedKernel(lengths, matrix)
 
 
-def RBF(length_scale: sympy.Expr | float = 1.0) -> Kernel:
+def RBF(length_scale: sympy.Expr | float = 1.0) -> NamedKernel:
     """The squared exponential; several lengths belong to the coordinates."""
     return _scaled(kernels.rbf(), length_scale)
 
 
-def Matern(length_scale: sympy.Expr | float = 1.0, nu: float = 1.5) -> Kernel:
+def Matern(length_scale: sympy.Expr | float = 1.0, nu: float = 1.5) -> NamedKernel:
     """Smoothness 0.5, 1.5, 2.5."""
     return _scaled(kernels.matern(sympy.nsimplify(nu)), length_scale)
 
 
-def RationalQuadratic(length_scale: float = 1.0, alpha: float = 1.0) -> Kernel:
+def RationalQuadratic(length_scale: float = 1.0, alpha: float = 1.0) -> NamedKernel:
     """θ is (log α, log ℓ)."""
     if np.ndim(length_scale):
         raise SymadError(f"RationalQuadratic has one length, as in scikit-learn, not {length_scale}")
     matrix = _of(kernels.rational_quadratic(), (kernels.alpha, kernels.length))
-    return Kernel((float(alpha), float(length_scale)), matrix)
+    return NamedKernel((float(alpha), float(length_scale)), matrix)
 
 
-def ExpSineSquared(length_scale: float = 1.0, periodicity: float = 1.0) -> Kernel:
+def ExpSineSquared(length_scale: float = 1.0, periodicity: float = 1.0) -> NamedKernel:
     """Periodic in the distance: on the line only; see `Periodic`."""
-    return Kernel(
+    return NamedKernel(
         (float(length_scale), float(periodicity)), _of(kernels.periodic(), (kernels.length, kernels.period))
     )
 
 
-def Periodic(length_scale: float = 1.0, periodicity: float = 1.0) -> Kernel:
+def Periodic(length_scale: float = 1.0, periodicity: float = 1.0) -> NamedKernel:
     """Periodic in every coordinate: RBF of (cos 2πx_d/p, sin 2πx_d/p), d = 1..D."""
 
     def circles(x: Array, p: Array) -> Array:
@@ -161,19 +162,19 @@ def Periodic(length_scale: float = 1.0, periodicity: float = 1.0) -> Kernel:
         others = None if ys is None else circles(ys, v[1])
         return kernels.gram(kernels.rbf(), circles(xs, v[1]), others, {kernels.length: v[0]})
 
-    return Kernel((float(length_scale), float(periodicity)), matrix)
+    return NamedKernel((float(length_scale), float(periodicity)), matrix)
 
 
-def DotProduct(sigma_0: float = 1.0) -> Kernel:
+def DotProduct(sigma_0: float = 1.0) -> NamedKernel:
     """⟨x, y⟩ + σ₀²."""
-    return Kernel((float(sigma_0),), lambda v, xs, ys: xs @ (xs if ys is None else ys).T + v[0] ** 2)
+    return NamedKernel((float(sigma_0),), lambda v, xs, ys: xs @ (xs if ys is None else ys).T + v[0] ** 2)
 
 
-def Polynomial(degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> Kernel:
+def Polynomial(degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> NamedKernel:
     """(γ⟨x, y⟩ + c)^d, scikit-learn's ``polynomial_kernel``; θ is (log γ, log c)."""
     if not isinstance(degree, int) or degree < 1:
         raise SymadError(f"degree={degree!r} is not an integer of at least 1")
-    return Kernel(
+    return NamedKernel(
         (float(gamma), float(coef0)),
         lambda v, xs, ys: (v[0] * (xs @ (xs if ys is None else ys).T) + v[1]) ** degree,
     )
@@ -183,7 +184,7 @@ def Polynomial(degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> Kerne
 
 
 def log_marginal_likelihood(
-    kernel: Kernel, theta: Array, xs: Array, y: Array, jitter: float = 1e-10
+    kernel: NamedKernel, theta: Array, xs: Array, y: Array, jitter: float = 1e-10
 ) -> Array:
     """log p(y) of a Gaussian process with this kernel; ``jitter`` is added to the diagonal."""
     _check_targets(xs, y)
@@ -191,7 +192,7 @@ def log_marginal_likelihood(
 
 
 def posterior(
-    kernel: Kernel, theta: Array, xs: Array, y: Array, new: Array, jitter: float = 1e-10
+    kernel: NamedKernel, theta: Array, xs: Array, y: Array, new: Array, jitter: float = 1e-10
 ) -> tuple[Array, Array]:
     """Mean (M,) and covariance (M, M) at the points ``new`` (M, D), given y (N,) at xs."""
     _check_targets(xs, y)
@@ -202,7 +203,7 @@ def posterior(
 
 
 def kernel_ridge(
-    kernel: Kernel, theta: Array, penalty: Array | float, xs: Array, y: Array, new: Array
+    kernel: NamedKernel, theta: Array, penalty: Array | float, xs: Array, y: Array, new: Array
 ) -> Array:
     """The predictions k(new, xs) (K + λI)⁻¹ y of kernel ridge regression: (M,) or (M, T)."""
     _check_targets(xs, y)
@@ -216,3 +217,6 @@ def _check_targets(xs: Array, y: Array) -> None:
         raise ShapeError(
             f"points {format_shape(xs.shape)} need one target for each, not {format_shape(y.shape)}"
         )
+
+
+__getattr__ = earlier_names(__name__, Kernel="NamedKernel")

@@ -17,6 +17,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Array, ArrayLike
+from symad.core.given import earlier_names
 from symad.errors import ShapeError
 from symad.models.layers.options import refuse_complex
 
@@ -62,7 +63,7 @@ def seq2col(series: Array, lags: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LagFit:
     """A least-squares fit: weights (s,), newest lag first, the bias, and the rank found."""
 
     weights: np.ndarray
@@ -82,7 +83,7 @@ class Fit:
         return f"AR({len(self.weights)}): w = {np.round(self.weights, 6).tolist()}, b = {self.bias:.6g}{free}"
 
 
-def fit(series: ArrayLike, lags: int, scale: float = 1e-10) -> Fit:
+def fit(series: ArrayLike, lags: int, scale: float = 1e-10) -> LagFit:
     """The least-squares fit, of minimum norm if the windows do not determine it.
 
     Singular values below ``scale`` times the largest count as zero.
@@ -101,4 +102,7 @@ def fit(series: ArrayLike, lags: int, scale: float = 1e-10) -> Fit:
     left, singular, right = np.linalg.svd(design, full_matrices=True)
     rank = int((singular > scale * singular[0]).sum())
     solution = right[:rank].T @ ((left[:, :rank].T @ targets) / singular[:rank])
-    return Fit(solution[:-1], float(solution[-1]), rank, right[rank:])
+    return LagFit(solution[:-1], float(solution[-1]), rank, right[rank:])
+
+
+__getattr__ = earlier_names(__name__, Fit="LagFit")

@@ -16,7 +16,13 @@ from symad.errors import TraceError
 from symad.ops.arrays.gathering import gather
 from symad.ops.arrays.softmax import log_softmax, logsumexp, softmax
 from symad.ops.basic.shaping import broadcast_to, flatten, reshape
-from symad.sympy_functions.matrix_functions import LogSoftmax, LogSumExp, LogSumExpAlong, Lookup, Softmax
+from symad.sympy_functions.matrix_functions import (
+    LogSumExpAlong,
+    Lookup,
+    MatrixLogSoftmax,
+    MatrixLogSumExp,
+    MatrixSoftmax,
+)
 from symad.tracing.cheapest_contraction import aligned
 from symad.tracing.error_names import describe
 from symad.tracing.from_sympy.bound_indices import IndexScope
@@ -28,29 +34,29 @@ def _axes(expression: sympy.Basic) -> tuple[int, ...] | None:
     return None if expression.axis is None else (expression.axis,)
 
 
-@operands.register(Softmax)
-@operands.register(LogSoftmax)
+@operands.register(MatrixSoftmax)
+@operands.register(MatrixLogSoftmax)
 @operands.register(LogSumExpAlong)
-@operands.register(LogSumExp)
+@operands.register(MatrixLogSumExp)
 def matrix_operands(expression: sympy.Basic, tracer: Tracer) -> tuple[sympy.Basic, ...]:
     """The matrix; the axis is a number."""
     return (expression.matrix,)
 
 
-@lift.register(Softmax)
-def softmax_lift(expression: Softmax, args: Nodes, tracer: Tracer) -> Node:
+@lift.register(MatrixSoftmax)
+def softmax_lift(expression: MatrixSoftmax, args: Nodes, tracer: Tracer) -> Node:
     """One fused op."""
     return softmax(args[0], _axes(expression))
 
 
-@lift.register(LogSoftmax)
-def log_softmax_lift(expression: LogSoftmax, args: Nodes, tracer: Tracer) -> Node:
+@lift.register(MatrixLogSoftmax)
+def log_softmax_lift(expression: MatrixLogSoftmax, args: Nodes, tracer: Tracer) -> Node:
     """One fused op."""
     return log_softmax(args[0], _axes(expression))
 
 
-@lift.register(LogSumExp)
-def logsumexp_lift(expression: LogSumExp, args: Nodes, tracer: Tracer) -> Node:
+@lift.register(MatrixLogSumExp)
+def logsumexp_lift(expression: MatrixLogSumExp, args: Nodes, tracer: Tracer) -> Node:
     """One fused op over all entries."""
     return logsumexp(args[0])
 

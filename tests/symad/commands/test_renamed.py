@@ -55,3 +55,22 @@ def test_signatures_are_those_of_today():
 
     assert list(paint.__wrapped__.__code__.co_varnames) == ["wall", "color"]
     assert paint("north", "red") == ("north", "red")
+
+
+@pytest.mark.parametrize(
+    ("module", "earlier", "now"),
+    [
+        ("symad.corpus", "Entry", "CorpusEntry"),
+        ("symad.corpus", "Witness", "WrongPoint"),
+        ("symad.models.generative.named_kernels", "Kernel", "NamedKernel"),
+        ("symad.models.sequences.ar", "Fit", "LagFit"),
+        ("symad.sympy_functions.matrix_functions", "Softmax", "MatrixSoftmax"),
+        ("symad.sympy_functions.matrix_functions", "LogSumExp", "MatrixLogSumExp"),
+    ],
+)
+def test_earlier_names_of_classes_are_theirs_with_a_warning(module, earlier, now):
+    found = importlib.import_module(module)
+    with pytest.warns(FutureWarning, match=f"{module}.{earlier} is {now} now"):
+        assert getattr(found, earlier) is getattr(found, now)
+    with pytest.raises(AttributeError, match="'Other'"):
+        _ = found.Other
