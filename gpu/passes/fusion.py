@@ -28,7 +28,7 @@ from symad.numeric.fusion.rows import fuse_rows
 from symad.numeric.passes.algebra.sums_of_products import ordered
 from symad.numeric.passes.bodies import body_of, read_once
 from symad.numeric.passes.memory_layout.pads import join_pads
-from symad.numeric.passes.rewriting import over, rewritten, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.arithmetic import ElementwiseOp, mul
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.shaping import broadcast_axes
@@ -45,7 +45,7 @@ Labels = tuple[int, ...]
 
 def two_at_a_time(outputs: Sequence[Node]) -> Nodes:
     """The outputs with contractions of this form only."""
-    return rewritten(rewritten(outputs, _ordered), _written)
+    return rebuild(rebuild(outputs, {}, _ordered), {}, _written)
 
 
 def _ordered(node: Node, args: Nodes) -> Node | None:
@@ -142,14 +142,14 @@ def _at_once(outputs: Sequence[Node]) -> Nodes:
     alone = read_once(outputs)
 
     def make(node: Node, args: Nodes) -> Node | None:
-        made = over(node, args)
+        made = node.over(args)
         if not (_is_sum(made) and _is_sum(args[0]) and node.args[0] in alone):
             return made
         inner, outer = op_of(args[0], Einsum), op_of(made, Einsum)
         names = dict(zip(outer.inputs[0], inner.output, strict=True))
         return contract(inner.inputs, [names[label] for label in outer.output], *args[0].args)
 
-    return rewritten(outputs, make)
+    return rebuild(outputs, {}, make)
 
 
 def _is_sum(node: Node) -> bool:
@@ -169,7 +169,7 @@ def scaled_sums(outputs: Sequence[Node]) -> Nodes:
     alone = read_once(outputs)
 
     def make(node: Node, args: Nodes) -> Node | None:
-        then = _then(over(node, args))
+        then = _then(node.over(args))
         if then is None or node.args[0] not in alone or args[0].shape:
             return None
         (total,) = args
@@ -181,7 +181,7 @@ def scaled_sums(outputs: Sequence[Node]) -> Nodes:
         local = Node.of(Local(0, total.args[0].shape))
         return Node.of(_with(with_sum(Graph((local,), (local,)), range(len(local.shape))), then), total.args)
 
-    return rewritten(outputs, make)
+    return rebuild(outputs, {}, make)
 
 
 def _with(total: Nest, then: Graph) -> Nest:
@@ -226,4 +226,4 @@ def _opened(node: Node, args: Nodes) -> Node:
     if isinstance(node.op, Scan):
         body = Graph(node.op.body.input_nodes, fuse_outputs(node.op.body.output_nodes))
         return Node.of(Scan(body, node.op.slices), args)
-    return over(node, args)
+    return node.over(args)

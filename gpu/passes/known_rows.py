@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symad.core.dims import same_dim, size
-from symad.core.graph import Node, op_of
+from symad.core.graph import Node, op_of, rebuild
 from symad.core.questions import Moved, Nodes, evaluate, movement
-from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions, name_of, positions
@@ -96,7 +95,7 @@ def fits(node: Node, length: Dim) -> bool:
 
 def known_rows(outputs: Sequence[Node]) -> Nodes:
     """The outputs with reads and additions at known rows replaced."""
-    return rewritten(outputs, _known)
+    return rebuild(outputs, {}, _known)
 
 
 def _known(node: Node, args: Nodes) -> Node | None:
@@ -107,7 +106,7 @@ def _known(node: Node, args: Nodes) -> Node | None:
         if isinstance(rows, int) and count <= rows:
             return slice_axis(args[0], 0, 0, count)
     if isinstance(node.op, ScatterAdd):
-        return _added(over(node, args))
+        return _added(node.over(args))
     return None
 
 

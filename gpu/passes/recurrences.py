@@ -25,7 +25,7 @@ from symad.numeric.passes.bodies import LoopValue, by_loop, loop_evaluate, piece
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.loops.zeros import drop_pads
 from symad.numeric.passes.memory_layout.pads import join_pads
-from symad.numeric.passes.rewriting import over, rewritten, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Stack, concatenate, stack, take
 from symad.ops.basic.shaping import Pad, Reshape, Slice, broadcast_to, reshape, slice_axes, slice_axis
 from symad.ops.basic.sources import Iota, constant
@@ -231,11 +231,11 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
 
 def open_stacks(outputs: Sequence[Node]) -> Nodes:
     """The outputs, with slices of stacks as slices of the stacked arrays."""
-    return rewritten(outputs, _opened)
+    return rebuild(outputs, {}, _opened)
 
 
 def _opened(node: Node, args: Nodes) -> Node:
-    made = over(node, args)
+    made = node.over(args)
     if not isinstance(made.op, Slice) or not isinstance(args[0].op, Stack):
         return _unthinned(made)
     op, (whole,) = made.op, args

@@ -20,7 +20,6 @@ from symad.core.dims import Shape
 from symad.core.graph import Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.fused.attention_ops import AttentionOp
-from symad.numeric.passes.rewriting import over, rewritten
 from symad.ops.arrays.stacking import Stack, stack, take
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.contraction import Einsum, contract, permute
@@ -62,7 +61,7 @@ def copied_definition(op: Copied, y: Node) -> Node:
 def shared_products(outputs: Sequence[Node]) -> Nodes:
     """The outputs with products that share an operand, and sums of such products, as one product each."""
     made = _Stacks(outputs)
-    return _copied_once(rewritten(made.once(made.sums(made.apart(outputs))), _laid_out))
+    return _copied_once(rebuild(made.once(made.sums(made.apart(outputs))), {}, _laid_out))
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class _Stacks:
         for node in order:
             args = tuple(new[a] for a in node.args)
             if node not in groups:
-                new[node] = over(node, args)
+                new[node] = node.over(args)
                 whole = groups.get(node.args[0]) if isinstance(node.op, Stack) else None
                 if whole is not None and node.args == whole.members:
                     new[node] = permute(wholes[whole], _moved(0, op_of(node, Stack).axis, len(node.shape)))
@@ -117,14 +116,14 @@ class _Stacks:
             op = node.op
             if isinstance(op, Einsum):
                 return node if args == node.args else contract(op.inputs, op.output, *args)
-            made = over(node, args)
+            made = node.over(args)
             whole = chosen.setdefault(args, made) if isinstance(op, Stack) else made
             if whole is made:
                 return made
             places = op_of(whole, Stack).axis, op_of(made, Stack).axis
             return permute(whole, _moved(*places, len(made.shape)))
 
-        return rewritten(outputs, make)
+        return rebuild(outputs, {}, make)
 
     def _other(self, member: Node, group: _ProductGroup) -> Node:
         return member.args[1 - group.common]
@@ -156,7 +155,7 @@ class _Stacks:
         new: dict[Node, Node] = {}
         for node in topological(outputs):
             args = tuple(new[a] for a in node.args)
-            new[node] = over(node, args)
+            new[node] = node.over(args)
             outer = isinstance(node.op, Add) and (node not in inner or users[node] > 1 or node in outputs)
             terms = _terms(node, users) if outer else []
             found = self._sum([term for sign, term in terms if sign == 1])
@@ -263,7 +262,7 @@ def _copied_once(outputs: Sequence[Node]) -> Nodes:
             inputs, output = op_of(node, Einsum).inputs, op_of(node, Einsum).output
             new[node] = contract(inputs, output, *args)
         else:
-            new[node] = over(node, args)
+            new[node] = node.over(args)
     return tuple(new[o] for o in outputs)
 
 
@@ -275,7 +274,7 @@ def _adjacent(axes: Sequence[int], order: Sequence[int]) -> bool:
 
 def _laid_out(node: Node, args: Nodes) -> Node:
     """Attention over parts of one array, with one copy of the whole array instead of a copy of each part."""
-    made = over(node, args)
+    made = node.over(args)
     if not isinstance(node.op, AttentionOp):
         return made
     sources = [_stacked(a) for a in made.args[:3]]

@@ -21,7 +21,7 @@ from symad.numeric.fusion.rows import fuse_rows, open_fallbacks
 from symad.numeric.passes.bodies import RowBlocks, with_body
 from symad.numeric.passes.loops.sink_into_loop import sink
 from symad.numeric.passes.memory_layout.pads import boxes
-from symad.numeric.passes.rewriting import over, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum, permutes
@@ -58,7 +58,7 @@ class _Fusion:
         if isinstance(op, RowBlocks):
             cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends
             return Node.of(RowBlocks(self.body(op.body, repeated=False), *cut), args)
-        return over(node, args)
+        return node.over(args)
 
     def body(self, body: Graph, repeated: bool = True) -> Graph:
         """The fused body of a loop over steps, or if not ``repeated`` over large blocks of rows."""

@@ -14,12 +14,11 @@ from itertools import islice
 
 from symad.core.contents import readers
 from symad.core.dims import same_shape
-from symad.core.graph import Node, op_of, topological
+from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import Nest, New, in_units, is_chain, nests_of, summed_axes, with_sum
 from symad.numeric.passes.bodies import body_of, read_once
-from symad.numeric.passes.rewriting import rewritten
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, broadcast_axes
@@ -242,7 +241,7 @@ def fuse_sums(outputs: Sequence[Node], single: bool = False, last_axes: bool = F
             return Node.of(with_sum(body_of(inner), axes), tuple(dict.fromkeys(inner.args)))
         return None
 
-    return rewritten(outputs, joined)
+    return rebuild(outputs, {}, joined)
 
 
 # ---- products ------------------------------------------------------------------------------------
@@ -250,7 +249,7 @@ def fuse_sums(outputs: Sequence[Node], single: bool = False, last_axes: bool = F
 
 def as_products(outputs: Sequence[Node]) -> Nodes:
     """The outputs with such contractions as products of (broadcast) arrays."""
-    return rewritten(outputs, _written)
+    return rebuild(outputs, {}, _written)
 
 
 def _written(node: Node, args: Nodes) -> Node | None:

@@ -29,7 +29,6 @@ from symad.numeric.fusion.nest import (
     repeats_columns,
     repeats_rows,
 )
-from symad.numeric.passes.rewriting import over
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape
@@ -258,7 +257,7 @@ def open_fallbacks(outputs: Sequence[Node]) -> Nodes:
             back.setdefault(arg, set()).update(given)
 
     def opened(node: Node, args: Nodes) -> Node:
-        made = over(node, args)
+        made = node.over(args)
         if isinstance(node.op, Fallback):
             q = node.args[1].args[0]
             if any(is_row_sum(q, full) and _is_short(full) for full in back.get(node, ())):
@@ -295,7 +294,7 @@ def fuse_rows(
         first = members[0]
         if first not in unit:
             args = tuple(new[a] for a in first.args)
-            return {first: over(first, args)}
+            return {first: first.over(args)}
         full = regions[unit[first]].full
         made = nests_of(_results(members, users), _leaves(members, full), new, full, (len(full) - 1,))
         ends = [m for m in members if m in users and isinstance(m.op, Broadcast)]

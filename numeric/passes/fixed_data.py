@@ -34,7 +34,7 @@ from symad.numeric.passes.algebra.networks import (
     elements,
     summed,
 )
-from symad.numeric.passes.rewriting import over, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import add
 from symad.ops.basic.shaping import Pad, Slice, pad, reshape, slice_axes
@@ -127,7 +127,7 @@ class _Gathering(TermPass):
             self.terms[node] = found
             return
         args = tuple(self.whole(a) for a in node.args)
-        self.made[node] = over(node, args)
+        self.made[node] = node.over(args)
 
     def _has_few_live_factors(self, terms: list[NetworkTerm]) -> bool:
         return all(sum(self.is_live(a) for a, _ in term.factors) <= MAX_LIVE_FACTORS for term in terms)

@@ -16,11 +16,11 @@ from math import isfinite
 import sympy
 
 from symad.core.contents import in_bodies, inner_graphs, op_classes
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
 from symad.evaluation.scaled_norms import norms_in_range
 from symad.numeric.passes.in_box import decide
-from symad.numeric.passes.rewriting import over, rewrite, rewritten
+from symad.numeric.passes.rewriting import rewrite
 from symad.numeric.stages import GraphPass
 from symad.ops.basic.arithmetic import Add, Mul, neg
 from symad.ops.basic.sources import Constant, constant, constant_value
@@ -58,7 +58,7 @@ def _has_wide(graph: Graph) -> bool:
 
 
 def _divided(outputs: Nodes | Graph) -> Nodes:
-    return rewritten(outputs, _Dividing().node)
+    return rebuild(outputs, {}, _Dividing().node)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class _Dividing:
     def node(self, node: Node, args: Nodes) -> Node:
         """The node of these arguments, divided if it is a product with a number outside of the range."""
         op = in_bodies(node.op, _divided)
-        made = over(node, args) if op is node.op else Node.of(op, args)
+        made = node.over(args) if op is node.op else Node.of(op, args)
         if isinstance(op, Mul):
             found = self.joined(zip(op.powers, args, strict=True))
             made = _product(found.number, found.others) if found.wide else made

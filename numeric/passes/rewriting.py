@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from symad.core.contents import holds
@@ -17,21 +17,7 @@ def rewrite(graph: Graph, rule: Rule, *kinds: type[Op]) -> Graph:
     """The graph with every node replaced by a rule; unchanged if it has none of some kinds of ops."""
     if kinds and not holds(graph, *kinds):
         return graph
-    return with_results(graph, rewritten(graph, rule))
-
-
-def rewritten(outputs: Sequence[Node] | Graph, rule: Rule) -> Nodes:
-    """The outputs (those of a graph) with every node replaced by a rule."""
-
-    def make(node: Node, args: Nodes) -> Node:
-        return rule(node, args) or over(node, args)
-
-    return rebuild(outputs, {}, make)
-
-
-def over(node: Node, args: Nodes) -> Node:
-    """The op of a node over other arguments."""
-    return node if args == node.args else Node.of(node.op, args)
+    return with_results(graph, rebuild(graph, {}, rule))
 
 
 def with_results(graph: Graph, outputs: Iterable[Node]) -> Graph:

@@ -30,9 +30,12 @@ __all__ = [
 def rebuild(
     outputs: Sequence[Node] | Graph,
     replaced: Mapping[Node, Node],
-    make: Callable[[Node, tuple[Node, ...]], Node] | None = None,
+    make: Callable[[Node, tuple[Node, ...]], Node | None] | None = None,
 ) -> tuple[Node, ...]:
-    """The outputs (those of a graph) with nodes replaced; ``make(node, new_args)`` may rewrite all others."""
+    """The outputs (those of a graph) with nodes replaced.
+
+    ``make(node, new_args)`` is what stands for each other node; None keeps its op.
+    """
     order: Sequence[Node]
     order, outputs = (
         (outputs.nodes, outputs.output_nodes)
@@ -44,10 +47,8 @@ def rebuild(
         if node in new:
             continue
         args = tuple([new[a] for a in node.args])
-        if make is not None:
-            new[node] = make(node, args)
-        else:
-            new[node] = node if args == node.args else Node.of(node.op, args)
+        made = None if make is None else make(node, args)
+        new[node] = node.over(args) if made is None else made
     tell(new)
     return tuple(new[o] for o in outputs)
 

@@ -104,6 +104,10 @@ class Node(Tangent):
     def __deepcopy__(self, memo: dict[int, object]) -> Node:
         return self
 
+    def over(self, args: tuple[Node, ...]) -> Node:
+        """The same op applied to other arguments."""
+        return self if args == self.args else Node.of(self.op, args)
+
     @property
     def ndim(self) -> int:
         """The number of axes."""

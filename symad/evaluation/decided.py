@@ -33,7 +33,7 @@ def decided(graph: Graph, known: Known, rule: Callable[[Node, Nodes, Known], Nod
         made = rule(node, args, known)
         if made is not None:
             return broadcast_to(made, node.shape)
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     outputs = tuple(rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, simple))
     return graph if outputs == tuple(graph.output_nodes) else graph.with_outputs(outputs, graph.structure)

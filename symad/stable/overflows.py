@@ -110,7 +110,7 @@ def _is_gamma(node: Node) -> bool:
 
 
 def _within_range(node: Node, args: Nodes) -> Node:
-    made = node if args == node.args else Node.of(node.op, args)
+    made = node.over(args)
     if isinstance(made.op, Apply) and made.op.head is sympy.log:
         return _logarithm(made.args[0]) or made
     if not isinstance(made.op, Mul):

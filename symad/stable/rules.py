@@ -97,7 +97,7 @@ class NodeRules:
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""
-        made, rule = node if args == node.args else Node.of(node.op, args), RULES.get(type(node.op))
+        made, rule = node.over(args), RULES.get(type(node.op))
         if rule is not None:
             root = self.differences.of_root(node.args[0]) if head_of(node) is sympy.log else None
             made = root or rule(self, node.op, args) or made

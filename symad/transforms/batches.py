@@ -34,5 +34,5 @@ def batch_outputs(
             made[node] = batch(node.op, args, flags, count)
             batched.add(node)
         else:
-            made[node] = node if args == node.args else Node.of(node.op, args)
+            made[node] = node.over(args)
     return tuple(lift(made[o], o in batched, count) for o in outputs)

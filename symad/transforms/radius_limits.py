@@ -76,7 +76,7 @@ def with_limits(
             return select(*args)  # one limit of each product
         if node in sums:
             return _summed(node, args, sums[node])
-        made = node if args == node.args else Node.of(node.op, args)
+        made = node.over(args)
         return limits.selected(node, made, *products[node]) if node in products else made
 
     made = rebuild(outputs, {n: n for n in order if n in roots or not n.args}, limited)

@@ -36,7 +36,7 @@ def with_joined_powers(
         return tuple(outputs), order
 
     def made(node: Node, args: Nodes) -> Node:
-        kept = node if args == node.args else Node.of(node.op, args)
+        kept = node.over(args)
         return _joined(node, args) or kept
 
     made_outputs = rebuild(outputs, {n: n for n in order if n in roots or not n.args}, made)

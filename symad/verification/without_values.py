@@ -101,7 +101,7 @@ def _any_values(nodes: Sequence[Node]) -> tuple[Node, ...]:
     known: dict[object, bool] = {}
 
     def free(node: Node, args: tuple[Node, ...]) -> Node:
-        new = node if args == node.args else Node.of(node.op, args)
+        new = node.over(args)
         if not isinstance(node.op, Apply) or not is_users(node.op.head):
             return new
         if (key := (node.op.head, len(args))) not in known:

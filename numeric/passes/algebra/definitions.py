@@ -24,7 +24,7 @@ from symad.higher_order.checkpointed_chain import ChainOp, ChainTangent
 from symad.higher_order.remat import Remat
 from symad.higher_order.scan import Scan
 from symad.numbers.number_domains import HighPrecision
-from symad.numeric.passes.rewriting import over, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg
 from symad.ops.basic.sources import Constant, Dimension, Input, constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply, apply
@@ -129,7 +129,7 @@ def _expanded(graph: Graph, acting: Collection[Node]) -> Nodes:
                 return constant(number)
             if isinstance(op, Add):
                 node, args = _with_one_constant(node, args, numbers)
-        return over(node, args)
+        return node.over(args)
 
     return rebuild(graph, {}, better)
 

@@ -19,7 +19,7 @@ from symad.core.dims import same_dim, size
 from symad.core.graph import Graph, Node, op_of
 from symad.core.questions import Nodes
 from symad.numeric.passes.algebra.sums_of_products import MAX_FACTOR, MAX_INTEGER, MIN_FACTOR
-from symad.numeric.passes.rewriting import over, rewrite, with_results
+from symad.numeric.passes.rewriting import rewrite, with_results
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Reshape, Slice
 from symad.ops.basic.sources import Constant, constant, constant_value, is_exact
@@ -91,7 +91,7 @@ class _FactorGathering:
         if not node.args:
             return 1, node
         args = tuple(self.whole(a) for a in node.args)
-        return 1, over(node, args)
+        return 1, node.over(args)
 
     def product(self, node: Node) -> tuple[Number, Node]:
         """Π (c_i b_i)^p_i = (Π c_i^p_i) Π b_i^p_i."""
@@ -175,7 +175,7 @@ def share_reciprocals(graph: Graph) -> Graph:
             # Not made by `signed_product`, which would make a quotient again.
             made = factors[0] if powers == (1,) else Node.of(Mul(powers), factors)
         else:
-            made = over(node, args)
+            made = node.over(args)
         if node in shared:
             reciprocal[node] = div(constant(1), made)
         return made

@@ -18,12 +18,12 @@ from typing import TypeGuard
 import numpy as np
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, op_of
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Loop
 from symad.numbers.number_domains import as_float
 from symad.numeric.passes.bodies import with_body
-from symad.numeric.passes.rewriting import over, rewritten, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.sources import constant, constant_value, is_exact
@@ -79,7 +79,7 @@ def _contracted(graph: Graph) -> Nodes:
             return Node.of(with_body(node.op, bodies[body], node.op.slices), args)
         return None
 
-    return rewritten(graph, better)
+    return rebuild(graph, {}, better)
 
 
 def split(node: Node) -> tuple[Number, Node | None]:
@@ -153,7 +153,7 @@ def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
     for power, arg, alone in zip(op.powers, args, single, strict=True):
         number, base = split(arg)
         if number == 0:
-            return over(node, args)
+            return node.over(args)
         if number != 1:
             joined = factor * _raised(number, power)
             if not _moderate(joined):

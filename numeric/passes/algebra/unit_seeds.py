@@ -26,7 +26,7 @@ from symad.numeric.passes.algebra.block_matrices import in_mosaics
 from symad.numeric.passes.algebra.merging import RULES, Signed, TermPass, total
 from symad.numeric.passes.algebra.networks import TYPICAL, NetworkTerm, identity
 from symad.numeric.passes.bodies import LoopValue
-from symad.numeric.passes.rewriting import over, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.softmax import SoftmaxTangent
 from symad.ops.basic.sources import Eye
 
@@ -81,7 +81,7 @@ class _Factoring(TermPass):
             self.terms[node] = [identity(node.op.size)]
         elif not any(a in self.terms for a in node.args):
             args = tuple(self.made[a] for a in node.args)
-            self.made[node] = over(node, args)
+            self.made[node] = node.over(args)
         elif isinstance(node.op, WRITTEN) and any(map(self._has_factors, node.args)):
             plain: Node = definition(node.op, node)
             for inner in topological([plain]):

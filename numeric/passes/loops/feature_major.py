@@ -15,7 +15,7 @@ from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Loop
 from symad.numeric.passes.bodies import LoopValue, loop_of, with_body
-from symad.numeric.passes.rewriting import over, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum, contract, matrix_transpose
@@ -112,7 +112,7 @@ class _Turning:
             if new is not None:
                 return Node.of(new, tuple(self.turned(a) for a in node.args)), True
         args = tuple(self.plain(a) for a in node.args)
-        return over(node, args), False
+        return node.over(args), False
 
     def loop(self, node: Node) -> tuple[Node, bool]:
         """A loop with its state and inputs turned; arguments that all steps share keep their layout."""

@@ -18,7 +18,7 @@ from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Loop, Scan, backwards, closed, parts, previous_states
 from symad.numeric.passes.bodies import LoopValue, with_body
-from symad.numeric.passes.rewriting import over, rewritten, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import Reshape, Slice
@@ -48,7 +48,7 @@ def hoist_nodes(outputs: Nodes, kind: type[Loop] = Loop) -> Nodes:
         body, slices, outer = done[op.body, args]
         return Node.of(with_body(op, body, slices), outer)
 
-    return rewritten(outputs, hoisted)
+    return rebuild(outputs, {}, hoisted)
 
 
 def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
@@ -95,7 +95,7 @@ def regrouped(body: Graph) -> Graph:
 
     def group(node: Node, args: Nodes) -> Node:
         single = [users[a] == 1 for a in node.args]
-        made = over(node, args)
+        made = node.over(args)
         if node in state:
             if isinstance(node.op, (Add, Mul)):
                 made = _two_groups(made, single, known)

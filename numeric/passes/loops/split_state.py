@@ -15,7 +15,7 @@ from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Loop, backwards, previous_states
 from symad.numeric.passes.bodies import LoopValue, by_loop, loop_of, pieces
 from symad.numeric.passes.memory_layout.pads import boxes, source
-from symad.numeric.passes.rewriting import over, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Concatenate, Stack, stack, take
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import Reshape, Slice, reshape, slice_axis
@@ -156,7 +156,7 @@ def _body(body: Graph, slices: int, parts: Nodes, xs: Nodes) -> tuple[Graph, Nod
             return reshape(sources[k or 0], node.shape)
         if isinstance(node.op, Reshape):
             return _moved_inside(node, args[0])
-        return over(node, args)
+        return node.over(args)
 
     made[local[0]] = local[0]
     outputs = rebuild((*parts, *body.output_nodes[1:]), made, better)

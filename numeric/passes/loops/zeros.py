@@ -21,7 +21,7 @@ from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
 from symad.higher_order.scan import Local, Loop, backwards
 from symad.numeric.passes.bodies import pieces, with_body
-from symad.numeric.passes.rewriting import over, rewrite
+from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add, signed_sum
 from symad.ops.basic.shaping import Broadcast, Pad, Reshape, Slice, broadcast_to, pad, reshape
 from symad.ops.basic.sources import constant_value, fresh_input
@@ -154,7 +154,7 @@ def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
             sliced = _sum_of_slices(node.op, args[0])
             if sliced is not None:
                 return sliced
-        return over(node, args)
+        return node.over(args)
 
     return Graph(tuple(sources), rebuild(body, made, better))
 

@@ -22,7 +22,7 @@ from symad.core.dims import Dim, Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.numeric.passes.bodies import RowBlocks
-from symad.numeric.passes.rewriting import over, with_results
+from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.gathering import Gather, gather
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import (
@@ -175,7 +175,7 @@ class _Spans:
                 self.spans[node] = span
             if span is None or isinstance(node.op, Slice):
                 args = tuple(self._argument(node, a) for a in node.args)
-                self.made[node] = over(node, args)
+                self.made[node] = node.over(args)
             if span is None and node in padded:
                 self._note_padded(node, padded[node])
 

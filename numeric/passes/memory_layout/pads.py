@@ -21,10 +21,10 @@ import numpy as np
 
 from symad.core.contents import holds, in_bodies
 from symad.core.dims import Dim, Shape, is_concrete, plus, same_dim
-from symad.core.graph import Graph, Node, Op, op_of, shape
+from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.higher_order.scan import Scan
-from symad.numeric.passes.rewriting import over, rewrite, rewritten, with_results
+from symad.numeric.passes.rewriting import rewrite, with_results
 from symad.numeric.program.expressions import Compute
 from symad.ops.arrays.stacking import concatenate, stack
 from symad.ops.basic.arithmetic import Add, signed_sum
@@ -126,12 +126,12 @@ def join_pads(graph: Graph) -> Graph:
 
 
 def _joined(graph: Graph) -> Nodes:
-    return rewritten(rewritten(graph, _join), _row_among_zeros)
+    return rebuild(rebuild(graph, {}, _join), {}, _row_among_zeros)
 
 
 def _join(node: Node, args: Nodes) -> Node:
     op = in_bodies(node.op, _joined)
-    made = over(node, args) if op is node.op else Node.of(op, args)
+    made = node.over(args) if op is node.op else Node.of(op, args)
     if isinstance(op, Pad) and not _moved_axes(made):
         return args[0]
     padded = len(args) > 1 and all(isinstance(a.op, Pad) for a in args)
@@ -147,7 +147,7 @@ Origin: it bounds the length of a line.
 
 def _row_among_zeros(node: Node, args: Nodes) -> Node:
     """One row padded by a few rows of zeros as a stack of rows; other nodes as they are."""
-    made = over(node, args)
+    made = node.over(args)
     axes = _moved_axes(made) if isinstance(made.op, Pad) else set()
     if len(axes) != 1 or len(made.shape) < 2:
         return made
@@ -306,7 +306,7 @@ def _sliced_last(graph: Graph) -> Nodes:
             return Node.of(slice_, (signed_sum(arrays),))
         return None
 
-    return rewritten(graph, better)
+    return rebuild(graph, {}, better)
 
 
 def _sum_of_slices(node: Node, args: Nodes) -> tuple[Arrays, Slice] | None:

@@ -137,7 +137,7 @@ def _mends(
     def edited(node: Node, args: tuple[Node, ...]) -> Node:
         if node in group:
             return make(node, args)
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     try:
         (mended,) = rebuild([b], {}, edited)

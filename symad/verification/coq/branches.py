@@ -136,7 +136,7 @@ def away_from_zero(outputs: Sequence[Node]) -> tuple[Node, ...]:
             denied = isinstance(condition.op, Logic) and condition.op.kind == "not"
             if _is_never(condition.args[0] if denied else condition, positive):
                 return holds if denied else fails
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     return rebuild(outputs, {}, taken)
 
@@ -159,7 +159,7 @@ def settled(outputs: Sequence[Node]) -> tuple[Node, ...]:
         if isinstance(node.op, Select) and any(isinstance(n.op, Select) for n in topological(args[1:])):
             condition = args[0]
             args = (condition, *(_under(b, _facts(condition, k == 0)) for k, b in enumerate(args[1:])))
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     return rebuild(outputs, {}, inside)
 

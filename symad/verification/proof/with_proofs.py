@@ -44,7 +44,7 @@ def read(nodes: Sequence[Node]) -> tuple[list[Node], set[str]]:
     assumed = set[str]()
 
     def reading(node: Node, args: tuple[Node, ...]) -> Node:
-        new = node if args == node.args else Node.of(node.op, args)
+        new = node.over(args)
         made, why = _array(new), NUMBERS
         if made is None:
             made, why = _signed(new), SIGNED
@@ -139,7 +139,7 @@ class Meanings(dict[Node, "Node | None"]):
 
     def put_in(self, node: Node, args: tuple[Node, ...]) -> Node:
         """The definition of a node with new arguments, or the node with these if it has none."""
-        new = node if args == node.args else Node.of(node.op, args)
+        new = node.over(args)
         return self[new] or new
 
     def names(self, nodes: Sequence[Node]) -> list[str]:

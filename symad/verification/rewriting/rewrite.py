@@ -85,7 +85,7 @@ def _live(outputs: Sequence[Node], made: dict[Node, Node]) -> tuple[Node, ...]:
             holds = constant_value(condition)
             if holds in (0, 1):
                 return broadcast_to(args[1 if holds == 1 else 2], node.shape)
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     return rebuild(outputs, {}, kept)
 
@@ -118,7 +118,7 @@ def expand_definitions(outputs: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _defined(node: Node, args: Nodes) -> Node:
-    new = node if args == node.args else Node.of(node.op, args)
+    new = node.over(args)
     meaning = definition(new.op, new)
     return new if meaning is None else meaning
 

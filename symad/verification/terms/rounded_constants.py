@@ -57,7 +57,7 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
             found.update({repr(_float(arg)): "0" for arg in node.args if _is_guard(arg)})
             pairs = zip(node.args, args, strict=True)
             args = tuple(constant(0) if _is_guard(old) else new for old, new in pairs)
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     outputs = rebuild(graph.output_nodes, {}, simple)
     return graph.with_outputs(outputs, graph.structure), found

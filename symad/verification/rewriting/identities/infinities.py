@@ -75,7 +75,7 @@ def without_infinities(outputs: Sequence[Node]) -> tuple[Node, ...]:
             found = None
         elif found is not None:
             found = broadcast_to(found, node.shape)
-        made[node] = found if found is not None else node if args == node.args else Node.of(node.op, args)
+        made[node] = found if found is not None else node.over(args)
     return tuple(made[o] for o in outputs)
 
 

@@ -259,7 +259,7 @@ def without_conditions(sides: Sequence[Node], box: Box) -> tuple[Node, Node]:
         truth = known.get(node.args[0]) if isinstance(node.op, Select) else None
         if isinstance(truth, (bool, np.bool_)):
             return broadcast_to(args[1 if truth else 2], node.shape)
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     left, right = rebuild(sides, {}, taken)
     return left, right
@@ -275,6 +275,6 @@ def with_known_signs(nodes: Sequence[Node], box: Box) -> tuple[Node, ...]:
             inside = known.get(node.args[0])
             if isinstance(inside, Interval) and (ZERO.below(inside) or inside.below(ZERO)):
                 return constant(1 if ZERO.below(inside) else -1)
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     return rebuild(nodes, {}, signed)

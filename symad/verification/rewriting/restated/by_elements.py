@@ -201,7 +201,7 @@ def _scalars(ends: Sequence[Node]) -> list[Node]:
         elif not node.args or not node.shape or isinstance(node.op, ElementwiseOp):
             if node.shape and not node.args:
                 raise Apart  # numbers in places
-            made[node] = Node.of(node.op, args) if args != node.args else node
+            made[node] = node.over(args)
         else:
             (made[node],) = args
     return [made[end] for end in ends]

@@ -45,7 +45,7 @@ def with_free_choices(sides: Sequence[Node]) -> tuple[Node, ...] | None:
             if shift not in factors:
                 factors[shift] = input_node(sympy.Dummy("factor", real=True), shift.shape)
             return mul(apply(sympy.exp, args[0].args[0]), factors[shift])
-        return node if args == node.args else Node.of(node.op, args)
+        return node.over(args)
 
     return rebuild(sides, {}, free)
 
