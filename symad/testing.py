@@ -16,7 +16,7 @@ import sympy
 from plum import NotFoundLookupError
 
 from symad.core.arrays import Array, Number
-from symad.core.graph import Graph, Node, Op, TupleOf, topological
+from symad.core.graph import Graph, Node, Op, TupleOf
 from symad.core.questions import definition
 from symad.core.signatures import Traceable, Wrt
 from symad.derivatives.hessian import MODES, hessian_node
@@ -28,7 +28,7 @@ from symad.numbers.values import unchecked
 from symad.op_examples import EXAMPLES
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.contraction import inner, permute, sum_all
-from symad.ops.basic.sources import Input, input_node
+from symad.ops.basic.sources import input_node, inputs_in
 from symad.tracing.wrt import tangent_inputs
 from symad.transforms.cotangents import pull
 from symad.transforms.jacobians import forward_jacobian, reverse_jacobian
@@ -139,7 +139,7 @@ def _question_of(problem: NotFoundLookupError) -> str:
 
 def _graph_of(node: Node) -> Graph:
     """A node as a graph of its inputs, with numbers for symbolic sizes."""
-    inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
+    inputs = tuple(inputs_in([node]))
     graph = Graph(inputs, (node,))
     return graph.at({symbol: 3 for symbol in graph.dims})
 

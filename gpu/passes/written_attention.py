@@ -15,7 +15,7 @@ import sympy as sp
 
 from symad.core.dims import Shape
 from symad.core.expressions import Formula
-from symad.core.graph import Node, op_of, topological
+from symad.core.graph import Node, op_of
 from symad.fused.attention import attention
 from symad.fused.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
 from symad.gpu.passes.mask_formulas import mask_array, mask_formula
@@ -24,7 +24,7 @@ from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.arithmetic import sub as minus
 from symad.ops.basic.contraction import Einsum, contract
 from symad.ops.basic.shaping import Broadcast, Reshape, broadcast_to, reshape
-from symad.ops.basic.sources import ArrayConstant, Input, array_constant, constant, constant_value
+from symad.ops.basic.sources import ArrayConstant, array_constant, constant, constant_value, inputs_in
 from symad.ops.elementwise.selection import Select, compare, indicator, select
 
 Axes = tuple[int, ...]
@@ -233,7 +233,7 @@ def _from_highest(bias: Node, axes: Axes, last: int) -> Node:
         array = source.op.array.reshape(bias.shape)
         most = array.max(axis=place, keepdims=True)
         return array_constant(array - np.where(np.isfinite(most), most, 0))
-    if not any(isinstance(node.op, Input) for node in topological([bias])):
+    if not inputs_in([bias]):
         return bias
     highest = extreme("max", bias, (place,))
     finite = select(compare("<", constant(-np.inf), highest), highest, constant(0))

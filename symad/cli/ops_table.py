@@ -20,7 +20,7 @@ from symad.core import questions
 from symad.core.graph import SHAPE, ZERO, Graph, Node, Op, Tangent, topological
 from symad.errors import LoweringError
 from symad.op_examples import EXAMPLES
-from symad.ops.basic.sources import Input, input_node
+from symad.ops.basic.sources import Input, input_node, inputs_in
 from symad.saving.saved_ops import classes
 
 ANSWERED, MISSING, NOT_LINEAR = "answered", "missing", "not linear"
@@ -200,7 +200,7 @@ def evaluate(node: Node) -> str:
     """Answered if the op has a value at some arguments."""
     if isinstance(node.op, Input):
         return NO_ARGUMENTS
-    inputs = [n for n in topological([node]) if isinstance(n.op, Input)]
+    inputs = inputs_in([node])
     graph = Graph(tuple(inputs), (node,))
     sizes = {symbol: 3 for symbol in graph.dims | _dims(node)}
     values = [np.full([int(sizes.get(d, d)) for d in n.shape], 0.5)[()] for n in inputs]
@@ -242,7 +242,7 @@ def emit(node: Node, backend: str) -> str:
     """Answered if a backend prints the op."""
     from symad.numeric import lower
 
-    inputs = [n for n in topological([node]) if isinstance(n.op, Input)]
+    inputs = inputs_in([node])
     inputs += [input_node(sympy.IndexedBase(f"v_{d}", shape=(d,)), (d,)) for d in _dims(node)]
     try:
         lower(Graph(tuple(inputs), (node,)), backend=backend)

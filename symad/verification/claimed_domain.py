@@ -26,7 +26,7 @@ from symad.ops.arrays.reduction import product
 from symad.ops.basic.arithmetic import ElementwiseOp, mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Input, Source, constant
+from symad.ops.basic.sources import Source, constant, inputs_in
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, compare, indicator, select
@@ -149,7 +149,7 @@ def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     """
     nodes = topological(function)
     found = [m.inside for m in margins(nodes) if m.always and isinstance(m.of.op, (Apply, Pow))]
-    bounds = [b for b in found if any(isinstance(n.op, Input) for n in topological([b]))]
+    bounds = [b for b in found if inputs_in([b])]
     everywhere = all(isinstance(n.op, (Source, ElementwiseOp, Einsum)) for n in nodes)
     branches = any(isinstance(n.op, Select) for n in nodes)
     scalar = [y.shape for y in function] == [()] and (everywhere or not any(b.shape for b in bounds))
@@ -176,7 +176,7 @@ def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:
 
     log x has no value for x < 0, and so no derivative there: 1/|x| is as correct as 1/x.
     """
-    inputs = [n for n in topological(tuple(function)) if isinstance(n.op, Input)]
+    inputs = inputs_in(tuple(function))
     ones = {n: np.ones([int(d) for d in n.shape]) if n.shape else 1.0 for n in inputs}
 
     def valued(point: FloatPoint) -> bool:

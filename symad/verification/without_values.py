@@ -18,7 +18,7 @@ import sympy
 from symad.core.graph import Node, rebuild, topological
 from symad.core.process import without_collecting
 from symad.evaluation.value_ranges import promised
-from symad.ops.basic.sources import Input, input_node
+from symad.ops.basic.sources import input_node, inputs_in
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import sqrt
 from symad.verification.certificate.certificate import Entry
@@ -149,7 +149,7 @@ def why(claim: Claimed) -> str:
     """The reason why nothing is claimed."""
     if claim.also:
         return NOT_INSIDE
-    inputs = [n for n in topological(claim.nodes) if isinstance(n.op, Input)]
+    inputs = inputs_in(claim.nodes)
     if is_too_large(claim.nodes):
         return f"graphs of more than {MOST_ELEMENTS:,} elements are not evaluated, so that no value is known"
     if apart := _apart(claim):

@@ -14,7 +14,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Dim, Shape, as_dim, as_shape, format_shape
-from symad.core.graph import ZERO, Node, Op, shape
+from symad.core.graph import ZERO, Node, Op, shape, topological
 from symad.core.questions import (
     Array,
     Count,
@@ -51,6 +51,11 @@ def symbol_of(node: Node) -> sympy.Expr:
     """The SymPy symbol of an input."""
     assert isinstance(node.op, Input), node
     return node.op.symbol
+
+
+def inputs_in(outputs: Iterable[Node]) -> list[Node]:
+    """The inputs on which some nodes depend, in topological order."""
+    return [node for node in topological(outputs) if isinstance(node.op, Input)]
 
 
 @dataclass(frozen=True, eq=False)

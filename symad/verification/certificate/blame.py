@@ -15,7 +15,7 @@ from symad.core.graph import Node, Op, topological
 from symad.errors import SymadError
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.sources import Constant, Input
+from symad.ops.basic.sources import Constant, inputs_in
 from symad.verification.certificate.domain_repair import name_by_repair
 from symad.verification.certificate.expression_text import text_of
 from symad.verification.certificate.witness import digits_of
@@ -102,7 +102,7 @@ def _may_be_rounding(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -
 
 def _name_of_rounding(a: Node, b: Node, values: Mapping[Node, Array]) -> str:
     """A decimal number that is the other constant with fewer digits."""
-    if not isinstance(b.op, Constant) or any(isinstance(n.op, Input) for n in topological([a])) or a.shape:
+    if not isinstance(b.op, Constant) or inputs_in([a]) or a.shape:
         return ""
     exact, found = values[a][()], float(values[b][()])
     digits = len(repr(found).partition(".")[2])

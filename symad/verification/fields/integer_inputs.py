@@ -19,7 +19,7 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.random import RandomOp
-from symad.ops.basic.sources import Input
+from symad.ops.basic.sources import Input, inputs_in
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition
 from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
@@ -74,7 +74,7 @@ def reads_inside(outputs: Sequence[Node]) -> Callable[[Mapping[Node, Number]], b
     A point may have the values of some inputs only.
     """
     places = [n for n in topological(outputs) if isinstance(n.op, Positions)]
-    needed = {n: {i for i in topological([n]) if isinstance(i.op, Input)} for n in places}
+    needed = {n: set(inputs_in([n])) for n in places}
 
     def inside(point: Mapping[Node, Number]) -> bool:
         known = [n for n in places if needed[n].issubset(point)]
@@ -145,7 +145,7 @@ def _digits(index: Node, count: int) -> list[Ranged]:
     if isinstance(index.op, Positions):
         return [(a, 0, int(n)) for a, n in zip(index.args, index.op.shape, strict=True)]
     terms = linear_terms(index)
-    known = [term for term in terms if _is_known(term[1])]
+    known = [term for term in terms if not inputs_in([term[1]])]
     rest, largest = [term for term in terms if term not in known], _largest(known)
     whole = {(c > 0, c.denominator) for c, _ in terms} <= {(True, 1)}
     if not rest or not whole or largest is None or largest >= count:
@@ -153,10 +153,6 @@ def _digits(index: Node, count: int) -> list[Ranged]:
     strides = sorted(c for c, _ in terms)
     above = {c: next((s for s in strides if s > c), Fraction(count)) for c in strides}
     return [(m, 0, min(int(above[c] / c), (count - 1 - largest) // c + 1)) for c, m in rest]
-
-
-def _is_known(node: Node) -> bool:
-    return not any(isinstance(n.op, Input) for n in topological([node]))
 
 
 def _largest(terms: Terms) -> Fraction | None:

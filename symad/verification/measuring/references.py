@@ -27,7 +27,7 @@ from symad.numbers.dual import Dual
 from symad.numbers.number_domains import UndefinedValue
 from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import pack_scalars
-from symad.ops.basic.sources import ArrayConstant, Constant, Input, constant, input_node, symbol_of
+from symad.ops.basic.sources import ArrayConstant, Constant, constant, input_node, inputs_in, symbol_of
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 from symad.tracing.into_sympy.op_expressions import OpName
@@ -65,10 +65,6 @@ def _largest_matrix(outputs: Sequence[Node]) -> int:
     eliminated = (Solve, Determinant, LogDeterminant, DeterminantSign, Adjugate)
     nodes = topological(outputs)
     return max((int(n.args[0].shape[-1]) for n in nodes if isinstance(n.op, eliminated)), default=0)
-
-
-def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
-    return [n for n in topological(outputs) if isinstance(n.op, Input)]
 
 
 # ---- SymPy --------------------------------------------------------------------------------------
@@ -112,7 +108,7 @@ class SympyReference:
             NoReference: they are too large, or have no explicit form.
         """
         self.meter = meter
-        inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
+        inputs = list(dict.fromkeys([*wrt, *inputs_in(outputs)]))
         _refuse_large(outputs)
         meter.spend(SYMPY_STEPS * scalar_operations(outputs))
         self.replaced: dict[Node, Node] = {}
@@ -250,7 +246,7 @@ class DualReference:
     ) -> None:
         """``outputs`` as functions of ``wrt``, by at most ``most`` operations; sizes must be numbers."""
         self.outputs, self.wrt, self.meter, self.most = outputs, wrt, meter, most
-        self.inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
+        self.inputs = list(dict.fromkeys([*wrt, *inputs_in(outputs)]))
         self.elements = {node: flat_elements(node) for node in self.inputs}
 
     def first(self) -> list[Node]:

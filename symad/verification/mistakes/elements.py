@@ -10,12 +10,12 @@ from itertools import accumulate, pairwise, product
 
 import numpy as np
 
-from symad.core.graph import Graph, Node, Op, op_of, topological
+from symad.core.graph import Graph, Node, Op, op_of
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
-from symad.ops.basic.sources import Input, symbol_of
+from symad.ops.basic.sources import Input, inputs_in, symbol_of
 from symad.ops.linalg.cholesky import Cholesky
 from symad.verification.fields.prime_fields import Array
 from symad.verification.mistakes.changes import MOVED, Spot
@@ -186,7 +186,7 @@ MAX_TOLD = 4
 
 def without_input(function: Graph, node: Node) -> str:
     """That the function does not depend on an input; empty if it may."""
-    inside = [n for n in topological(function.output_nodes) if isinstance(n.op, Input)]
+    inside = inputs_in(function.output_nodes)
     if node in inside:
         return ""
     others = ", ".join(dict.fromkeys(str(symbol_of(n)) for n in inside))

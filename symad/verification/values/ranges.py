@@ -30,7 +30,7 @@ from symad.evaluation.value_ranges import promised
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
 from symad.ops.basic.arithmetic import sub
-from symad.ops.basic.sources import Input, constant, constant_value
+from symad.ops.basic.sources import Input, constant, constant_value, inputs_in
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Condition, Logic
 from symad.verification.terms.signs import known_signs
@@ -140,7 +140,7 @@ Box = Mapping[Node, Interval]
 
 def box_within(condition: Node, inputs: Iterable[Node] = ()) -> Box:
     """The bounds that a condition, 1 where it holds, and the assumptions on some inputs imply."""
-    found = promised((*inputs, *(n for n in topological([condition]) if isinstance(n.op, Input))))
+    found = promised((*inputs, *inputs_in([condition])))
     for node in _parts(condition):
         if isinstance(node.op, Compare) and node.op.relation in ("<", "<="):
             _bound(node, found)

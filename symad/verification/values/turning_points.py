@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.graph import Node, topological
+from symad.core.graph import Node
 from symad.errors import SymadError
 from symad.facts.functions import fact
 from symad.numbers.values import unchecked
 from symad.ops.basic.arithmetic import sub
-from symad.ops.basic.sources import Input, input_node, symbol_of
+from symad.ops.basic.sources import input_node, inputs_in, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
 from symad.transforms.batches import batch_outputs
@@ -116,7 +116,7 @@ def watched_quantities(nodes: Sequence[Node]) -> list[Node]:
             and (fact(node.op.head).kink or fact(node.op.head).saturates)
         ):
             found.setdefault(node.args[0])
-    return [q for q in found if any(isinstance(n.op, Input) for n in topological([q]))][:MAX_ARGUMENTS]
+    return [q for q in found if inputs_in([q])][:MAX_ARGUMENTS]
 
 
 def _lines(

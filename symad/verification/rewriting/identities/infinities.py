@@ -33,10 +33,10 @@ from symad.ops.basic.sources import (
     Constant,
     Dimension,
     Eye,
-    Input,
     Iota,
     array_constant,
     constant,
+    inputs_in,
 )
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Select, compare, logic, select
@@ -260,7 +260,7 @@ def _is_positive(x: Node) -> Node:
 
 def _bounds(x: Node) -> list[Interval]:
     """The intervals of all elements of a node that has values everywhere; none where that is not known."""
-    inputs = [n for n in topological([x]) if isinstance(n.op, Input)]
+    inputs = inputs_in([x])
     found = np.asarray(ranges([x], promised(inputs)).get(x), dtype=object).ravel()
     each = [v for v in found if isinstance(v, Interval) and v.sure]
     return each if len(each) == len(found) and always_exist([x]) else []

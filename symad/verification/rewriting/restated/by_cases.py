@@ -30,7 +30,7 @@ from symad.evaluation.value_ranges import promised
 from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, neg, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import Input, constant, input_node, symbol_of
+from symad.ops.basic.sources import Input, constant, input_node, inputs_in, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Select
 from symad.verification.rewriting.restated.by_injective import Box
@@ -267,7 +267,7 @@ def without_conditions(sides: Sequence[Node], box: Box) -> tuple[Node, Node]:
 
 def with_known_signs(nodes: Sequence[Node], box: Box) -> tuple[Node, ...]:
     """Nodes with numbers in place of signs that are the same at every point of a box."""
-    inputs = [n for n in topological(nodes) if isinstance(n.op, Input)]
+    inputs = inputs_in(nodes)
     known = ranges(nodes, {**promised(inputs), **box})
 
     def signed(node: Node, args: tuple[Node, ...]) -> Node:

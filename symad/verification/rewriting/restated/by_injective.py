@@ -17,7 +17,7 @@ from symad.core.graph import Node, topological
 from symad.evaluation.intervals import Interval
 from symad.evaluation.value_ranges import promised
 from symad.ops.basic.arithmetic import mul, sub
-from symad.ops.basic.sources import Input, constant
+from symad.ops.basic.sources import constant, inputs_in
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.verification.terms.linear_terms import number
@@ -107,7 +107,7 @@ def _signs(*nodes: Node) -> list[int]:
 
 def _within_a_turn(a: Node, b: Node, m: int, box: Box) -> bool:
     """True if two nodes differ by less than 2π/m at every point where both are defined."""
-    inputs = [n for n in topological([a, b]) if isinstance(n.op, Input)]
+    inputs = inputs_in([a, b])
     found = ranges([a, b], {**promised(inputs), **box})
     if not found or not all(isinstance(found[side], Interval) for side in (a, b)):
         return False

@@ -22,7 +22,7 @@ from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.arithmetic import add, div, neg, sub
 from symad.ops.basic.contraction import contract, diagonal_matrix, matmul, matrix_transpose
 from symad.ops.basic.shaping import Slice, broadcast_to, reshape, slice_axes, slice_axis
-from symad.ops.basic.sources import Input, constant, eye, input_node
+from symad.ops.basic.sources import constant, eye, input_node, inputs_in
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.ops.linalg.cholesky import Triangle, symmetric_part_of_lower
@@ -42,7 +42,7 @@ def by_spectra(outputs: Sequence[Node]) -> Iterator[tuple[list[Node], Claims, li
     if len(systems) != 1:
         return
     (system,) = systems
-    inputs = [n for n in topological([system]) if isinstance(n.op, Input)]
+    inputs = inputs_in([system])
     if len(inputs) != 1 or len(inputs[0].shape) != 2 or len(system.shape) != 2:
         return
     for written, vectors in _ways(inputs[0], system.args[0].shape[0]):
