@@ -95,8 +95,10 @@ def forget_links_to_nowhere(app):
 
 
 def setup(app):
-    """The cheat sheet as a page to print is made with the site."""
+    """The cheat sheet as a page to print and the steps of the lecture are made with the site."""
     from make_cheatsheet import write
+    from make_lecture import write_steps
 
     app.connect("builder-inited", lambda app: write(Path(app.outdir) / "_static" / "cheatsheet.pdf"))
+    app.connect("builder-inited", lambda app: write_steps(Path(app.outdir) / "_static" / "steps.html"))
     app.connect("html-collect-pages", forget_links_to_nowhere, priority=100)  # before viewcode

@@ -91,26 +91,12 @@ def thumbnails(examples):
     return "::::{grid} 2 3 4 4\n:gutter: 2\n\n" + "\n".join(cards) + "::::\n"
 
 
-def lecture():
-    """The pictures of docs/start/lecture.md: the graph with its values, and the page of its steps."""
-    sys.path.insert(0, str(DOCS.parent))
-    import sympy
-
-    import symad
-
-    x, y = sympy.symbols("x y", real=True)
-    steps = symad.trace(sympy.sin(x * y) + x**2).explain(x=2.0, y=0.5)
-    steps.draw(DOCS / "pictures" / "lecture.svg")
-    steps.play(DOCS / "_static" / "steps.html")
-
-
 def main():
     """Draw, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("numbers", nargs="*", help="two-digit numbers of examples; all by default")
     numbers = parser.parse_args().numbers
     examples = drawing_examples()
-    lecture()
     for example in examples:
         if numbers and example.stem[:2] not in numbers:
             continue

@@ -160,12 +160,14 @@ def test_every_picture_of_an_example_has_a_thumbnail_with_three_words(gallery):
         assert f"{{grid-item-card}} {title}\n" in page and f"(gallery-{number})=" in page
 
 
-@pytest.mark.thorough
-def test_the_steps_of_the_lecture_are_current(gallery, monkeypatch, tmp_path):
-    """docs/make_gallery.py wrote the files that symad writes now."""
-    (tmp_path / "pictures").mkdir()
-    (tmp_path / "_static").mkdir()
-    monkeypatch.setattr(gallery, "DOCS", tmp_path)
-    gallery.lecture()
-    for name in ("pictures/lecture.svg", "_static/steps.html"):
-        assert (tmp_path / name).read_text("utf-8") == (DOCS / name).read_text("utf-8"), name
+def test_what_the_lecture_shows_is_made_of_its_example(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS))
+    import make_lecture
+
+    page = (DOCS / "start" / "lecture.md").read_text("utf-8")
+    assert "sp.sin(x*y) + x**2" in page and "explain(x=2.0, y=0.5)" in page
+    assert '<a href="../_static/steps.html">' in page
+    make_lecture.example().draw(tmp_path / "lecture.svg")
+    assert (tmp_path / "lecture.svg").read_text("utf-8") == make_lecture.PICTURE.read_text("utf-8")
+    make_lecture.write_steps(tmp_path / "_static" / "steps.html")
+    assert "reverse over reverse" in (tmp_path / "_static" / "steps.html").read_text("utf-8")

@@ -58,7 +58,7 @@ def escaped(text: str) -> str:
 
 def _beyond_text(character: str) -> str:
     r"""``$\dot{\mathrm{r}}$`` for ṙ, ``$\theta$`` for θ; empty for what LaTeX's text has, such as é."""
-    base, *marks = unicodedata.normalize("NFD", character)
+    base, *marks = list(unicodedata.normalize("NFD", character))
     greek = _greek(base)
     named = [name for name, mark in MARKS.items() if [mark] == marks]
     if named and base.isalnum() and (greek or len(character) > 1 or character > "\u017f"):
