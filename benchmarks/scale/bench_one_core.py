@@ -21,7 +21,6 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 import argparse
 import gc
 import json
-import platform
 import statistics
 import sys
 import time
@@ -34,7 +33,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
-from benchmarks.machine import loaded
+from benchmarks.machine import loaded, measured_on
 from benchmarks.scalar import cases, natural_cases
 from benchmarks.sparse.bench_coloring import brusselator
 from symad.numeric import lower
@@ -128,7 +127,7 @@ def main() -> None:
     for size, points in ((10, 1000), (10, 100_000), (100, 1000), (100, 10_000), (1000, 1000)):
         rows += batches(size, points // 10 if options.small else points, rounds)
     results = {
-        "machine": platform.processor() or platform.machine(), "cores": os.cpu_count(), "load": load,
+        "versions": measured_on("numpy", "jax"),
         "batches": rows, "coloring": coloring(rounds),
         "set-up": set_up((40, 400) if options.small else (40, 400, 4000), rounds),
     }  # fmt: skip

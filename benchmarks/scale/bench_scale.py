@@ -22,7 +22,6 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 
 import argparse
 import json
-import platform
 import statistics
 import sys
 import time
@@ -37,7 +36,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
-from benchmarks.machine import loaded
+from benchmarks.machine import loaded, measured_on
 from symad import functions
 from symad.numeric.scale import distribute, glm, sparse_jacobian
 from symad.numeric.scale.engines import cores, in_order
@@ -276,8 +275,7 @@ def main() -> None:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     busy = ": the machine is busy, and speed-ups mean nothing" if load > BUSY else ""
     print(f"{os.cpu_count()} cores, load {load:.1f} before the start{busy}")
-    results: dict[str, Any] = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(),
-                               "load": load}  # fmt: skip
+    results: dict[str, Any] = {"versions": measured_on("numpy", "dask", "scikit-learn")}
     results["threads"] = threads(options.small, rounds)
     results["workers"] = on_workers(options.small, rounds)
     results["model"] = model(results["workers"])

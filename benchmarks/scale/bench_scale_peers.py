@@ -18,7 +18,6 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 
 import argparse
 import json
-import platform
 import statistics
 import sys
 import time
@@ -33,7 +32,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import symad
-from benchmarks.machine import installed, loaded
+from benchmarks.machine import loaded, measured_on
 from symad.numeric.scale import distribute, glm
 
 COLUMNS = 20
@@ -173,11 +172,6 @@ def by_jax(x: Any, y: Any, w: Any) -> dict[str, Fit]:
     return made
 
 
-def versions() -> dict[str, str]:
-    names = ("numpy", "dask", "dask-ml", "dask-glm", "scikit-learn", "jax")
-    return {name: found for name in names if (found := installed(name))}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a tenth of the rows, fewer rounds")
@@ -188,8 +182,8 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, load {load:.1f} before the start; {rows} rows, {COLUMNS} columns")
     results = {
-        "machine": platform.processor() or platform.machine(), "cores": os.cpu_count(), "load": load,
-        "versions": versions(), "rows": rows, "regression": regression(rows, rounds),
+        "versions": measured_on("numpy", "dask", "dask-ml", "dask-glm", "scikit-learn", "jax"),
+        "rows": rows, "regression": regression(rows, rounds),
         "value and gradient": value_and_gradient(rows, 4 * rounds),
     }  # fmt: skip
     options.out.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,6 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 
 import argparse
 import json
-import platform
 import resource
 import sys
 import time
@@ -28,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.machine import loaded
+from benchmarks.machine import loaded, measured_on
 from symad.numeric.scale import glm
 
 COLUMNS, ROWS = 25, 200_000
@@ -112,7 +111,7 @@ def main() -> None:
     for name, value in row.items():
         print(f"{name:36}{value:.4g}" if isinstance(value, float) else f"{name:36}{value}")
     options.out.mkdir(parents=True, exist_ok=True)
-    made = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(), "load": load}
+    made = {"versions": measured_on("numpy", "dask", "scikit-learn")}
     path = options.out / f"stream_{options.size}.json"
     path.write_text(json.dumps(made | row, indent=1), encoding="utf-8")
 

@@ -177,39 +177,18 @@ def prod(
     return _joined(_reduced(node, product(flat), axes, keepdims), initial, mul)
 
 
-@implements(np.max, np.amax)
-def max_(
-    a: ArrayLike,
-    axis: Axis = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike = True,
-) -> Proxy:
-    """The largest element over some axes."""
-    return _extreme("max", a, axis, keepdims, initial, where)
-
-
-@implements(np.min, np.amin)
-def min_(
-    a: ArrayLike,
-    axis: Axis = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike = True,
-) -> Proxy:
-    """The smallest element over some axes."""
-    return _extreme("min", a, axis, keepdims, initial, where)
-
-
 def _extreme(
     kind: str,
     a: ArrayLike,
-    axis: Axis,
-    keepdims: bool,
+    axis: Axis = None,
+    keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike = True,
 ) -> Proxy:
-    """An extreme; with ``where``, ``initial`` replaces the elements that are not selected."""
+    """The largest or the smallest element over some axes.
+
+    With ``where``, ``initial`` replaces the elements that are not selected.
+    """
     if where is not True and _missing(initial):
         raise TraceError(f"np.{kind}(..., where=...) needs initial=, the value where no element is chosen")
     node = number(a)
@@ -222,6 +201,10 @@ def _extreme(
         return _reduced(node, broadcast_to(number(initial), left), axes, keepdims)
     y = _reduced(node, extreme(kind, node, axes), axes, keepdims)
     return _joined(y, initial, partial(apply, head))
+
+
+max_ = implements(np.max, np.amax)(partial(_extreme, "max"))
+min_ = implements(np.min, np.amin)(partial(_extreme, "min"))
 
 
 @implements(np.ptp)
