@@ -575,3 +575,17 @@ def test_areas_import_what_the_design_says_and_have_its_sizes():
     assert {name: found[name] - {name} for name in known} == {name: row[1] for name, row in known.items()}
     total = sum(lines.values())
     assert all(abs(100 * lines[name] / total - share) < 3 for name, (_, _, share) in known.items())
+
+
+def test_the_place_of_each_kind_of_thing_stands_in_the_design():
+    """The table names what exists, and every folder of passes."""
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    table = text[text.index("## Where each kind of thing stands") :].split("## Three packages")[0]
+    rows = [row.split(" | ") for row in re.findall(r"^\| (\w.*) \|$", table, re.M)][1:]
+    assert [row[0] for row in rows] == ["op", "function", "model", "pass", "target", "tactic", "guest"]
+    places = {row[0]: re.findall(r"`([\w/.]+[/.]\w*)`", row[2] + row[3]) for row in rows}
+    for found in places.values():
+        assert all((ROOT / p).exists() or (ROOT / "symad/verification" / p).exists() for p in found)
+    passes = {path.parent for path in files_of("numeric") if path.parent.name in ("passes", "program_passes")}
+    assert passes == {ROOT / place for place in places["pass"] if place.endswith("/")}
+    assert "design.md" in (ROOT / "README.md").read_text("utf-8")
