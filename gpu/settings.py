@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from symad.core.process import within
+
 
 @dataclass(frozen=True)
 class Options:
@@ -93,14 +95,10 @@ def options(
         raise ValueError(f'pair_products={pair_products!r} is none of "off", "tf32x3" and "bf16"')
     given = {"tf32": tf32, "atomics": atomics, "wait": wait, "capture": capture, "fast": fast}
     given |= {"autotune": autotune, "tensor_cores": tensor_cores, "wide": wide}
-    token = _current.set(
-        replace(
-            _current.get(),
-            **{name: bool(v) for name, v in given.items() if v is not None},
-            pair_products=_current.get().pair_products if pair_products is None else pair_products,
-        )
+    wanted = replace(
+        _current.get(),
+        **{name: bool(v) for name, v in given.items() if v is not None},
+        pair_products=_current.get().pair_products if pair_products is None else pair_products,
     )
-    try:
+    with within(_current, wanted):
         yield
-    finally:
-        _current.reset(token)

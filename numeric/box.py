@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ import sympy
 
 from symad.core.graph import Graph, Node
 from symad.core.identifiers import brief, listed, short_name
+from symad.core.process import within
 from symad.errors import LoweringError
 from symad.ops.basic.sources import symbol_of
 
@@ -65,14 +66,9 @@ def _side(name: str, symbol: sympy.Basic, given: object) -> tuple[float, float]:
     return low, high
 
 
-@contextmanager
-def inside(sides: Sides) -> Iterator[None]:
+def inside(sides: Sides) -> AbstractContextManager[None]:
     """What is lowered here is for inputs in a box."""
-    token = _SIDES.set(dict(sides))
-    try:
-        yield
-    finally:
-        _SIDES.reset(token)
+    return within(_SIDES, dict(sides))
 
 
 def current_box() -> Sides:

@@ -121,8 +121,8 @@ def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certif
         try:
             comparisons.extend(_rule_comparisons(graph, f"{type(node.op).__name__} example {k}"))
         except NotFoundLookupError as problem:
-            name = type(node.op).__name__
-            raise AssertionError(f"{name} does not answer {_question_of(problem)}") from problem
+            name, question = type(node.op).__name__, str(problem).split("(")[0].strip(" `")
+            raise AssertionError(f"{name} does not answer {question}") from problem
         assert_dot_product(graph)
         assert_dual(graph)
     name = type(nodes[0].op).__name__
@@ -131,10 +131,6 @@ def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certif
         raise AssertionError(str(certificate))
     return certificate
 
-
-def _question_of(problem: NotFoundLookupError) -> str:
-    """The name of the generic function that has no rule."""
-    return str(problem).split("(")[0].strip(" `")
 
 
 def _graph_of(node: Node) -> Graph:

@@ -163,6 +163,8 @@ def test_literals_are_numbers_and_what_is_stored_needs_no_sizes():
         assert not node.op.literal or (node.shape == () and not node.args), name
         assert not node.op.stored or np.size(questions.evaluate(node.op, ())) >= 1, name
     assert {n.op.__class__.__name__ for n in NODES.values() if n.op.literal} == {"Constant", "Dimension"}
+    outside = {cls.__name__ for cls in subclasses(Op) if cls.outside}
+    assert outside == {"Input", "Fresh", "Local", "Seed", "Captured"}
 
 
 @over("name", REAL)

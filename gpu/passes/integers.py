@@ -14,7 +14,7 @@ import sympy
 
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import Moved, movement, row_numbers
-from symad.higher_order.scan import Local, Scan
+from symad.higher_order.scan import Scan
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import Nest
@@ -22,7 +22,7 @@ from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Input, Iota
+from symad.ops.basic.sources import ArrayConstant, Constant, Dimension, Iota
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Select
 
@@ -43,7 +43,7 @@ def index_arguments(node: Node) -> Collection[int]:
 def _sources(node: Node) -> Sequence[Node] | None:
     """The arguments that must be integers for the value to be an integer; None if it never is one."""
     op = node.op
-    if isinstance(op, (Iota, Positions, SortingPositions, Dimension, Input, Local)):
+    if op.outside or isinstance(op, (Iota, Positions, SortingPositions, Dimension)):
         return ()
     if isinstance(op, ArrayConstant):
         whole = op.array.dtype.kind in "iu" and _fits(op.array.max(initial=0))
@@ -72,7 +72,7 @@ def _whole(order: Sequence[Node], given: Collection[Node] | None) -> set[Node]:
     found: set[Node] = set()
     for node in order:
         sources = _sources(node)
-        outside = isinstance(node.op, (Input, Local)) and given is not None and node not in given
+        outside = node.op.outside and given is not None and node not in given
         if sources is not None and not outside and all(a in found for a in sources):
             found.add(node)
     return found

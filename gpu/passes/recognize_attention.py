@@ -23,6 +23,7 @@ from itertools import islice
 from itertools import product as choices
 from typing import Any
 
+from symad.core.contents import readers
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Graph, Node, Tangent, op_of, rebuild, topological
 from symad.fused.attention import in_part
@@ -81,13 +82,8 @@ def recognized(graph: Graph) -> Graph:
     apart = _summed_apart(graph.output_nodes, shapes)
     nodes = topological(apart)
     softmaxes = [n for n in nodes if isinstance(n.op, Softmax) and n.op.axes == (len(n.shape) - 1,)]
-    users: Users = {node: [] for node in nodes}
-    pairs: Pairs = []
-    for node in nodes:
-        for arg in dict.fromkeys(node.args):
-            users[arg].append(node)
-        if (operands := outer(node)) is not None:
-            pairs.append(operands)
+    users: Users = readers(nodes)
+    pairs: Pairs = [operands for node in nodes if (operands := outer(node)) is not None]
     found = {s: made for s in softmaxes if (made := _found(s, users, pairs))}
     while found:
         replaced = {node: made for each in found.values() for node, made in each.items()}

@@ -19,12 +19,13 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
 
+from symad.core.process import within
 from symad.errors import LoweringError
 from symad.numeric.compiler.private_folder import (
     Unusable,
@@ -58,14 +59,9 @@ def level() -> int:
     return _level.get()
 
 
-@contextmanager
-def optimized(wanted: int) -> Iterator[None]:
+def optimized(wanted: int) -> AbstractContextManager[None]:
     """While this is active, code is compiled with this level of optimization: 0, 1, or `FULL`."""
-    before = _level.set(wanted)
-    try:
-        yield
-    finally:
-        _level.reset(before)
+    return within(_level, wanted)
 
 
 FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")

@@ -44,14 +44,14 @@ LEGEND = """\
 – not linear: only linear operations have a transpose
 · a primitive, which needs no definition; no row numbers; elements are computed
 moves: the elements are those of arguments: in order, all, some; joined; padded
-is: b branches, f finite slopes, k kinked, l linear, n one number, r repeats,
-    s stored, t total
+is: b branches, f finite slopes, k kinked, l linear, n one number,
+    o from outside, r repeats, s stored, t total
 ○ refused by the backend (symad ops --json says why)    ? backend not here
 """
 
 PROPERTIES = {
-    "branches": "b", "finite_slopes": "f", "kinked": "k", "linear": "l", "literal": "n", "repeats": "r",
-    "stored": "s", "total": "t",
+    "branches": "b", "finite_slopes": "f", "outside": "o", "kinked": "k", "linear": "l", "literal": "n",
+    "repeats": "r", "stored": "s", "total": "t",
 }  # fmt: skip
 """What the classes of ops say of themselves, see `symad.core.nodes.Op`, with letters for the table."""
 

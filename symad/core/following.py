@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from symad.core.nodes import Node
+from symad.core.process import within
 
 Replaced = Mapping[Node, Node]
 
 _TOLD: ContextVar[Callable[[Replaced], None] | None] = ContextVar("who follows nodes", default=None)
 
 
-@contextmanager
-def told_of_rewriting(listener: Callable[[Replaced], None]) -> Iterator[None]:
+def told_of_rewriting(listener: Callable[[Replaced], None]) -> AbstractContextManager[None]:
     """A context in which `rebuild` tells ``listener`` which nodes stand for which."""
-    token = _TOLD.set(listener)
-    try:
-        yield
-    finally:
-        _TOLD.reset(token)
+    return within(_TOLD, listener)
 
 
 def tell(replaced: Replaced) -> None:

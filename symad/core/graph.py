@@ -23,7 +23,7 @@ from symad.errors import ShapeError
 
 __all__ = [
     "DIM_FIELDS", "SHAPE", "ZERO", "DictOf", "Graph", "Node", "Op", "Structure", "Tangent", "TupleOf", "Zero",
-    "bind_op", "dims_of", "leaves", "op_of", "pack", "rebuild", "shape", "topological",
+    "bind_op", "leaves", "op_of", "pack", "rebuild", "shape", "topological",
 ]  # fmt: skip
 
 
@@ -274,8 +274,3 @@ def _bind_field(name: str, value: object, values: Mapping[sympy.Symbol, int]) ->
 
 DIM_FIELDS = {"shape", "size", "start", "stop", "low", "high", "expression", "count"}
 """The names of op fields that hold dimensions."""
-
-
-def dims_of(node: Node) -> Iterable[Dim]:
-    """The dimensions of a node's shape."""
-    return node.shape

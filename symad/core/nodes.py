@@ -38,6 +38,9 @@ class Op(metaclass=Interned):
     repeats: ClassVar[bool] = False
     """True if the op only repeats its argument; elementwise ops may broadcast a scalar argument directly."""
 
+    outside: ClassVar[bool] = False
+    """True if y comes from outside of the graph: an input, a seed, a value of an enclosing function."""
+
     literal: ClassVar[bool] = False
     """True if y is one number, known before any array is read; code contains it instead of a name."""
 

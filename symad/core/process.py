@@ -1,4 +1,4 @@
-"""What belongs to the process: locks during a fork, and the cyclic garbage collector.
+"""What belongs to the process: locks during a fork, the cyclic garbage collector, variables of a context.
 
 The child of a fork has only the thread that forked. A lock that another thread holds would stay held in the
 child for ever: one of ours, one of an import, or one of plum and beartype, which look up rules when a generic
@@ -19,10 +19,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from threading import RLock, local
 from types import FrameType
 from typing import ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Lock(Protocol):
@@ -36,6 +40,16 @@ class Lock(Protocol):
 
 
 _locks: list[Lock] = []
+
+
+@contextmanager
+def within(variable: ContextVar[R], value: R) -> Iterator[None]:
+    """A context in which a variable has a value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def hold_while_forking(lock: Lock) -> None:
@@ -92,10 +106,6 @@ def _holds_locks(innermost: FrameType) -> bool:
 
 if hasattr(os, "register_at_fork") and hasattr(sys, "_current_frames"):
     os.register_at_fork(before=_before, after_in_parent=_release, after_in_child=_release)
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class _Pauses:

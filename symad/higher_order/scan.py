@@ -52,6 +52,8 @@ from symad.transforms.tangents import push
 class Local(Source):
     """An input of a scan's body: the state, a step's input, or a constant, by position."""
 
+    outside = True
+
     position: int
     shape: Shape
 
@@ -158,15 +160,11 @@ def outer_nodes(
     found: dict[Node, None] = {}
     for node in order:
         if node in inside:
-            found.update((a, None) for a in node.args if a not in inside and a.args)
-            found.update((a, None) for a in node.args if a not in inside and _is_outer_leaf(a))
+            outer = [a for a in node.args if a not in inside]
+            found.update((a, None) for a in outer if a.args)
+            found.update((a, None) for a in outer if a.op.outside)  # numbers stay in the body
     found.update((output, None) for output in outputs if output not in inside)
     return list(found)
-
-
-def _is_outer_leaf(node: Node) -> bool:
-    """True for inputs and for inputs of other open bodies; numbers stay in the body."""
-    return type(node.op).__name__ in ("Input", "Fresh", "Local", "Seed", "Captured")
 
 
 def step(op: Scan, args: Nodes) -> Node:
@@ -360,6 +358,8 @@ def scan_evaluate(op: Scan, values: Values) -> Array:
 @dataclass(frozen=True, eq=False)
 class Captured(Source):
     """The value ``node`` of the function ``owner`` (a `Session` of tracing) that is being traced."""
+
+    outside = True
 
     node: Node
     owner: Any

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from symad.core.graph import Graph, Node, Origin, leaves, topological
 from symad.core.identifiers import brief, is_variable, without_surrogates
+from symad.core.process import within
 from symad.core.signatures import Inputs, Json, Traceable
 from symad.core.variables import Variable, Variables, scopes
 from symad.errors import SavingError, SymadError
@@ -156,17 +157,15 @@ def loads(text: str, classes: Classes = ()) -> Graph:
             f"version {VERSION}"
         )
     check_document(document)
-    budget = BUDGET.set(DimensionBudget())
     try:
-        return _read_graph(document, classes)
+        with within(BUDGET, DimensionBudget()):
+            return _read_graph(document, classes)
     except SavingError:
         raise
     except RecursionError:
         raise SavingError("a value is nested too deeply") from None
     except DAMAGE as error:
         raise SavingError(f"the file is damaged: {type(error).__name__}: {error}") from None
-    finally:
-        BUDGET.reset(budget)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from symad.core.process import within
 from symad.tracing.names import reachable
 
 _SEEDS: ContextVar[list[int] | None] = ContextVar("the seeds that NumPy makes in a trace", default=None)
@@ -30,11 +31,8 @@ def told_of_draws(f: Callable[..., object], name: str) -> Iterator[None]:
     watched = _generators(f)
     before = _states(watched)
     seeds: list[int] = []
-    token = _SEEDS.set(seeds)
-    try:
+    with within(_SEEDS, seeds):
         yield
-    finally:
-        _SEEDS.reset(token)
     if seeds or _states(watched) != before:
         warnings.warn(
             f"{name} drew random numbers while it was traced: they are constants of the graph, the same in "

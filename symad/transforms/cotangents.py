@@ -22,6 +22,8 @@ class Seed(Source):
     Each has a different number: seeds of nested transformations must not be confused.
     """
 
+    outside = True
+
     owner: Node
     number: int
 

@@ -160,10 +160,6 @@ class Descent:
         return self.pairs(limit) <= limit
 
 
-def unrolled_rows(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Tangent]]:
-    """The gradient of each scalar output: one list of cotangents for each output."""
-    return [pull([y], [constant(1)], wrt) for y in outputs]
-
 
 def pack_matrix(entries: Sequence[Sequence[Tangent]], rows: int, columns: int) -> Node:
     """Scalar entries, by rows, as a (rows, columns) array; structural zeros are constants."""
@@ -228,7 +224,7 @@ def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
         return broadcast_axes(constant(0), (total_size(outputs), total_size(wrt)), ())
     parts = scalar_parts(outputs)
     if parts is not None and not any(node.shape for node in wrt):
-        return pack_matrix(unrolled_rows(parts, wrt), len(parts), len(wrt))
+        return pack_matrix([pull([y], [constant(1)], wrt) for y in parts], len(parts), len(wrt))
     distinct = tuple(dict.fromkeys(outputs))
     if len(distinct) < len(outputs):  # a block has the rows of each of its members once
         known = dict(zip(distinct, _rows_of(reverse_jacobian(distinct, wrt), distinct), strict=True))

@@ -28,7 +28,7 @@ from symad.numeric.passes.bodies import ROWS, RowBlocks
 from symad.numeric.passes.rewriting import with_results
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast
-from symad.ops.basic.sources import ArrayConstant, Constant, Input
+from symad.ops.basic.sources import ArrayConstant, Constant
 
 MIN_ELEMENTS = 2**18
 """The number of elements from which an array is assumed not to stay in the cache.
@@ -177,7 +177,7 @@ def _find(graph: Graph, tried: set[Node]) -> BlockGroup | None:
 
 
 def _is_pair_array(node: Node) -> bool:
-    if elements(node) < MIN_ELEMENTS or isinstance(node.op, (Broadcast, ArrayConstant, Input, Local)):
+    if elements(node) < MIN_ELEMENTS or node.op.outside or isinstance(node.op, (Broadcast, ArrayConstant)):
         return False
     sources = [a.args[0] if isinstance(a.op, Broadcast) else a for a in node.args]
     return bool(sources) and MIN_GROWTH * max(map(elements, sources)) <= elements(node)
@@ -253,7 +253,7 @@ def _large_relatives(seed: Node, users: dict[Node, list[Node]]) -> dict[Node, in
     def note(node: Node, axis: int | None) -> None:
         if axis is None or elements(node) < MIN_ELEMENTS:
             return
-        if isinstance(node.op, (ArrayConstant, Input, Local)):
+        if node.op.outside or isinstance(node.op, ArrayConstant):
             return
         if node not in found:
             found[node] = axis

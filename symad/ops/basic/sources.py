@@ -43,6 +43,8 @@ class Source(Op):
 class Input(Source):
     """An input: the SymPy symbol the user wrote, with its shape."""
 
+    outside = True
+
     symbol: Any
     shape: Shape
 
@@ -61,6 +63,8 @@ def inputs_in(outputs: Iterable[Node]) -> list[Node]:
 @dataclass(frozen=True, eq=False)
 class Fresh(Source):
     """An input of a body that is still being traced; its number is unique among nested bodies."""
+
+    outside = True
 
     number: int
     shape: Shape

@@ -24,14 +24,13 @@ from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import ShapeError
 from symad.ops.arrays.stacking import Stack
 from symad.ops.basic.arithmetic import Add, ElementwiseOp
-from symad.ops.basic.sources import Input
 from symad.sparsity.patterns.dependence import nothing, of_bits, seeds, stacked, to_bits
 from symad.sparsity.patterns.pattern import Pattern
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.patterns.structural_zeros import at_point, is_local
 from symad.tracing import as_graph
 from symad.tracing.wrt import scalar_output, select_wrt
-from symad.transforms.cotangents import Seed, fresh_seed, gradient_nodes
+from symad.transforms.cotangents import fresh_seed, gradient_nodes
 from symad.transforms.tangents import push
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def _coefficients(
     order = topological([t for t in tangents if isinstance(t, Node)])
     fixed: set[Node] = set(point)
     for node in order:
-        if not isinstance(node.op, (Input, Seed)) and all(arg in fixed for arg in node.args):
+        if not node.op.outside and all(arg in fixed for arg in node.args):
             fixed.add(node)
     wanted = [node for node in order if node in fixed]
     return dict(zip(wanted, unchecked(wanted, point), strict=True))

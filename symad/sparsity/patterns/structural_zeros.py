@@ -8,8 +8,8 @@ ANY. At a given point (local detection) the states are those of the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from symad.core.arrays import Array, Number
 from symad.core.graph import Node, Op, topological
 from symad.core.interning import WeakMemo
+from symad.core.process import within
 from symad.core.questions import definition, evaluate
 from symad.facts.functions import is_zero_at_zero
 from symad.ops.arrays.gathering import Gather, ScatterAdd
@@ -43,14 +44,9 @@ _known: WeakMemo[Node, tuple[Array | None, States | None]] = WeakMemo()
 _point: ContextVar[Mapping[Node, Number] | None] = ContextVar("point", default=None)
 
 
-@contextmanager
-def at_point(values: Mapping[Node, Number]) -> Iterator[None]:
+def at_point(values: Mapping[Node, Number]) -> AbstractContextManager[None]:
     """A context in which the states of coefficients come from their values at a point."""
-    token = _point.set(values)
-    try:
-        yield
-    finally:
-        _point.reset(token)
+    return within(_point, values)
 
 
 def is_local() -> bool:

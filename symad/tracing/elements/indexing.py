@@ -35,7 +35,7 @@ def getitem(a: Node, key: Index) -> Node:
         TraceError: a mask that is known at run time only; its result would have no fixed shape.
     """
     keys = _expand(a, key if isinstance(key, tuple) else (key,))
-    if any(_is_array(k) for k in keys):
+    if any(isinstance(k, Node) for k in keys):
         return _advanced(a, keys)
     return _basic(a, keys)
 
@@ -85,9 +85,6 @@ def _prepared(a: Node, key: Index) -> list[Key]:
         "use np.where(mask, x, 0)"
     )
 
-
-def _is_array(key: Index) -> bool:
-    return isinstance(key, Node)
 
 
 def _basic(a: Node, keys: Sequence[Index]) -> Node:

@@ -17,6 +17,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node
+from symad.core.process import within
 from symad.errors import TraceError
 from symad.higher_order.scan import Captured
 from symad.tracing.proxies.frames import Frames
@@ -81,14 +82,9 @@ def symbol_node(symbol: sympy.Symbol) -> Node | None:
     return None
 
 
-@contextmanager
-def session(opened: Session) -> Iterator[None]:
+def session(opened: Session) -> AbstractContextManager[None]:
     """A context in which values belong to a session."""
-    token = SESSION.set(opened)
-    try:
-        yield
-    finally:
-        SESSION.reset(token)
+    return within(SESSION, opened)
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from symad.core.questions import jvp
 from symad.numbers.values import unchecked
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.shaping import broadcast_axes
-from symad.ops.basic.sources import Input, Source
+from symad.ops.basic.sources import Source
 from symad.transforms.batches import batch_outputs
-from symad.transforms.cotangents import Seed, fresh_seed, transpose_linear
+from symad.transforms.cotangents import fresh_seed, transpose_linear
 from symad.transforms.guards import mask
 from symad.verification.fields.prime_fields import Array
 
@@ -107,7 +107,7 @@ def edge_of(owner: Node, position: int, condition: Node | None, forward: bool) -
     leaves: dict[Node, Node] = {}
     args = []
     for arg in owner.args:
-        is_fixed = isinstance(arg.op, Source) and not isinstance(arg.op, (Input, Seed))
+        is_fixed = isinstance(arg.op, Source) and not arg.op.outside
         placed = arg if is_fixed else fresh_seed(arg)
         if placed is not arg:
             leaves[placed] = arg
