@@ -247,9 +247,9 @@ def random_sympy(op: RandomOp, y: Node, forms: Forms) -> Form:
 def exponential_sympy(op: ExponentialOp, y: Node, forms: Forms) -> Form:
     """A function of `symad.functions` of a matrix; if there is none, the op is wrapped."""
     heads: dict[type, Callable[..., Any]] = {
-        Softmax: matrix_functions.Softmax,
-        LogSoftmax: matrix_functions.LogSoftmax,
-        LogSumExp: matrix_functions.LogSumExp,
+        Softmax: matrix_functions.MatrixSoftmax,
+        LogSoftmax: matrix_functions.MatrixLogSoftmax,
+        LogSumExp: matrix_functions.MatrixLogSumExp,
     }
     head = heads.get(type(op))
     everything = len(op.axes) == len(y.args[0].shape)
