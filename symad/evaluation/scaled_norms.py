@@ -27,10 +27,10 @@ from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.higher_order.remat import fallback
 from symad.ops.arrays.reduction import extreme
-from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, signed_product
+from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, add, div, mul, signed_product
 from symad.ops.basic.contraction import Einsum, contract, permute
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
-from symad.ops.basic.sources import Constant, constant, constant_value, dimension
+from symad.ops.basic.sources import Constant, Source, constant, constant_value, dimension
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.radius import Number, Part, degree, is_size, order_of, parts, powers_in
@@ -59,6 +59,9 @@ class ScaleLevels:
     high: float
     shift: int
 
+
+TOUCHED = frozenset((Compare, Mul, Select, Pow))
+"""The ops of norms, and of what compares or divides by them."""
 
 MADE_AGAIN = (Add, Mul, Broadcast, Reshape, Slice)
 """Ops whose results are computed again rather than kept for a norm that may have to be scaled."""
@@ -113,14 +116,18 @@ class _Scaling:
             return graph.output_nodes
 
         def scaled(node: Node, args: Nodes) -> Node:
-            op = in_bodies(node.op, _Scaling(self.levels).all_of)  # loops are compiled whole
+            kind, op = type(node.op), node.op
+            if kind not in TOUCHED:
+                if not issubclass(kind, (ElementwiseOp, Source)):
+                    op = in_bodies(op, _Scaling(self.levels).all_of)  # loops are compiled whole
+                return node if op is node.op and args == node.args else Node.of(op, args)
             if isinstance(op, Compare) and not sums.isdisjoint(map(_unsigned, args)):
                 return self.compared(op, args) or Node.of(op, args)
             if isinstance(op, Mul) and not sums.isdisjoint(args):
                 return self.divided(op, args)
             if isinstance(op, Select) and args[1] is constant(0) and args[0] is equal(args[2], args[1]):
                 return args[2]
-            made = node if op is node.op and args == node.args else Node.of(op, args)
+            made = node if args == node.args else Node.of(op, args)
             return (self.norm(made) if isinstance(op, Pow) and parts(made) else None) or made
 
         return rebuild(graph, {}, scaled)

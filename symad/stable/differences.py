@@ -22,7 +22,7 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import Input, constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Select, logic, select
@@ -91,7 +91,7 @@ class Differences:
 
     def better_sum(self, op: Add, args: Nodes) -> Node | None:
         """A sum with the same value that cancels less; None if there is none."""
-        if not MAX_TERMS >= len(args) > 1:
+        if not MAX_TERMS >= len(args) > 1 or not self.given.may_change(op, args):
             return None
         listed = [(sign, self.forms.terms(a)) for sign, a in zip(op.signs, args, strict=True)]
         terms, met = collected(*listed)
@@ -143,6 +143,8 @@ class Differences:
         size = _size_of_difference(mine, other)
         if not size or 2 < size >= max(len(mine), len(other)):
             return None  # what is not shorter would be computed twice
+        if type(u.op) is type(v.op) is Input and not self.near(u, v):
+            return None
         terms, met = collected((1, mine), (-1, other))
         made, changed = self._combined(terms, depth - 1) if depth else (terms, False)
         exact = met or changed or len(made) == 1 or self.near(u, v)

@@ -85,6 +85,7 @@ class Forms:
         self.sums: dict[Node, Terms] = {}
         self.large: set[Node] = set()
         self.variables: dict[Monomial, Any] = {}
+        self.arguments: dict[tuple[Node, bool], Any] = {}
         self.numbers = _Numbers()
 
     def ordered(self, powers: dict[Node, int]) -> Monomial:

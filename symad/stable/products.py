@@ -6,7 +6,7 @@ of two functions are found by `symad.stable.steps`. Every row is proved by `test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,8 +16,8 @@ from sympy.codegen.cfunctions import expm1
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import add, div, mul, neg
-from symad.ops.basic.sources import constant
+from symad.ops.basic.arithmetic import Mul, add, div, mul, neg
+from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, power, sqrt
 from symad.ops.elementwise.selection import Select, compare, logic, select
@@ -48,13 +48,13 @@ def same(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
     return lambda u, v: form(FormulaNode(u[0])).node if u == v else None
 
 
-def opposite(form: Callable[[FormulaNode], FormulaNode], positive: bool = False) -> Relation:
-    """The form of u for v = −u; ``positive``: where u has no negative factor."""
+def opposite(form: Callable[[FormulaNode], FormulaNode]) -> Relation:
+    """The form of u for v = −u."""
 
     def relation(u: Nodes, v: Nodes) -> Node | None:
         forms = Forms()
         (c, m), (k, n) = forms.monomial(u[0]), forms.monomial(v[0])
-        return form(FormulaNode(u[0])).node if m == n and c == -k and (c > 0 or not positive) else None
+        return form(FormulaNode(u[0])).node if m == n and c == -k else None
 
     return relation
 
@@ -116,17 +116,32 @@ PRODUCTS: dict[Any, tuple[PairRow, ...]] = {
 
 REFLECTIONS: dict[Any, tuple[PairRow, ...]] = {
     sympy.exp: (
-        PairRow(sympy.exp, 1, opposite(lambda u: 2 * function(sympy.cosh)(u), positive=True)),
-        PairRow(sympy.exp, -1, opposite(lambda u: 2 * function(sympy.sinh)(u), positive=True)),
+        PairRow(sympy.exp, 1, opposite(lambda u: 2 * function(sympy.cosh)(u))),
+        PairRow(sympy.exp, -1, opposite(lambda u: 2 * function(sympy.sinh)(u))),
     ),
-    softplus: (PairRow(softplus, -1, opposite(lambda u: u, positive=True)),),
-    sigmoid: (PairRow(sigmoid, 1, opposite(lambda u: FormulaNode(ONE), positive=True)),),
+    softplus: (PairRow(softplus, -1, opposite(lambda u: u)),),
+    sigmoid: (PairRow(sigmoid, 1, opposite(lambda u: FormulaNode(ONE))),),
 }
-"""The rows of sums by f."""
+"""The rows of sums f(u) ± f(−u) by f, for a u that has no negative factor."""
 
 
 SQUARES = (sympy.sin, sympy.sinh, sympy.tan)
 """Functions whose squares are made by rows of sums."""
+
+
+def is_quotient(node: Node) -> bool:
+    """Whether a node is a quotient by other nodes than numbers."""
+    op = node.op
+    return type(op) is Mul and any(
+        [p < 0 and type(a.op) is not Constant for p, a in zip(op.powers, node.args, strict=True)]
+    )
+
+
+def may_have_pairs(heads: Set[Any], quotients: bool) -> bool:
+    """Whether a row may apply to products of a graph with these functions, with or without quotients."""
+    rows = [row for f in heads for row in PRODUCTS.get(f, ())]
+    paired = any([row.other in heads and (quotients or row.power > 0) for row in rows])
+    return paired or (quotients and not heads.isdisjoint(SQUARES))
 
 
 def may_simplify(factors: Monomial) -> bool:

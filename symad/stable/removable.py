@@ -212,10 +212,14 @@ def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, t
     """What functions in a sum have as their arguments up to a number, the largest such number, and where."""
     found: dict[Monomial, tuple[float, Node]] = {}
     for base, k in [factor for arg in total.args for factor in forms.monomial(arg)[1]]:
-        for argument, guard in _arguments(base, k, forms):
-            c, m = forms.monomial(argument)
-            if c and m and (len(found) < MAX_ARGUMENTS or m in found):
-                found[m] = max(found.get(m, (0.0,))[0], abs(float(c))), guard
+        known = forms.arguments.get((base, k < 0))
+        if known is None:
+            given = [(forms.monomial(u), guard) for u, guard in _arguments(base, k, forms)]
+            known = [(m, abs(float(c)), guard) for (c, m), guard in given if c and m]
+            forms.arguments[base, k < 0] = known
+        for m, size, guard in known:
+            if len(found) < MAX_ARGUMENTS or m in found:
+                found[m] = max(found.get(m, (0.0,))[0], size), guard
     if only is not None:
         alone = ((only, 1),)
         found = {alone: found.get(alone, (1.0, constant(True))), **found}

@@ -27,7 +27,14 @@ from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import head_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
-from symad.stable.products import PRODUCTS, SQUARES, better_product, has_pair, in_branches, may_simplify
+from symad.stable.products import (
+    better_product,
+    has_pair,
+    in_branches,
+    is_quotient,
+    may_have_pairs,
+    may_simplify,
+)
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.secants import NEAR_ONE
 from symad.stable.selections import Selections
@@ -93,7 +100,7 @@ class NodeRules:
         quotients = any([may_have_series(n) for n in order])
         sums = any([isinstance(n.op, ExponentialOp) for n in order])
         self.functions = quotients or sums or heads != {None}
-        self.products = not heads.isdisjoint(PRODUCTS) or (quotients and not heads.isdisjoint(SQUARES))
+        self.products = may_have_pairs(heads, any(map(is_quotient, order)))
 
     def better(self, node: Node, args: Nodes) -> Node:
         """The node with new arguments, in its stable form."""

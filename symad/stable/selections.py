@@ -68,7 +68,11 @@ class Selections:
 
     def outside(self, graph: Graph) -> Graph:
         """The graph with each selection as far outside as possible; its branches do not repeat it."""
-        if not any([self._may_move(node) for node in graph.nodes]):
+        if not any([type(node.op) is Select for node in graph.nodes]):
+            return graph
+        inside = self.inside.keys()  # which grows with the selections that are met
+        met = (n for n in graph.nodes if type(n.op) is Select or not inside.isdisjoint(n.args))
+        if not any([self._may_move(node) for node in met]):
             return graph
         made = rebuild(
             graph, {n: n for n in graph.input_nodes}, lambda node, args: self.moved(Node.of(node.op, args))

@@ -14,8 +14,10 @@ from itertools import product as pairs_of
 import sympy
 
 from symad.core.graph import Node
-from symad.ops.basic.arithmetic import Add, add, div, mul, sub
-from symad.ops.basic.sources import constant
+from symad.core.questions import Nodes
+from symad.facts.functions import fact
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, sub
+from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import compare, select
@@ -40,8 +42,19 @@ from symad.stable.secants import COMPLEMENTS, spelled
 Step = tuple[Terms, Node]
 """Some terms of a sum, and what they are replaced by."""
 
-MAX_PAIRS, MAX_INSIDE = 30, 12
-"""The pairs that are tried for one sum; the terms of a sum that are compared with those of its factors."""
+MAX_PAIRS, MAX_INSIDE, DEPTH = 30, 12, 12
+"""The pairs that are tried for one sum; the terms of a sum that are compared with those of its factors; the
+depth at which terms are looked at before they are made."""
+
+SIGNED, OPEN = 1, 2
+"""Traits of a node by its terms: one has a negative coefficient; one has a root, or a function with a row for
+terms of one sign."""
+
+OF_ONE_SIGN = {
+    **{f: SIGNED for f, rows in REFLECTIONS.items() if any([row.power > 0 for row in rows])},
+    **{f: 0 for f, rows in COMPLEMENTS.items() if any([row.sign * row.number > 0 for row in rows])},
+}
+"""Functions with rows for terms of one sign, and the trait that their arguments need for that."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,42 @@ class RuleContext:
     last: bool
     in_layers: bool
     related: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = field(default_factory=dict)
-    inside: dict[Node, tuple[int, list[int]]] = field(default_factory=dict)
+    degrees: dict[Node, set[int]] = field(default_factory=dict)
+    marks: dict[Node, list[int]] = field(default_factory=dict)
+    traits: dict[Node, int] = field(default_factory=dict)
+
+    def may_change(self, op: Add, args: Nodes) -> bool:
+        """Whether a rule may apply to a sum, before its terms are made: to most sums of a graph none does."""
+        return -1 in op.signs or any([self.traits_of(a) for a in args])
+
+    def traits_of(self, node: Node, depth: int = DEPTH) -> int:
+        """The traits of a node; below some depth it may have all of them."""
+        found = self.traits.get(node)
+        if found is None:
+            found = self.traits[node] = self._traits_of(node, depth - 1) if depth else SIGNED | OPEN
+        return found
+
+    def _traits_of(self, node: Node, depth: int) -> int:
+        op, found = node.op, 0
+        kind = type(op)
+        if kind is Apply:
+            needed = OF_ONE_SIGN.get(op.head)
+            if needed is None and not fact(op.head).parity:
+                return 0
+            given = self.traits_of(node.args[0], depth)
+            return given if needed is None or needed & ~given else given | OPEN
+        if kind is Constant:
+            value = rational(node)
+            return SIGNED if value is not None and value < 0 else 0
+        if kind is Add:
+            found = SIGNED if -1 in op.signs else 0
+        elif kind is Pow:
+            found = OPEN if is_root(node) else 0
+        elif kind is not Mul and not op.repeats:
+            return 0
+        for arg in node.args:
+            found |= self.traits_of(arg, depth)
+        return found
 
     def skeleton(self, m: Monomial) -> tuple[object, tuple[Monomial, ...]]:
         """The functions and all powers of a monomial, and the monomial without a power, and a quotient."""
@@ -67,19 +115,27 @@ class RuleContext:
             found = self.related[m] = (powers, frozenset(kinds)), tuple(_without_one(m, self.forms))
         return found
 
-    def parts(self, total: Node) -> tuple[int, list[int]]:
-        """The mark of a factor that is a sum, and those of its terms if one of them has a sign."""
-        found = self.inside.get(total)
-        if found is None:
-            terms = self.forms.terms(total)
-            found = hash((total, 1)), list(map(_mark, terms))
-            self.inside[total] = found
-        return found
+    def may_meet(self, m: Monomial, total: Node, sign: int, whole: SumTraits) -> bool:
+        """Whether m R/S, for the sign −1 m S/R, may be a term for a term R of S, by numbers that add up."""
+        if total not in self.degrees:
+            self.degrees[total] = set(map(_degree, self.forms.terms(total)))
+        n = _degree(m) - sign
+        if whole.degrees.isdisjoint([n + sign * part for part in self.degrees[total]]):
+            return False
+        if total not in self.marks:
+            self.marks[total] = list(map(_mark, self.forms.terms(total)))
+        n = _mark(m) - sign * hash((total, 1))
+        return not whole.marks.isdisjoint([n + sign * part for part in self.marks[total]])
 
 
 def _mark(m: Monomial) -> int:
     """A number that equal monomials share, the sum of those of their factors."""
     return sum([k * hash((base, 1)) for base, k in m])
+
+
+def _degree(m: Monomial) -> int:
+    """The sum of the powers, which a product adds."""
+    return sum([k for _, k in m])
 
 
 class SumTraits:
@@ -115,20 +171,26 @@ class SumTraits:
         """The marks of the terms."""
         return set(map(_mark, self.terms))
 
+    @cached_property
+    def degrees(self) -> set[int]:
+        """The degrees of the terms."""
+        return set(map(_degree, self.terms))
+
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
     """Two functions with equal factors beside them by their row."""
-    terms = whole.terms
-    given = [(m, f, without(m, f)) for m, f, k in whole.named if k == 1]
-    beside: dict[tuple[Monomial, object], list[tuple[Monomial, Node]]] = {}
-    for n, g, rest in given:
-        beside.setdefault((rest, head_of(g)), []).append((n, g))
-    for m, f, rest in given:
-        for row in REFLECTIONS.get(head_of(f), ()):
-            for n, g in beside.get((rest, row.other), ()):
-                value = row.form(f.args, g.args) if terms[n] == terms[m] * row.power and f is not g else None
-                if value is not None:
-                    yield {m: terms[m], n: terms[n]}, mul(product(terms[m], rest), value)
+    terms, forms = whole.terms, whole.given.forms
+    given = [
+        (m, f, forms.monomial(f.args[0])) for m, f, k in whole.named if k == 1 and f.op.head in REFLECTIONS
+    ]
+    beside = {(without(m, f), f.op.head, -c, u): (m, f) for m, f, (c, u) in given if c < 0}
+    for m, f, (c, u) in given if beside else ():
+        rest = without(m, f)
+        for row in REFLECTIONS[f.op.head]:
+            n, g = beside.get((rest, row.other, c, u), (m, f))
+            value = row.form(f.args, g.args) if terms[n] == terms[m] * row.power else None
+            if value is not None:
+                yield {m: terms[m], n: terms[n]}, mul(product(terms[m], rest), value)
 
 
 def without(m: Monomial, base: Node) -> Monomial:
@@ -223,11 +285,9 @@ def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Term
         if k * sign < 0:
             continue
         inside = whole.given.forms.terms(base)
-        if whole.has_signs or min(inside.values(), default=0) < 0:
-            of_sum, parts = whole.given.parts(base)
-            n = _mark(m) - sign * of_sum
-            if not whole.marks.isdisjoint([n + sign * part for part in parts]):
-                yield m, base, inside
+        signed = whole.has_signs or min(inside.values(), default=0) < 0
+        if signed and whole.given.may_meet(m, base, sign, whole):
+            yield m, base, inside
 
 
 def over_sums(whole: SumTraits) -> Iterator[Step]:
