@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symad.core.graph import Graph, Node, op_of, rebuild
+from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, constant, constant_value
@@ -74,9 +75,12 @@ class Selections:
         met = (n for n in graph.nodes if type(n.op) is Select or not inside.isdisjoint(n.args))
         if not any([self._may_move(node) for node in met]):
             return graph
-        made = rebuild(
-            graph, {n: n for n in graph.input_nodes}, lambda node, args: self.moved(Node.of(node.op, args))
-        )
+
+        def moved(node: Node, args: Nodes) -> Node:
+            made = node if args == node.args else Node.of(node.op, args)
+            return made if type(made.op) is not Select and inside.isdisjoint(args) else self.moved(made)
+
+        made = rebuild(graph, {n: n for n in graph.input_nodes}, moved)
         return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
     def _may_move(self, node: Node) -> bool:

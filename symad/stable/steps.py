@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import product as pairs_of
+from typing import Any
 
 import sympy
 
@@ -47,14 +48,12 @@ MAX_PAIRS, MAX_INSIDE, DEPTH = 30, 12, 12
 depth at which terms are looked at before they are made."""
 
 SIGNED, OPEN = 1, 2
-"""Traits of a node by its terms: one has a negative coefficient; one has a root, or a function with a row for
-terms of one sign."""
+"""Traits of a node by its terms: one has a negative coefficient; one a root, or a head of `OF_ONE_SIGN`."""
 
-OF_ONE_SIGN = {
-    **{f: SIGNED for f, rows in REFLECTIONS.items() if any([row.power > 0 for row in rows])},
-    **{f: 0 for f, rows in COMPLEMENTS.items() if any([row.sign * row.number > 0 for row in rows])},
+OF_ONE_SIGN = {f for f, rows in REFLECTIONS.items() if any([row.power > 0 for row in rows])} | {
+    f for f, rows in COMPLEMENTS.items() if any([row.sign * row.number > 0 for row in rows])
 }
-"""Functions with rows for terms of one sign, and the trait that their arguments need for that."""
+"""Functions with rows for terms of one sign: beside a number, or f(u) + f(−u), which is looked for at −u."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ class RuleContext:
     last: bool
     in_layers: bool
     related: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = field(default_factory=dict)
-    degrees: dict[Node, set[int]] = field(default_factory=dict)
-    marks: dict[Node, list[int]] = field(default_factory=dict)
+    inside: dict[Node, tuple[int, list[int]]] = field(default_factory=dict)
     traits: dict[Node, int] = field(default_factory=dict)
 
     def may_change(self, op: Add, args: Nodes) -> bool:
@@ -88,11 +86,7 @@ class RuleContext:
         op, found = node.op, 0
         kind = type(op)
         if kind is Apply:
-            needed = OF_ONE_SIGN.get(op.head)
-            if needed is None and not fact(op.head).parity:
-                return 0
-            given = self.traits_of(node.args[0], depth)
-            return given if needed is None or needed & ~given else given | OPEN
+            return self._traits_of_function(op.head, node.args[0])
         if kind is Constant:
             value = rational(node)
             return SIGNED if value is not None and value < 0 else 0
@@ -106,6 +100,12 @@ class RuleContext:
             found |= self.traits_of(arg, depth)
         return found
 
+    def _traits_of_function(self, head: Any, u: Node) -> int:
+        if head in OF_ONE_SIGN:
+            return OPEN if head not in REFLECTIONS or self.forms.monomial(u)[0] < 0 else 0
+        negative = type(u.op) is Add and u.op.signs == (-1,)
+        return SIGNED if negative and fact(head).parity < 0 else 0
+
     def skeleton(self, m: Monomial) -> tuple[object, tuple[Monomial, ...]]:
         """The functions and all powers of a monomial, and the monomial without a power, and a quotient."""
         found = self.related.get(m)
@@ -115,27 +115,19 @@ class RuleContext:
             found = self.related[m] = (powers, frozenset(kinds)), tuple(_without_one(m, self.forms))
         return found
 
-    def may_meet(self, m: Monomial, total: Node, sign: int, whole: SumTraits) -> bool:
-        """Whether m R/S, for the sign −1 m S/R, may be a term for a term R of S, by numbers that add up."""
-        if total not in self.degrees:
-            self.degrees[total] = set(map(_degree, self.forms.terms(total)))
-        n = _degree(m) - sign
-        if whole.degrees.isdisjoint([n + sign * part for part in self.degrees[total]]):
-            return False
-        if total not in self.marks:
-            self.marks[total] = list(map(_mark, self.forms.terms(total)))
-        n = _mark(m) - sign * hash((total, 1))
-        return not whole.marks.isdisjoint([n + sign * part for part in self.marks[total]])
+    def parts(self, total: Node) -> tuple[int, list[int]]:
+        """The mark of a factor that is a sum, and those of its terms if one of them has a sign."""
+        found = self.inside.get(total)
+        if found is None:
+            terms = self.forms.terms(total)
+            found = hash((total, 1)), list(map(_mark, terms))
+            self.inside[total] = found
+        return found
 
 
 def _mark(m: Monomial) -> int:
     """A number that equal monomials share, the sum of those of their factors."""
     return sum([k * hash((base, 1)) for base, k in m])
-
-
-def _degree(m: Monomial) -> int:
-    """The sum of the powers, which a product adds."""
-    return sum([k for _, k in m])
 
 
 class SumTraits:
@@ -172,9 +164,9 @@ class SumTraits:
         return set(map(_mark, self.terms))
 
     @cached_property
-    def degrees(self) -> set[int]:
-        """The degrees of the terms."""
-        return set(map(_degree, self.terms))
+    def lengths(self) -> set[int]:
+        """The numbers of factors of the terms."""
+        return set(map(len, self.terms))
 
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
@@ -203,6 +195,8 @@ def complements(whole: SumTraits) -> Iterator[Step]:
     terms, given = whole.terms, whole.given
     found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
     for m, base, k in whole.named:
+        if len(m) - 1 not in whole.lengths:
+            continue
         rest = without(m, base)
         if rest not in terms:
             continue
@@ -285,9 +279,11 @@ def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Term
         if k * sign < 0:
             continue
         inside = whole.given.forms.terms(base)
-        signed = whole.has_signs or min(inside.values(), default=0) < 0
-        if signed and whole.given.may_meet(m, base, sign, whole):
-            yield m, base, inside
+        if whole.has_signs or min(inside.values(), default=0) < 0:
+            of_sum, parts = whole.given.parts(base)
+            n = _mark(m) - sign * of_sum
+            if not whole.marks.isdisjoint([n + sign * part for part in parts]):
+                yield m, base, inside
 
 
 def over_sums(whole: SumTraits) -> Iterator[Step]:
