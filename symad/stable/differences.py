@@ -41,9 +41,9 @@ from symad.stable.normal_forms import (
     rational,
     total,
 )
+from symad.stable.rows import guarded
 from symad.stable.secants import (
     MAX_POWER,
-    guarded,
     log_of_complement,
     power_secant,
     powers_between,
@@ -255,7 +255,7 @@ class Differences:
             return None
         if not self.last and not (row.early and rational(d)):
             return None
-        return guarded(row, u, v, d, sub(a, constant(1) if v is constant(1) else b))
+        return guarded(row, (u, v, d), sub(a, constant(1) if v is constant(1) else b))
 
     def _of_selections(self, a: Node, b: Node, depth: int) -> Node | None:
         """The difference of the last branches where no other is taken."""
@@ -286,7 +286,7 @@ class Differences:
         if not self.last:
             return None
         p = exponent if k > 0 else neg(exponent)
-        return guarded(power_secant(p), base, one, sub(base, one), sub(_power(a, k), one))
+        return guarded(power_secant(p), (base, one, sub(base, one)), sub(_power(a, k), one))
 
 
 def _shape_of(args: Nodes) -> Shape:

@@ -21,23 +21,23 @@ from symad.core.arrays import Number
 from symad.core.graph import Node, Op, op_of
 from symad.core.questions import Nodes
 from symad.ops.arrays.softmax import Softmax, log_softmax, logsumexp
-from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, signed_product, signed_sum, sub
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import Input, constant, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
-from symad.ops.elementwise.powers import HALF, Pow, sqrt
-from symad.ops.elementwise.selection import compare, select
+from symad.ops.elementwise.powers import Pow
 from symad.stable.differences import complement
-from symad.stable.normal_forms import Forms, head_of, product
+from symad.stable.formulas import FormulaNode, formulas
+from symad.stable.normal_forms import head_of
+from symad.stable.rows import EXPONENTIALS_OF, LOGARITHMS_OF, log_of_difference
 from symad.stable.shifts import (
     MAX_LEAVES,
     chain,
     chain_without,
     of_unshifted,
 )
-from symad.sympy_functions.probability import log_ndtr
-from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus, xlogy
+from symad.sympy_functions.scalar_functions import sigmoid, softplus, xlogy
 
 DEPTH = 6
 """The maximum depth of products, powers and sums that are examined."""
@@ -86,12 +86,12 @@ def logarithm_of(node: Node) -> Node | None:
 
 def _of_signed(node: Node, depth: int) -> Node | None:
     """The logarithm of a function by its row, or of exp a − exp b, where these are positive."""
-    row = SIGNED.get(head_of(node))
-    if row is not None:
-        return row(node.args[0])
+    row = LOGARITHMS_OF.get(head_of(node))
+    if row is not None and row.condition is not None:
+        return row.result(FormulaNode(node.args[0])).node
     if isinstance(node.op, Add) and sorted(node.op.signs) == [-1, 1] and _holds(node, EXPONENTIALS, depth):
         a, b = (logarithm(arg, depth) for arg in node.args[:: node.op.signs[0]])
-        return None if a is None or b is None else _of_difference(a, b)
+        return None if a is None or b is None else log_of_difference(*formulas(a, b)).node
     return None
 
 
@@ -119,8 +119,8 @@ def _of_positive(node: Node) -> Node | None:
         return apply(sympy.log, node)
     if type(op) is Softmax:
         return log_softmax(node.args[0], op.axes)
-    row = OF_FUNCTIONS.get(head_of(node))
-    return None if row is None else row(node.args[0])
+    row = LOGARITHMS_OF.get(head_of(node))
+    return None if row is None or row.condition is not None else row.result(FormulaNode(node.args[0])).node
 
 
 def _by_arguments(node: Node, depth: int, assumed: list[Node] | None) -> Node | None:
@@ -156,39 +156,6 @@ def _terms(node: Node) -> Sequence[Node]:
         else:
             found.append(part)
     return found or node.args
-
-
-def _log_erfc(u: Node) -> Node:
-    """log(2 Φ(−√2 u)), and log(1 − erf u) where that is small."""
-    scaled = product(*Forms().monomial(neg(mul(sqrt(constant(2)), u))))  # √2/√2 is 1
-    tail = add(apply(sympy.log, constant(2)), apply(log_ndtr, scaled))
-    return select(compare("<", u, constant(HALF)), apply(log1p, neg(apply(sympy.erf, u))), tail)
-
-
-OF_FUNCTIONS: dict[Any, Callable[[Node], Node]] = {
-    sympy.exp: lambda u: u,
-    sigmoid: lambda u: neg(apply(softplus, neg(u))),
-    sympy.cosh: lambda u: apply(logcosh, u),
-    sympy.erfc: _log_erfc,
-}
-"""The logarithms of positive functions."""
-
-
-def _of_difference(a: Node, b: Node) -> Node:
-    """log(exp a − exp b) = a + log(1 − exp(b − a)), a > b: exact at a = b as well as far above."""
-    return signed_sum([(1, a), (1, apply(sympy.log, neg(apply(expm1, sub(b, a)))))])
-
-
-SIGNED: dict[Any, Callable[[Node], Node]] = {
-    expm1: lambda u: _of_difference(u, constant(0)),
-    sympy.sinh: lambda u: sub(_of_difference(u, neg(u)), apply(sympy.log, constant(2))),
-    sympy.tanh: lambda u: sub(_of_difference(constant(0), _doubled(u)), apply(softplus, _doubled(u))),
-}
-"""The logarithms of functions where these are positive."""
-
-
-def _doubled(u: Node) -> Node:
-    return neg(mul(constant(2), u))
 
 
 def _of_sum(node: Node, parts: list[Node]) -> Node | None:
@@ -247,6 +214,7 @@ def _holds(node: Node, heads: Collection[Any], depth: int) -> bool:
 
 
 LOGARITHMS = (sympy.log, log1p, xlogy)
+SIGNED = tuple([f for f, row in LOGARITHMS_OF.items() if row.condition is not None])
 EXPONENTIALS = (sympy.exp, sigmoid, sympy.cosh, expm1)
 LOOKED_THROUGH = (Broadcast, Reshape, Slice, Mul, Pow, Add, Einsum)
 
@@ -270,12 +238,9 @@ def quotient(factors: list[tuple[int, Node]]) -> Node | None:
         found = next((f for p, f in others if p == 1 and _is_over(f, divisor)), None)
         if found is None and not _is_elementwise(divisor):
             continue
-        over = None if found is None else OVER.get(head_of(found))
-        size, sign = (constant(0), None) if found is None or over is None else over(found.args[0])
+        signs, size = ([], constant(0)) if found is None else _sign_and_size(found)
         rest = [(p, f) for p, f in others if not (p == 1 and f is found)]
-        return signed_product(
-            [*rest, *([(1, sign)] if sign else []), (1, _exponential_of(size, divisor, under))]
-        )
+        return signed_product([*rest, *signs, (1, _exponential_of(size, divisor, under))])
     return None
 
 
@@ -286,17 +251,16 @@ def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
     return [(power, factor)]
 
 
+def _sign_and_size(f: Node) -> tuple[list[tuple[int, Node]], Node]:
+    """The other factors and L of a function that is their product with exp(L) by its row."""
+    made = EXPONENTIALS_OF[head_of(f)].result(FormulaNode(f.args[0])).node
+    *signs, exponential = made.args if isinstance(made.op, Mul) else (made,)
+    return [(1, sign) for sign in signs], exponential.args[0]
+
+
 def _is_over(f: Node, divisor: Node) -> bool:
     """Whether a factor is taken together with a sum of exponentials as a divisor."""
-    return head_of(f) is sympy.exp or (head_of(f) in OVER and _is_elementwise(divisor))
-
-
-OVER: dict[Any, Callable[[Node], tuple[Node, Node | None]]] = {
-    sympy.exp: lambda u: (u, None),
-    sympy.sinh: lambda u: (apply(logcosh, u), apply(sympy.tanh, u)),
-    expm1: lambda u: (apply(softplus, u), apply(sympy.tanh, div(u, constant(2)))),
-}
-"""L and s of a function s exp(L): sinh(u) = tanh(u) cosh(u), exp(u) − 1 = tanh(u/2) (exp(u) + 1)."""
+    return head_of(f) is sympy.exp or (head_of(f) in EXPONENTIALS_OF and _is_elementwise(divisor))
 
 
 def _is_sum(node: Node) -> bool:

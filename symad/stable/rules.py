@@ -36,7 +36,7 @@ from symad.stable.products import (
     may_simplify,
 )
 from symad.stable.removable import may_have_series, without_cancellation
-from symad.stable.secants import NEAR_ONE
+from symad.stable.rows import NEAR_ONE
 from symad.stable.selections import Selections
 from symad.stable.shifts import terms_of, without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
@@ -166,7 +166,7 @@ class NodeRules:
         terms = terms_of(args[0])
         for k, (sign, term) in enumerate(terms):
             if len(terms) > 1 and sign == 1 and constant_value(term) == 1:
-                return row.form(FormulaNode(signed_sum(terms[:k] + terms[k + 1 :]))).node
+                return row.result(FormulaNode(signed_sum(terms[:k] + terms[k + 1 :]))).node
         return None
 
     def of_sum(self, op: Add, args: Nodes) -> Node | None:

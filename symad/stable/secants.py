@@ -1,4 +1,4 @@
-"""The table of differences: f(u) − f(v) from an exact d = u − v, and c ± f(u) for a number c.
+"""The table of differences: f(u) − f(v) from an exact d = u − v.
 
 A row holds where its condition does. Elsewhere the difference as it was written is taken. ``early`` rows
 serve before differentiation, too: their derivatives are as good, and proved like those of the difference.
@@ -11,10 +11,9 @@ and 1.14. Every row is proved by `tests/symad/stable/test_rows.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,31 +24,41 @@ from symad.core.graph import Node
 from symad.ops.basic.arithmetic import Add, add, mul
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.selection import compare, select
-from symad.stable.formulas import FormulaNode, formulas, function, where
-from symad.stable.normal_forms import Forms, Number, head_of, product, rational
+from symad.ops.elementwise.selection import compare
+from symad.stable.formulas import FormulaNode, function, where
+from symad.stable.normal_forms import head_of, rational
+from symad.stable.rows import (
+    Formula,
+    Row,
+    cos,
+    cosh,
+    erf,
+    erfc,
+    exp,
+    exp_1,
+    log,
+    log_1,
+    log_cosh,
+    plus,
+    s,
+    sec,
+    sech,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 
-Form = Callable[[FormulaNode, FormulaNode, FormulaNode], FormulaNode]
-Value = Callable[[FormulaNode], FormulaNode]
-
-sin, cos, tan, sinh, cosh, tanh, sech = map(
-    function, (sympy.sin, sympy.cos, sympy.tan, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech)
+asin, acos, asinh, acosh, atan, atanh = map(
+    function, (sympy.asin, sympy.acos, sympy.asinh, sympy.acosh, sympy.atan, sympy.atanh)
 )
-exp, log, erf, erfc, s, plus = map(function, (sympy.exp, sympy.log, sympy.erf, sympy.erfc, sigmoid, softplus))
-exp_1, log_1, sign, asin, acos, asinh, atan, atanh = map(
-    function,
-    (expm1, log1p, sympy.sign, sympy.asin, sympy.acos, sympy.asinh, sympy.atan, sympy.atanh),
-)
+cot, csc, sign, loggamma = map(function, (sympy.cot, sympy.csc, sympy.sign, sympy.loggamma))
 
 
-@dataclass(frozen=True)
-class Row:
-    """f(u) − f(v) = form(u, v, u − v) where the condition holds; or f(1 + r) = form(r)."""
-
-    form: Callable[..., FormulaNode]
-    condition: Form | None = None
-    early: bool = False
+def secant(f: Formula, result: Formula, condition: Formula | None = None, early: bool = False) -> Row:
+    """The row of f(u) − f(v)."""
+    return Row(lambda u, v: f(u) - f(v), result, condition, early)
 
 
 def by_sign(d: FormulaNode, up: FormulaNode, down: FormulaNode) -> FormulaNode:
@@ -156,7 +165,7 @@ GAUSS = [(float(x), float(w) / 2) for x, w in zip(*np.polynomial.legendre.leggau
 """The points in [−1, 1] and the weights, whose sum is 1."""
 
 
-def integral(slope: Value, v: FormulaNode, d: FormulaNode) -> FormulaNode:
+def integral(slope: Formula, v: FormulaNode, d: FormulaNode) -> FormulaNode:
     """d Σ w f'(v + d/2 + x d/2)."""
     middle, total = v + d / 2, FormulaNode(constant(0))
     for x, w in GAUSS:
@@ -178,60 +187,78 @@ def root(u: FormulaNode) -> FormulaNode:
     return function(hypot)(1, u)
 
 
-def by_addition(near: Callable[[FormulaNode, FormulaNode], FormulaNode], row: Row) -> Row:
+def by_addition(near: Formula, result: Formula) -> Formula:
     """f(u) − f(v) as near(v, d) by the addition theorem if u alone is a sum, which is rounded, or v alone."""
 
-    def form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
+    def made(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
         sums = [type(x.node.op) is Add for x in (u, v)]
         if sums[0] is sums[1]:
-            return row.form(u, v, d)
+            return result(u, v, d)
         return near(v, d) if sums[0] else -near(u, -d)
 
-    return Row(form, row.condition)
+    return made
 
 
 @lru_cache(64)
 def polygamma_secant(order: int) -> Row:
     """The row of ψ of an order, −1 for log Γ."""
     psi = function(sympy.polygamma)
-    return Row(lambda u, v, d: integral(lambda x: psi(order + 1, x), v, d), lambda u, v, d: 8 * abs(d) < v)
+    f = loggamma if order < 0 else partial(psi, order)
+
+    def result(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
+        return integral(lambda x: psi(order + 1, x), v, d)
+
+    return secant(f, result, lambda u, v, d: 8 * abs(d) < v)
 
 
 SECANTS: dict[Hashable, Row] = {
-    sympy.exp: Row(exp_form),
-    expm1: Row(exp_form),
-    sympy.log: Row(log_form, log_condition),
-    sympy.sin: by_addition(
-        lambda w, d: cos(w) * sin(d) - 2 * sin(w) * sin(d / 2) ** 2,
-        Row(lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2), small),
+    sympy.exp: secant(exp, exp_form),
+    expm1: secant(exp_1, exp_form),
+    sympy.log: secant(log, log_form, log_condition),
+    sympy.sin: secant(
+        sin,
+        by_addition(
+            lambda w, d: cos(w) * sin(d) - 2 * sin(w) * sin(d / 2) ** 2,
+            lambda u, v, d: 2 * cos(v + d / 2) * sin(d / 2),
+        ),
+        small,
     ),
-    sympy.cos: by_addition(
-        lambda w, d: -(sin(w) * sin(d) + 2 * cos(w) * sin(d / 2) ** 2),
-        Row(lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)), small),
+    sympy.cos: secant(
+        cos,
+        by_addition(
+            lambda w, d: -(sin(w) * sin(d) + 2 * cos(w) * sin(d / 2) ** 2),
+            lambda u, v, d: -(2 * sin(v + d / 2) * sin(d / 2)),
+        ),
+        small,
     ),
-    sympy.tan: by_addition(
-        lambda w, d: sin(d) / cos(w) / (cos(w) * cos(d) - sin(w) * sin(d)),
-        Row(lambda u, v, d: sin(d) / cos(u) / cos(v)),
+    sympy.tan: secant(
+        tan,
+        by_addition(
+            lambda w, d: sin(d) / cos(w) / (cos(w) * cos(d) - sin(w) * sin(d)),
+            lambda u, v, d: sin(d) / cos(u) / cos(v),
+        ),
     ),
-    sympy.cot: Row(lambda u, v, d: -(sin(d) / sin(u) / sin(v)), small),
-    sympy.sec: Row(lambda u, v, d: 2 * sin(v + d / 2) * sin(d / 2) / cos(u) / cos(v), small),
-    sympy.csc: Row(lambda u, v, d: -(2 * cos(v + d / 2) * sin(d / 2) / sin(u) / sin(v)), small),
-    sympy.asin: Row(asin_form, lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
-    sympy.acos: Row(lambda u, v, d: -asin_form(u, v, d), lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
-    sympy.atan: Row(lambda u, v, d: atan(d / (1 + u * v)), atan_condition),
-    sympy.sinh: Row(lambda u, v, d: 2 * cosh(v + d / 2) * sinh(d / 2), below),
-    sympy.cosh: Row(lambda u, v, d: 2 * sinh(v + d / 2) * sinh(d / 2), below),
-    sympy.sech: Row(sech_form, small),
-    sympy.tanh: Row(lambda u, v, d: 2 * sigmoid_form(2 * u, 2 * v, 2 * d)),
-    sympy.asinh: Row(asinh_form, near),
-    sympy.acosh: Row(acosh_form, lambda u, v, d: near(u, v, d) & (u + v > 2)),
-    sympy.atanh: Row(atanh_form, atanh_condition),
-    sigmoid: Row(sigmoid_form),
-    softplus: Row(softplus_form, small),
-    logcosh: Row(lambda u, v, d: log_1(2 * sinh(d / 2) ** 2 + tanh(v) * sinh(d)), small),
-    sympy.erf: Row(erf_form),
-    sympy.erfc: Row(lambda u, v, d: -erf_form(u, v, d)),
-    hypot: Row(lambda u, v, d: d * ((u + v) / (root(u) + root(v)))),
+    sympy.cot: secant(cot, lambda u, v, d: -(sin(d) / sin(u) / sin(v)), small),
+    sympy.sec: secant(sec, lambda u, v, d: 2 * sin(v + d / 2) * sin(d / 2) / cos(u) / cos(v), small),
+    sympy.csc: secant(csc, lambda u, v, d: -(2 * cos(v + d / 2) * sin(d / 2) / sin(u) / sin(v)), small),
+    sympy.asin: secant(asin, asin_form, lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)),
+    sympy.acos: secant(
+        acos, lambda u, v, d: -asin_form(u, v, d), lambda u, v, d: near(u, v, d) & (abs(u + v) < 2)
+    ),
+    sympy.atan: secant(atan, lambda u, v, d: atan(d / (1 + u * v)), atan_condition),
+    sympy.sinh: secant(sinh, lambda u, v, d: 2 * cosh(v + d / 2) * sinh(d / 2), below),
+    sympy.cosh: secant(cosh, lambda u, v, d: 2 * sinh(v + d / 2) * sinh(d / 2), below),
+    sympy.sech: secant(sech, sech_form, small),
+    sympy.tanh: secant(tanh, lambda u, v, d: 2 * sigmoid_form(2 * u, 2 * v, 2 * d)),
+    sympy.asinh: secant(asinh, asinh_form, near),
+    sympy.acosh: secant(acosh, acosh_form, lambda u, v, d: near(u, v, d) & (u + v > 2)),
+    sympy.atanh: secant(atanh, atanh_form, atanh_condition),
+    sigmoid: secant(s, sigmoid_form),
+    softplus: secant(plus, softplus_form, small),
+    logcosh: secant(log_cosh, lambda u, v, d: log_1(2 * sinh(d / 2) ** 2 + tanh(v) * sinh(d)), small),
+    sympy.erf: secant(erf, erf_form),
+    sympy.erfc: secant(erfc, lambda u, v, d: -erf_form(u, v, d)),
+    hypot: secant(root, lambda u, v, d: d * ((u + v) / (root(u) + root(v)))),
     sympy.loggamma: polygamma_secant(-1),
 }
 """The rows by functions; those of powers are made by `power_secant`."""
@@ -264,13 +291,6 @@ def secant_of(f: Hashable) -> Row:
     return SECANTS[f] if f in SECANTS else power_secant(f)
 
 
-def guarded(row: Row, u: Node, v: Node, d: Node, written: Node) -> Node:
-    """The row's form where its condition holds, else the difference as it was written."""
-    given = formulas(u, v, d)
-    made, condition = row.form(*given).node, row.condition and row.condition(*given)
-    return made if condition is None else select(condition.node, made, written)
-
-
 # ---- powers ---------------------------------------------------------------------------------------
 
 
@@ -285,15 +305,20 @@ def power_secant(exponent: Any) -> Row:
     Differences of roots are 0 where both may be. Others: the power of the smaller base, times expm1 of the
     difference of logarithms; u^p − 1 is expm1(p log u), also where u is far from 1.
     """
+    p = FormulaNode(exponent if isinstance(exponent, Node) else constant(exponent))
+
+    def power_of(u: FormulaNode) -> FormulaNode:
+        return u**p
+
     if isinstance(exponent, Fraction):
         q, m = exponent.denominator, exponent.numerator
         if q in (2, 3) and 0 < m <= MAX_POWER:
-            return Row(
+            return secant(
+                power_of,
                 lambda u, v, d: _of_roots(u ** Fraction(1, q), v ** Fraction(1, q), d, q, m),
                 differ,
-                True,
+                early=True,
             )
-    p = FormulaNode(exponent if isinstance(exponent, Node) else constant(exponent))
 
     def form(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
         if rational(v.node) == 1:
@@ -301,7 +326,7 @@ def power_secant(exponent: Any) -> Row:
         up, down = v**p * exp_1(p * log_1(d / v)), u**p * exp_1(p * log_1(-(d / u)))
         return by_sign(d, up, -down)
 
-    return Row(form, lambda u, v, d: u > 0 if rational(v.node) == 1 else abs(d) < v)
+    return secant(power_of, form, lambda u, v, d: u > 0 if rational(v.node) == 1 else abs(d) < v)
 
 
 def differ(u: FormulaNode, v: FormulaNode, d: FormulaNode) -> FormulaNode:
@@ -318,74 +343,3 @@ def _of_roots(r: FormulaNode, t: FormulaNode, d: FormulaNode, q: int, m: int) ->
 def powers_between(a: Node, b: Node, n: int) -> Node:
     """Σ_i a^i b^(n−1−i): the quotient of aⁿ − bⁿ and a − b."""
     return add(*(mul(power(a, constant(i)), power(b, constant(n - 1 - i))) for i in reversed(range(n))))
-
-
-# ---- numbers and functions ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Complement:
-    """number + sign f(u)^power = form(u); ``in_layers``: also where u comes from layers of a network."""
-
-    number: Number
-    sign: int
-    form: Value
-    power: int = 1
-    early: bool = True
-    in_layers: bool = True
-
-
-COMPLEMENTS: dict[Any, tuple[Complement, ...]] = {
-    sympy.erf: (Complement(1, -1, erfc), Complement(1, 1, lambda u: erfc(-u))),
-    sympy.erfc: (Complement(2, -1, lambda u: erfc(-u)), Complement(1, -1, erf)),
-    sympy.exp: (Complement(-1, 1, exp_1),),
-    expm1: (Complement(1, 1, exp),),
-    sympy.cos: (
-        Complement(1, -1, lambda u: 2 * sin(u / 2) ** 2, early=False),
-        Complement(1, -1, lambda u: sin(u) ** 2, 2, early=False),
-    ),
-    sympy.sin: (Complement(1, -1, lambda u: cos(u) ** 2, 2, early=False),),
-    sympy.sec: (
-        Complement(-1, 1, lambda u: 2 * sin(u / 2) ** 2 / cos(u), early=False),
-        Complement(-1, 1, lambda u: tan(u) ** 2, 2, early=False),
-    ),
-    sympy.cosh: (
-        Complement(-1, 1, lambda u: 2 * sinh(u / 2) ** 2, early=False),
-        Complement(-1, 1, lambda u: sinh(u) ** 2, 2, early=False),
-    ),
-    sigmoid: (
-        Complement(1, -1, lambda u: s(-u), in_layers=False),
-        Complement(Fraction(1, 2), -1, lambda u: -(tanh(u / 2) / 2), in_layers=False),
-    ),
-    sympy.tanh: (
-        Complement(1, -1, lambda u: 2 * s(-(2 * u)), in_layers=False),
-        Complement(1, 1, lambda u: 2 * s(2 * u), in_layers=False),
-        Complement(1, -1, lambda u: sech(u) ** 2, 2, in_layers=False),
-    ),
-}
-"""The rows by functions, the first that fits is taken."""
-
-
-def acos_near_one(r: FormulaNode) -> FormulaNode:
-    """By the half angle; at −1, on the other side of the circle, acos(1 + r) is as good.
-
-    And beyond 1, where r is rounded and 1 + r may be 1.
-    """
-    return where((r > -1) & (r <= 0), 2 * asin(square_root(-r / 2)), acos(1 + r))
-
-
-def square_root(u: FormulaNode) -> FormulaNode:
-    """√u, of a square the absolute value: its slopes do not cancel."""
-    c, m = Forms().monomial(u.node)
-    if c <= 0 or any(k % 2 for _, k in m):
-        return u**HALF
-    inside = product(1, tuple([(b, k // 2) for b, k in m]))
-    return FormulaNode(constant(c)) ** HALF * abs(FormulaNode(inside))
-
-
-NEAR_ONE: dict[Any, Row] = {
-    sympy.log: Row(log_1),
-    sympy.acos: Row(acos_near_one, early=True),
-    sympy.acosh: Row(lambda r: 2 * asinh(square_root(r / 2)), early=True),
-}
-"""The rows of functions of 1 + r, which lose no digits of r."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.core.questions import Nodes
 from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, sub
@@ -37,8 +37,8 @@ from symad.stable.normal_forms import (
     rational,
     total,
 )
-from symad.stable.products import REFLECTIONS
-from symad.stable.secants import COMPLEMENTS, spelled
+from symad.stable.rows import COMPLEMENTS, REFLECTIONS
+from symad.stable.secants import spelled
 
 Step = tuple[Terms, Node]
 """Some terms of a sum, and what they are replaced by."""
@@ -50,8 +50,8 @@ depth at which terms are looked at before they are made."""
 SIGNED, OPEN = 1, 2
 """Traits of a node by its terms: one has a negative coefficient; one a root, or a head of `OF_ONE_SIGN`."""
 
-OF_ONE_SIGN = {f for f, rows in REFLECTIONS.items() if any([row.power > 0 for row in rows])} | {
-    f for f, rows in COMPLEMENTS.items() if any([row.sign * row.number > 0 for row in rows])
+OF_ONE_SIGN = {f for f, rows in REFLECTIONS.items() if any([row.pattern.power > 0 for row in rows])} | {
+    f for f, rows in COMPLEMENTS.items() if any([row.pattern.sign * row.pattern.number > 0 for row in rows])
 }
 """Functions with rows for terms of one sign: beside a number, or f(u) + f(−u), which is looked for at −u."""
 
@@ -86,12 +86,12 @@ class RuleContext:
         op, found = node.op, 0
         kind = type(op)
         if kind is Apply:
-            return self._traits_of_function(op.head, node.args[0])
+            return self._traits_of_function(head_of(node), node.args[0])
         if kind is Constant:
             value = rational(node)
             return SIGNED if value is not None and value < 0 else 0
         if kind is Add:
-            found = SIGNED if -1 in op.signs else 0
+            found = SIGNED if -1 in op_of(node, Add).signs else 0
         elif kind is Pow:
             found = OPEN if is_root(node) else 0
         elif kind is not Mul and not op.repeats:
@@ -172,16 +172,15 @@ class SumTraits:
 def reflections(whole: SumTraits) -> Iterator[Step]:
     """Two functions with equal factors beside them by their row."""
     terms, forms = whole.terms, whole.given.forms
-    given = [
-        (m, f, forms.monomial(f.args[0])) for m, f, k in whole.named if k == 1 and f.op.head in REFLECTIONS
-    ]
-    beside = {(without(m, f), f.op.head, -c, u): (m, f) for m, f, (c, u) in given if c < 0}
-    for m, f, (c, u) in given if beside else ():
+    reflected = [(m, f) for m, f, k in whole.named if k == 1 and head_of(f) in REFLECTIONS]
+    given = [(m, f, head_of(f), *forms.monomial(f.args[0])) for m, f in reflected]
+    beside = {(without(m, f), head, -c, u): m for m, f, head, c, u in given if c < 0}
+    for m, f, head, c, u in given if beside else ():
         rest = without(m, f)
-        for row in REFLECTIONS[f.op.head]:
-            n, g = beside.get((rest, row.other, c, u), (m, f))
-            value = row.form(f.args, g.args) if terms[n] == terms[m] * row.power else None
-            if value is not None:
+        for row in REFLECTIONS[head]:
+            n = beside.get((rest, row.pattern.other, c, u))
+            if n is not None and terms[n] == terms[m] * row.pattern.power:
+                value = row.result(FormulaNode(f.args[0])).node
                 yield {m: terms[m], n: terms[n]}, mul(product(terms[m], rest), value)
 
 
@@ -201,12 +200,13 @@ def complements(whole: SumTraits) -> Iterator[Step]:
         if rest not in terms:
             continue
         for row in COMPLEMENTS.get(head_of(base), ()):
-            needed, u = terms[m] * row.sign * row.number, base.args[0]
-            if row.power != k or terms[rest] * needed <= 0 or not (given.last or row.early):
+            one, u = row.pattern, base.args[0]
+            needed = terms[m] * one.sign * one.number
+            if one.power != k or terms[rest] * needed <= 0 or not (given.last or row.early):
                 continue
             if row.in_layers or given.in_layers or not of_layer(u):
-                made = mul(product(terms[m] * row.sign, rest), row.form(FormulaNode(u)).node)
-                found.setdefault((rest, row.number), []).append((needed, m, made))
+                made = mul(product(terms[m] * one.sign, rest), row.result(FormulaNode(u)).node)
+                found.setdefault((rest, one.number), []).append((needed, m, made))
     for (rest, _), parts in found.items():
         if sum(part[0] for part in parts) == terms[rest]:
             yield {m: terms[m] for m in (*(m for _, m, _ in parts), rest)}, add(*(f for *_, f in parts))
