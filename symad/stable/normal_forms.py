@@ -8,7 +8,6 @@ made of them depends on the graph alone.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +28,10 @@ Term = tuple[Number, Monomial]
 ONE: Monomial = ()
 MAX_TERMS, MAX_FACTORS, MAX_POWER, MAX_BITS = 40, 12, 8, 64
 """The most terms of a sum, factors of a product, bits of a number; the largest power that is a product."""
+
+
+FEW_BITS = 16
+"""The most bits of a denominator: numbers with more are not written as fractions."""
 
 
 def head_of(node: Node) -> sympy.FunctionClass | None:
@@ -52,11 +55,11 @@ def rational(node: Node) -> Number | None:
     if type(op) is not Constant:
         return None
     value = op.value
-    if type(value) is float and math.isfinite(value):
-        value = int(value) if value == int(value) else Fraction(value)
+    if type(value) is float and (value * 2.0 ** (FEW_BITS - 1)).is_integer():
+        value = int(value) if value.is_integer() else Fraction(value)
     if type(value) is int:
         return value if value.bit_length() <= MAX_BITS else None
-    few = type(value) is Fraction and value.denominator.bit_length() <= 16
+    few = type(value) is Fraction and value.denominator.bit_length() <= FEW_BITS
     return value if few else None
 
 

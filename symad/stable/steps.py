@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import product as pairs_of
-from typing import Any
 
 import sympy
 
-from symad.core.graph import Node, op_of
-from symad.core.questions import Nodes
-from symad.facts.functions import fact
-from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, sub
-from symad.ops.basic.sources import Constant, constant
+from symad.core.graph import Node
+from symad.ops.basic.arithmetic import Add, add, div, mul, sub
+from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import compare, select
@@ -43,17 +40,8 @@ from symad.stable.secants import spelled
 Step = tuple[Terms, Node]
 """Some terms of a sum, and what they are replaced by."""
 
-MAX_PAIRS, MAX_INSIDE, DEPTH = 30, 12, 12
-"""The pairs that are tried for one sum; the terms of a sum that are compared with those of its factors; the
-depth at which terms are looked at before they are made."""
-
-SIGNED, OPEN = 1, 2
-"""Traits of a node by its terms: one has a negative coefficient; one a root, or a head of `OF_ONE_SIGN`."""
-
-OF_ONE_SIGN = {f for f, rows in REFLECTIONS.items() if any([row.pattern.power > 0 for row in rows])} | {
-    f for f, rows in COMPLEMENTS.items() if any([row.pattern.sign * row.pattern.number > 0 for row in rows])
-}
-"""Functions with rows for terms of one sign: beside a number, or f(u) + f(−u), which is looked for at −u."""
+MAX_PAIRS, MAX_INSIDE = 30, 12
+"""The pairs that are tried for one sum; the terms of a sum that are compared with those of its factors."""
 
 
 @dataclass(frozen=True)
@@ -69,42 +57,6 @@ class RuleContext:
     in_layers: bool
     related: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = field(default_factory=dict)
     inside: dict[Node, tuple[int, list[int]]] = field(default_factory=dict)
-    traits: dict[Node, int] = field(default_factory=dict)
-
-    def may_change(self, op: Add, args: Nodes) -> bool:
-        """Whether a rule may apply to a sum, before its terms are made: to most sums of a graph none does."""
-        return -1 in op.signs or any([self.traits_of(a) for a in args])
-
-    def traits_of(self, node: Node, depth: int = DEPTH) -> int:
-        """The traits of a node; below some depth it may have all of them."""
-        found = self.traits.get(node)
-        if found is None:
-            found = self.traits[node] = self._traits_of(node, depth - 1) if depth else SIGNED | OPEN
-        return found
-
-    def _traits_of(self, node: Node, depth: int) -> int:
-        op, found = node.op, 0
-        kind = type(op)
-        if kind is Apply:
-            return self._traits_of_function(head_of(node), node.args[0])
-        if kind is Constant:
-            value = rational(node)
-            return SIGNED if value is not None and value < 0 else 0
-        if kind is Add:
-            found = SIGNED if -1 in op_of(node, Add).signs else 0
-        elif kind is Pow:
-            found = OPEN if is_root(node) else 0
-        elif kind is not Mul and not op.repeats:
-            return 0
-        for arg in node.args:
-            found |= self.traits_of(arg, depth)
-        return found
-
-    def _traits_of_function(self, head: Any, u: Node) -> int:
-        if head in OF_ONE_SIGN:
-            return OPEN if head not in REFLECTIONS or self.forms.monomial(u)[0] < 0 else 0
-        negative = type(u.op) is Add and u.op.signs == (-1,)
-        return SIGNED if negative and fact(head).parity < 0 else 0
 
     def skeleton(self, m: Monomial) -> tuple[object, tuple[Monomial, ...]]:
         """The functions and all powers of a monomial, and the monomial without a power, and a quotient."""
@@ -141,7 +93,7 @@ class SumTraits:
     def __init__(self, terms: Terms, given: RuleContext) -> None:
         """One walk over the factors of the terms."""
         self.terms, self.given = terms, given
-        self.has_signs = min(terms.values()) < 0 < max(terms.values())
+        self.has_signs = {False, True} == {c.numerator > 0 for c in terms.values()}
         self.named: list[tuple[Monomial, Node, int]] = []
         self.sums: list[tuple[Monomial, Node, int]] = []
         self.under: list[tuple[Monomial, Node]] = []
@@ -279,7 +231,7 @@ def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Term
         if k * sign < 0:
             continue
         inside = whole.given.forms.terms(base)
-        if whole.has_signs or min(inside.values(), default=0) < 0:
+        if whole.has_signs or any([c.numerator < 0 for c in inside.values()]):
             of_sum, parts = whole.given.parts(base)
             n = _mark(m) - sign * of_sum
             if not whole.marks.isdisjoint([n + sign * part for part in parts]):
