@@ -163,14 +163,9 @@ def _rule_comparisons(graph: Graph, title: str) -> list[Comparison]:
 def _comparison(graph: Graph, title: str, left: Node, right: Node) -> Comparison:
     one = TupleOf((None,))
     first, _, second = title.partition(" and ")
+    sides = (graph.with_outputs((node,), one) for node in (left, right))
     return Comparison(
-        title,
-        graph.with_outputs((left,), one),
-        graph.with_outputs((right,), one),
-        (title,),
-        (),
-        first,
-        second or "the other",
+        title, next(sides), (title,), right=next(sides), left_name=first, right_name=second or "the other"
     )
 
 

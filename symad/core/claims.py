@@ -6,7 +6,9 @@ a proof shows it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import same_shape
@@ -18,6 +20,12 @@ Goal: TypeAlias = tuple[int, int, int]
 KINDS = {k: [""] for k in ("value", "gradient", "jacobian", "hessian")}  # of derivatives; their directions
 KINDS |= {"pushforward": ["v"], "pullback": ["w", ""], "slope": ["vw", "v"], "curvature": ["vw"]}
 PLAIN = ("value", "jacobian", "pushforward")  # of any number of numbers; others are of one, or of a sum
+
+
+def regrouped(nodes: Iterable[Node], groups: Iterable[Sequence[object]]) -> list[tuple[Node, ...]]:
+    """Nodes in a row as groups of the lengths of some others."""
+    rest = iter(nodes)
+    return [tuple(islice(rest, len(group))) for group in groups]
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,11 @@ class Derivative:
     wrt: tuple[Node, ...] = ()
     v: tuple[Node, ...] = ()
     w: tuple[Node, ...] = ()
+
+    @property
+    def groups(self) -> tuple[tuple[Node, ...], ...]:
+        """All nodes, in the order in which claims are saved, numbered and rewritten."""
+        return self.function, self.wrt, self.v, self.w
 
     def about(self, k: int) -> tuple[Node, ...]:
         """The functions whose derivative output k is claimed to be."""
@@ -67,8 +80,7 @@ class Claim(NamedTuple):
     @property
     def nodes(self) -> list[Node]:
         """All nodes, arguments first, in the order in which proofs number them."""
-        d = self.derivative
-        return topological([*d.function, *d.wrt, *d.v, *d.w, *self.outputs])
+        return topological(chain(*self.derivative.groups, self.outputs))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from symad.ops.basic.sources import symbol_of
 from symad.verification.certificate.blame import NO_BLAME, Blame
 from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
 from symad.verification.certificate.witness import Witness
-from symad.verification.claimed_domain import restricted
+from symad.verification.claimed_domain import restricted, ruled
 from symad.verification.fields.prime_fields import Array
 from symad.verification.random_fields.error_bound import TARGET
 from symad.verification.values.point_set import Point
@@ -46,8 +47,6 @@ class Pair:
 
     domain: Node | None = None
     """Positive where the claim is made; None for everywhere."""
-    reading: tuple[Node, ...] = ()
-    """Both sides as the identity test reads them inside of the domain, if others than they are."""
 
     @property
     def kind(self) -> str:
@@ -62,14 +61,17 @@ class Pair:
 
     @property
     def asked(self) -> tuple[Node, Node]:
-        """Both sides, as the identity test reads them: simpler ones if there are, 0 outside of the domain.
+        """Both sides, as the identity test reads them: 0 outside of the domain, without what it rules out.
 
         They are equal where both sides are and the domain holds; whether that is anywhere, is not said.
         """
-        left, right = self.reading or (self.left, self.right)
-        if self.domain is not None:
-            left, right = restricted((left, right), self.domain)
-        return left, right
+        return self.simpler if self.domain is None else restricted(self.simpler, self.domain)
+
+    @cached_property
+    def simpler(self) -> tuple[Node, Node]:
+        """Both sides without the clips and branches that the domain rules out."""
+        sides = self.left, self.right
+        return sides if self.domain is None else ruled(sides, self.domain)
 
 
 DIFFER, NOTHING, SAMPLE, TEST, PROOF = GROUNDS = ("differ", "nothing", "sample", "test", "proof")

@@ -64,9 +64,8 @@ def _by_one_element(pair: Pair, verdict: Verdict, goals: Goals) -> Verdict:
     sides = by_one_element(pair.asked) if (verdict.ground == SAMPLE).all() else None
     if sides is None or any(isinstance(n.op, Dimension) for n in topological(sides)):
         return verdict
-    comparison = replace(pair.comparison, derivative=None)
     left, right = sides  # the domain is a condition in both
-    alone = Pair(comparison, pair.name, left, right, pair.place)
+    alone = Pair(pair.comparison, pair.name, left, right, pair.place)
     (one,) = standing(Goals({0: alone}, goals.seed, goals.meter, goals.tactics))
     if one.ground != TEST:
         return verdict

@@ -20,9 +20,8 @@ from symad.core.identifiers import brief, listed
 from symad.core.signatures import Where
 from symad.errors import SymadError, TraceError
 from symad.evaluation.decided import can_be_decided, decided, taken
-from symad.evaluation.value_ranges import promised
 from symad.numbers.values import unchecked
-from symad.ops.arrays.reduction import product
+from symad.ops.arrays.reduction import Product
 from symad.ops.basic.arithmetic import ElementwiseOp, mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import broadcast_to
@@ -34,7 +33,6 @@ from symad.tracing import as_graph, trace
 from symad.verification.certificate.expression_text import text_of
 from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
-from symad.verification.terms.rounded_constants import with_simple_constants
 from symad.verification.values.domains import margins
 from symad.verification.values.point_set import FloatPoint
 from symad.verification.values.ranges import Box, box_within, ranges
@@ -59,8 +57,8 @@ def condition_of(graph: Graph, where: Where) -> Node:
 
 
 def _of_all(holds: Node) -> Node:
-    """1 where all elements are 1."""
-    return reduce(lambda node, _: product(node), holds.shape, holds)
+    """1 where all elements are 1: one node, of which `box_within` reads what each element says."""
+    return reduce(lambda node, _: Node.of(Product(), (node,)), holds.shape, holds)
 
 
 def read_condition(graph: Graph, where: Any) -> Node:
@@ -160,17 +158,6 @@ def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     return domain, " and ".join(dict.fromkeys(f"{text_of(b)} > 0" for b in bounds))
 
 
-def restricted(sides: Sequence[Node], condition: Node) -> tuple[Node, ...]:
-    """Each side where the condition holds, and 0 elsewhere."""
-    holds = compare(">", condition, constant(0))
-    return tuple(
-        select(broadcast_to(holds, y.shape), y, broadcast_to(constant(0), y.shape))
-        if y.shape
-        else select(holds, y, constant(0))
-        for y in sides
-    )
-
-
 def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:
     """A function that is True for points at which no element is NaN; inputs that points leave out are 1.
 
@@ -194,28 +181,34 @@ def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:
 # ---- clips and branches that the domain of a claim decides are removed ---------------------------
 
 
-REASON = "clips and branches that the domain rules out were left out, by intervals and not by the checker"
+RULED_OUT = "without clips and branches that the domain rules out by intervals"
+"""What is said of a test of such sides."""
+
+Pair = tuple[Node, Node]
 
 
-def box_of(graph: Graph, where: Where) -> Box:
-    """The bounds of inputs that assumptions on symbols and the domain of a claim imply.
-
-    Args:
-        graph: a graph with these inputs.
-        where: a condition on them, as `verify` takes it; None for none.
-    """
-    read = None if where is None else read_condition(graph, where)
-    return promised(graph.input_nodes) if read is None else box_within(read, graph.input_nodes)
-
-
-def settled(graph: Graph, box: Box) -> Graph:
-    """The graph without the clips and branches that the box rules out; the same graph if there are none."""
-    if not box or not any(map(can_be_decided, topological(graph.output_nodes))):
-        return graph
-    known = ranges(graph.output_nodes, box)
-    return decided(graph, known, taken) if known else graph
+def restricted(sides: Pair, condition: Node) -> Pair:
+    """Both sides where the condition holds, and 0 elsewhere."""
+    holds = compare(">", condition, constant(0))
+    left, right = (
+        select(broadcast_to(holds, y.shape), y, broadcast_to(constant(0), y.shape))
+        if y.shape
+        else select(holds, y, constant(0))
+        for y in sides
+    )
+    return left, right
 
 
-def within(graph: Graph, box: Box, constants: str) -> Graph:
-    """The graph without what a box rules out; floats are read as simple numbers before, if so requested."""
-    return settled(with_simple_constants(graph)[0] if constants == "rounded" else graph, box)
+def ruled(sides: Pair, condition: Node) -> Pair:
+    """Both sides without the clips and branches that a condition rules out; the same where it rules none."""
+    inputs = [n for n in topological(sides) if isinstance(n.op, Input)]
+    left, right = settled(sides, box_within(condition, inputs))
+    return left, right
+
+
+def settled(nodes: Sequence[Node], box: Box) -> Sequence[Node]:
+    """The nodes without the clips and branches that the box rules out; the same ones if there are none."""
+    if not box or not any(map(can_be_decided, topological(nodes))):
+        return nodes
+    known = ranges(nodes, box)
+    return decided(Graph((), tuple(nodes)), known, taken).output_nodes if known else nodes

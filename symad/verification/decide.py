@@ -7,18 +7,19 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import mpmath
 import numpy as np
 import sympy
 
-from symad.core.claims import Proof
+from symad.core.claims import Proof, regrouped
 from symad.core.dims import format_shape, same_shape
-from symad.core.graph import Graph, rebuild
+from symad.core.graph import Graph, rebuild, topological
 from symad.core.identifiers import brief, listed
 from symad.errors import ShapeError
 from symad.guests import guest
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import Input, constant
 from symad.verification.accept import Pair, accept
 from symad.verification.budget import Budget, Meter, in_time
 from symad.verification.certificate.certificate import Certificate, Comparison
@@ -93,20 +94,19 @@ def versions() -> Mapping[str, str]:
 
 
 def pairs_of(number: int, comparison: Comparison) -> list[Pair]:
-    left, right = comparison.left, comparison.right
-    zeros = {n: constant(0) for n in (*left.input_nodes, *right.input_nodes) if is_zero(n)}
-    made = []
-    function = comparison.derivative.function if comparison.derivative is not None else ()
-    groups = [left.output_nodes, right.output_nodes, function]
-    *sides, function = [rebuild(group, zeros) for group in groups] if zeros else groups
-    for output, (name, a, b) in enumerate(zip(comparison.names, *sides, strict=True)):
+    """The outputs of a comparison; inputs that are zero by assumption are 0 in all of it."""
+    groups = comparison.groups
+    zeros = {n: constant(0) for n in topological(chain(*groups)) if isinstance(n.op, Input) and is_zero(n)}
+    if zeros:
+        groups = tuple(regrouped(rebuild(list(chain(*groups)), zeros), groups))
+    (left, right, function, *_, domain), made = groups, list[Pair]()
+    for output, (name, a, b) in enumerate(zip(comparison.names, left, right, strict=True)):
         if not same_shape(a.shape, b.shape):
             raise ShapeError(
                 f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
                 f"but {format_shape(b.shape)} in {comparison.right_name}"
             )
-        reading = tuple(g.output_nodes[output] for g in comparison.reading or ())
-        made.append(Pair(comparison, name, a, b, (number, output), function, comparison.domain, reading))
+        made.append(Pair(comparison, name, a, b, (number, output), function, domain[0] if domain else None))
     return made
 
 

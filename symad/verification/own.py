@@ -172,8 +172,8 @@ def check(
     if graph.dims and orders:
         sizes = {symbol: values[0] for symbol, values in sizes_of(graph, graph)}
         text = ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
-        at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience, orders)
-        comparisons += [_named_at(c, text) for c in at]
+        at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience, orders, f" at {text}")
+        comparisons += at
     made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
     twice = any(c.derivative is not None and c.derivative.kind in SECOND for c in comparisons)
     rules = tuple(entries_of_rules(graph.output_nodes, 1 + twice, made.seed))
@@ -184,11 +184,6 @@ def check(
 def _is_not_derived(comparison: Comparison) -> bool:
     """Whether the checker does not derive the form with which the others are compared for all sizes."""
     return any(NOT_COMPARED in text for text in comparison.assumes)
-
-
-def _named_at(comparison: Comparison, sizes: str) -> Comparison:
-    """A comparison with its sizes in the names of both sides."""
-    return replace(comparison, names=tuple(f"{name} at {sizes}" for name in comparison.names))
 
 
 @dataclass(frozen=True)
@@ -215,11 +210,15 @@ Explicit = Callable[[Meter], SympyReference]
 
 @without_collecting
 def _comparisons(
-    graph: Graph, wrt: Sequence[sympy.Basic], patience: Meter, orders: Collection[bool] = (False, True)
+    graph: Graph,
+    wrt: Sequence[sympy.Basic],
+    patience: Meter,
+    orders: Collection[bool] = (False, True),
+    at: str = "",
 ) -> list[Comparison]:
     """The comparisons of one graph, of first (False) and second (True) derivatives.
 
-    References are made within the limit of ``patience``.
+    References are made within the limit of ``patience``; ``at`` says at which sizes, if they were symbols.
     """
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
@@ -237,7 +236,7 @@ def _comparisons(
         kinds = ("gradient", "hessian") if scalar else ("jacobian",)
         claims = [_by_entries(kind, graph, nodes, explicit) for kind in kinds]
     chosen = [claim for claim in claims if (claim.derivative.kind in SECOND) in orders]
-    return [c for claim in chosen for c in _compare(graph, claim, patience)]
+    return [c for claim in chosen for c in _compare(graph, claim, patience, at)]
 
 
 def _claims_of_the_checker(
@@ -361,7 +360,7 @@ def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
 # ---- comparing ----------------------------------------------------------------------------------
 
 
-def _compare(graph: Graph, claim: DerivativeForms, patience: Meter) -> list[Comparison]:
+def _compare(graph: Graph, claim: DerivativeForms, patience: Meter, at: str) -> list[Comparison]:
     """Compares each derivative with the first reference, and this with the other references.
 
     A first form along directions that the checker derives for whole arrays is the reference itself.
@@ -394,8 +393,8 @@ def _compare(graph: Graph, claim: DerivativeForms, patience: Meter) -> list[Comp
 
     return [
         Comparison(
-            title, side(parts), side(outputs), tuple(f"{title}: {n}" for n in claim.names), assumes,
-            reference, title, claim.derivative,
+            title, side(parts), tuple(f"{title}: {n}{at}" for n in claim.names), assumes, claim.derivative,
+            right=side(outputs), left_name=reference, right_name=title,
         )
         for title, outputs in made.items()
     ]  # fmt: skip

@@ -13,16 +13,16 @@ import sympy
 
 from symad.core.arguments import leaves_of
 from symad.core.arrays import Array, ArrayLike
+from symad.core.claims import Derivative
 from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
-from symad.verification.certificate.certificate import Certificate
+from symad.verification.certificate.certificate import Certificate, Statement
 from symad.verification.claimed_domain import with_values_of
 from symad.verification.decide import named_program, versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
 from symad.verification.measuring.measure import differs, measure
-from symad.verification.measuring.precisions import DOUBLE, Precision
 from symad.verification.measuring.task import Task
 from symad.verification.values.instance_sizes import sizes_beyond, sizes_of, sizes_of_programs
 from symad.verification.values.point_set import FloatPoint, PointSet
@@ -34,26 +34,6 @@ exactly and in floats."""
 
 WIDE_POINTS = 2
 """The number of points at which floats are compared for each large size."""
-
-
-@dataclass(frozen=True)
-class ClaimedProgram:
-    """A numeric function, and the exact function it should compute."""
-
-    title: str
-    function: Callable[..., ArrayLike]
-    reference: Graph
-    names: tuple[str, ...]
-    kind: str
-    assumes: tuple[str, ...]
-    of: tuple[Node, ...] = ()
-    """The function whose derivative it is."""
-    graph: Graph | None = None
-    """The same function with the names of its values."""
-    wrt: tuple[Node, ...] = ()
-    """The inputs by which it is differentiated."""
-    limits: Precision = DOUBLE
-    """The type in which it computes."""
 
 
 class Context(tuple[Any, ...]):
@@ -154,50 +134,49 @@ def _takes(signature: inspect.Signature | None, count: int) -> bool:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a program is measured: how it is called, within which limits, where, and at which points."""
+    """How a program is measured: what is claimed of it, how it is called, within which limits and points."""
 
-    program: ClaimedProgram
+    claim: Statement
     caller: Caller
     meter: Meter
-    domain: Node | None
     seed: int
+
+    @property
+    def of(self) -> tuple[Node, ...]:
+        """The function whose derivative it is."""
+        of = self.claim.derivative
+        return () if of is None or of.kind == "value" else of.function
 
     def task(self, sizes: Mapping[sympy.Symbol, int]) -> Task:
         """What is measured at one choice of sizes."""
-        program, concrete = self.program, self.program.reference.at(sizes)
+        claim, derivative = self.claim, self.claim.derivative or Derivative("", ())
+        inputs, concrete = claim.left.input_nodes, claim.left.at(sizes)
+        moved = dict(zip(inputs, concrete.input_nodes, strict=True))
         at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-        inputs = program.reference.input_nodes
-        known = program.graph.input_nodes if program.graph is not None else inputs
-        directions = [new for new, old in zip(concrete.input_nodes, inputs, strict=True) if old not in known]
-        here = None
-        if self.domain is not None:
-            (here,) = rebuild((self.domain,), dict(zip(inputs, concrete.input_nodes, strict=True)))
+        here = None if claim.domain is None else rebuild((claim.domain,), moved)[0]
         task = Task(
-            self.caller, concrete, tuple(n + at for n in program.names), _taken_apart(concrete),
-            program.assumes, self.meter, here, directions=directions, seed=self.seed, limits=program.limits,
+            self.caller, concrete, tuple(n + at for n in claim.names), _taken_apart(concrete),
+            claim.assumes, self.meter, here, seed=self.seed, limits=self.caller.limits,
+            directions=[moved[n] for n in (*derivative.v, *derivative.w)],
         )  # fmt: skip
-        of = Graph(inputs, program.of).at(sizes).output_nodes
+        of = Graph(inputs, self.of).at(sizes).output_nodes
         return replace(task, of=of, valued=with_values_of(of)) if of else task
 
 
-def measured(
-    program: ClaimedProgram, meter: Meter, hostile: bool, domain: Node | None, seed: int
-) -> Certificate:
+def measured(claim: Statement, caller: Caller, meter: Meter, hostile: bool, seed: int) -> Certificate:
     """Measurements of a numeric function inside of a domain; symbolic sizes become numbers.
 
     A program may be right for odd sizes alone, so it is called at two choices of sizes; and at a few points
     of size 1 and of a large size, at which code that was written for others may be wrong. At sizes beyond
     those of blocks floats are compared, and only what differs there is measured.
     """
-    reference, known = program.reference, sizes_of(program.reference, program.reference)
+    reference, known = claim.left, sizes_of(claim.left, claim.left)
     symbols = [s for s, _ in known]
     numbers = zip(*(values for _, values in known), strict=True)
     first, *others = [dict(zip(symbols, v, strict=True)) for v in numbers] or [{}]
-    setting = Setting(
-        program, Caller(program.function, reference.arguments, program.limits), meter, domain, seed
-    )
+    setting = Setting(claim, caller, meter, seed)
     made = _measured_at(setting, setting.task(first), first, hostile)
-    outputs = (*reference.output_nodes, *program.of)
+    outputs = (*reference.output_nodes, *setting.of)
     ends = sizes_of_programs(outputs, symbols, MAX_OPERATIONS)
     wide = sizes_beyond(outputs, symbols, MAX_FLOAT_OPERATIONS)
     for sizes in [*others, *(c for c in ends if c not in (first, *others)), *wide]:
@@ -234,28 +213,24 @@ def _measured_at(
     setting: Setting, task: Task, sizes: Mapping[sympy.Symbol, int], hostile: bool, few: bool = False
 ) -> Certificate:
     """Measurements at one choice of sizes; at a few points, if requested."""
-    program, concrete, meter = setting.program, task.reference, setting.meter
+    claim, concrete, meter = setting.claim, task.reference, setting.meter
     found = measure(task, hostile, few)
-    claim = claimed_of(
-        (*concrete.output_nodes, *concrete.output_nodes), task.of, program.kind, None, task.domain
-    )
-    entries = measured_with_values(claim, found.entries)
-    name = getattr(program.function, "__name__", "the function")
+    kind = claim.derivative.kind if claim.derivative is not None else "value"
+    sides = (*concrete.output_nodes, *concrete.output_nodes)
+    entries = measured_with_values(claimed_of(sides, task.of, kind, None, task.domain), found.entries)
+    name = getattr(setting.caller.candidate, "__name__", "the function")
     held = found.unseen and all(e.status == "measured" for e in entries)
     notes = [*[found.unseen] * bool(held), *[CHANGES] * setting.caller.changes]
     made = Certificate(
-        f"{program.title}, as {name} computes it", tuple(entries), (), setting.seed, (), versions(),
+        f"{claim.title}, as {name} computes it", tuple(entries), (), setting.seed, (), versions(),
         meter.seconds, int(meter.steps), (*meter.budget.notes, *notes), tuple(found.losses),
     )  # fmt: skip
-    if program.graph is None:
-        return made
 
     def called(point: FloatPoint) -> list[Any]:
         return [on_host(v) for v in task.flat(setting.caller([point[n] for n in concrete.input_nodes]))]
 
     inside = PointSet((), setting.seed, domain=task.domain).holds
-    graph, wrt = program.graph, program.wrt
-    return named_program(made, meter, program.kind, graph, wrt, concrete, sizes, task.names, called, inside)
+    return named_program(made, meter, claim, concrete, sizes, task.names, called, inside)
 
 
 CHANGES = (

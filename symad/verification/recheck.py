@@ -69,7 +69,7 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     held = [e for e in certificate.entries if e.name not in names and e.name not in {r.name for r in rules}]
     made = replace(made, entries=(*entries, *rules, *map(_as_told, held)), model=certificate.model)
     for comparison in comparisons:
-        made = _named(made, comparison)
+        made = named_formula(made, Meter(Budget()), comparison)
     return replace(made, seconds=time.monotonic() - start)
 
 
@@ -96,20 +96,6 @@ def _as_told(entry: Entry) -> Entry:
         return entry
     reason = f"the certificate calls it {entry.status}, and holds no claim of this name"
     return replace(entry, status="undecided", bound=1.0, checked=False, reason=reason)
-
-
-KINDS = {"gradient": "gradient", "pullback": "vjp", "pushforward": "jvp"}
-"""The names that `verify` has for derivatives whose mistakes have names."""
-
-
-def _named(certificate: Certificate, comparison: Comparison) -> Certificate:
-    """The certificate with the names of mistakes in refuted entries of a derivative."""
-    claim = comparison.derivative
-    if claim is None or claim.kind not in KINDS:
-        return certificate
-    inputs = tuple(n for n in comparison.right.input_nodes if n not in (*claim.v, *claim.w))
-    function = Graph(inputs, claim.function)
-    return named_formula(certificate, Meter(Budget()), KINDS[claim.kind], function, claim.wrt, comparison)
 
 
 def _against_own(

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import islice
+from itertools import chain
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 import sympy
 
-from symad.core.claims import Goal
-from symad.core.graph import Graph, Node
+from symad.core.claims import Goal, regrouped
+from symad.core.graph import Graph
 from symad.verification.accept import (
     MAX_SINGLE_ENTRIES,
     NOTHING,
@@ -181,10 +181,7 @@ def bound(pair: Pair, chosen: Mapping[sympy.Symbol, int]) -> Pair:
     """The pair at some sizes."""
     if not chosen:
         return pair
-    domain: tuple[Node, ...] = () if pair.domain is None else (pair.domain,)
-    groups = (pair.left, pair.right), pair.function, pair.reading, domain
-    rest = iter(Graph((), tuple(n for group in groups for n in group)).at(chosen).output_nodes)
-    (left, right), function, reading, domain = (tuple(islice(rest, len(group))) for group in groups)
-    return replace(
-        pair, left=left, right=right, function=function, reading=reading, domain=domain[0] if domain else None
-    )
+    groups = (pair.left, pair.right), pair.function, () if pair.domain is None else (pair.domain,)
+    made = Graph((), tuple(chain(*groups))).at(chosen).output_nodes
+    (left, right), function, domain = regrouped(made, groups)
+    return replace(pair, left=left, right=right, function=function, domain=domain[0] if domain else None)

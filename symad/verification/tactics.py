@@ -32,6 +32,7 @@ from symad.verification.accept import (
 )
 from symad.verification.budget import within
 from symad.verification.chosen_sizes import at_sizes
+from symad.verification.claimed_domain import RULED_OUT
 from symad.verification.fields.integer_inputs import are_all_looked_at
 from symad.verification.proof.with_proofs import ONE_GRAPH, replayed_claim
 from symad.verification.random_fields.error_bound import TARGET
@@ -218,6 +219,8 @@ def _tested(
     claim = _tested_claim(found, result)
     if pair.left is not goals.pairs[k].left and pair.left is not pair.right:
         claim = f"{claim}, to another form of it that is proved"
+    if pair.simpler != (pair.left, pair.right):
+        claim = f"{claim}, {RULED_OUT}"
     text = replayed_claim(pair.comparison) if proved.any() else ""
     return Verdict(ground, claim, found.log2_bound, text, reason=reason)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
@@ -23,23 +23,15 @@ from symad.errors import TraceError
 from symad.tracing.wrt import select
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.certificate import Certificate, Comparison, trusted
-from symad.verification.claimed_domain import (
-    REASON,
-    box_of,
-    condition_of,
-    implied_domain,
-    needed_condition,
-    settled,
-    within,
-)
+from symad.verification.certificate.certificate import Certificate, Comparison, Statement, trusted
+from symad.verification.claimed_domain import condition_of, implied_domain, needed_condition
 from symad.verification.claims import as_array, fit, formula_of, with_inputs_of
 from symad.verification.decide import decide, named_formula, seed_of
-from symad.verification.measuring.call_users_code import function_of
+from symad.verification.measuring.call_users_code import Caller, function_of
 from symad.verification.measuring.precisions import precision_named
 from symad.verification.measuring.user_rules import SECOND, entries_of_rules
 from symad.verification.outside import as_decidable, refuse_free_sizes, undecided_outside
-from symad.verification.programs import ClaimedProgram, as_called, as_one_matrix, measured
+from symad.verification.programs import as_called, as_one_matrix, measured
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.terms.rounded_constants import with_simple_constants
 
@@ -89,15 +81,11 @@ def equal(
     right = right.with_outputs(
         [fit(y, x) for y, x in zip(right.output_nodes, left.output_nodes, strict=True)], right.structure
     )
+    assumes = trusted(left, right, derivatives=False)
     comparison = Comparison(
-        "equality",
-        left,
-        right,
-        value_names(left),
-        trusted(left, right, derivatives=False),
-        "the left side",
-        "the right side",
-    )
+        "equality", left, value_names(left), assumes, right=right,
+        left_name="the left side", right_name="the right side",
+    )  # fmt: skip
     return decide("equality", [comparison], seed, budget)
 
 
@@ -198,37 +186,16 @@ def verify(
     })  # fmt: skip
     graph, where = as_decidable(f, wrt, inputs), needed_condition(where)
     refuse_free_sizes("verify", graph)
-    nodes = select(graph, wrt).nodes
-    reference, names = _reference(graph, wrt, kind)
-    assumes = trusted(graph, derivatives=kind != "value")
-    if kind != "value":
-        assumes = (*assumes, OWN)
-    title = f"{kind} of {graph.name}"
     domain = None if where is None else condition_of(graph, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
+    seed, claim = seed_of(seed), _claimed(graph, wrt, kind, domain)
     if _is_numeric(candidate):
         function = function_of(candidate)
         if kind in FORMS:
             function = FORMS[kind](function, graph, select(graph, wrt))
-        of = () if kind == "value" else graph.output_nodes
-        program = ClaimedProgram(title, function, reference, names, kind, assumes, of, graph, nodes, limits)
-        made = measured(program, meter, hostile, domain, seed_of(seed))
+        made = measured(claim, Caller(function, claim.left.arguments, limits), meter, hostile, seed)
     else:
-        read = as_decidable(as_array(candidate))
-        known = graph if kind not in PRODUCTS else reference
-        formula = formula_of(known, nodes, reference, read, kind, isinstance(candidate, Graph))
-        claim = _derivative(graph, nodes, reference, kind)
-        comparison = Comparison(
-            title, reference, formula, names, assumes, f"the {kind}", "the candidate", claim, domain
-        )
-        box = {} if where is None else box_of(graph, where)
-        simple, other = (within(g, box, constants) for g in (graph, formula))
-        if box and (settled(graph, box) is not graph or settled(formula, box) is not formula):
-            comparison = replace(comparison, reading=(_reference(simple, wrt, kind)[0], other))
-            notes = (REASON, *notes)
-        made = _with_rounded(title, comparison, constants, seed, budget)
-        made = _where_defined(made, comparison, constants, meter.budget)
-        made = named_formula(made, meter, kind, graph, nodes, comparison)
+        made = _compared(claim, wrt, kind, candidate, constants, seed, meter)
     rules = entries_of_rules(graph.output_nodes, 1 + (kind in SECOND), made.seed) if kind != "value" else []
     return replace(made, entries=(*made.entries, *rules), notes=made.notes + notes)
 
@@ -249,16 +216,64 @@ def _only(offered: Mapping[str, Any]) -> tuple[str, Any]:
 FORMS = {"vjp": as_called, "jacobian": as_one_matrix}
 """How functions for some derivatives may be called, and what they may return."""
 
-PRODUCTS = ("vjp", "jvp")
 CHECKED = {"vjp": "pullback", "jvp": "pushforward"}
-"""The checker's names of the candidates."""
+"""The names that claims have for products."""
 
 
-def _derivative(graph: Graph, wrt: Sequence[Node], reference: Graph, kind: str) -> Derivative:
-    """The derivative that the checker has to compare a formula with."""
+def _claimed(graph: Graph, wrt: Wrt | None, kind: str, domain: Node | None) -> Statement:
+    """What a candidate is compared with."""
+    reference, names = _reference(graph, wrt, kind)
     directions = tuple(n for n in reference.input_nodes if n not in graph.input_nodes)
     along = {"vjp": ((), directions), "jvp": (directions, ())}.get(kind, ((), ()))
-    return Derivative(CHECKED.get(kind, kind), graph.output_nodes, tuple(wrt), *along)
+    of = Derivative(CHECKED.get(kind, kind), graph.output_nodes, tuple(select(graph, wrt).nodes), *along)
+    assumes = trusted(graph, derivatives=kind != "value")
+    own = () if kind == "value" else (OWN,)
+    return Statement(f"{kind} of {graph.name}", reference, names, (*assumes, *own), of, domain, graph)
+
+
+def _with_formula(claim: Statement, kind: str, read: Graph, by_position: bool) -> Comparison:
+    """The claim that a formula is the value or derivative."""
+    assert claim.function is not None and claim.derivative is not None
+    known = claim.left if kind in CHECKED else claim.function
+    formula = formula_of(known, claim.derivative.wrt, claim.left, read, kind, by_position)
+    return Comparison(**vars(claim), right=formula, left_name=f"the {kind}")
+
+
+def _compared(
+    claim: Statement, wrt: Wrt | None, kind: str, candidate: Any, constants: str, seed: int, meter: Meter
+) -> Certificate:
+    """The certificate of a formula; with a hint where it is right but for rounded constants.
+
+    A claim with the constants read as rounded is another one: about the function that is so read, too.
+    """
+    read, by_position = as_decidable(as_array(candidate)), isinstance(candidate, Graph)
+    assert claim.function is not None
+    (simple, ours), (formula, theirs) = map(with_simple_constants, (claim.function, read))
+    told = ", ".join(f"{old} as {new}" for old, new in {**ours, **theirs}.items())
+    rounded = constants == "rounded"
+
+    def asked(rounded: bool) -> Comparison:
+        if not rounded:
+            return _with_formula(claim, kind, read, by_position)
+        return _with_formula(_claimed(simple, wrt, kind, claim.domain), kind, formula, by_position)
+
+    comparison = asked(rounded)
+    made = _where_defined(decide(claim.title, [comparison], seed, meter.budget), comparison, meter.budget)
+    faults = () if rounded else made.entries_of("refuted")
+    if rounded and told:
+        made = replace(made, notes=(*made.notes, f"constants were read as rounded: {told}"))
+    elif told and faults and all(e.witness is not None and e.witness.gap < CLOSE for e in faults):
+        other = decide(claim.title, [asked(True)], made.seed, meter.budget)
+        if other.status not in ("refuted", "undecided"):
+            hint = f'only rounded constants differ ({told}); constants="rounded" reads them so'
+            fault = Blame("a rounded constant", "", "")
+            named = tuple(replace(e, blame=fault) if e in faults else e for e in made.entries)
+            return replace(made, entries=named, notes=(*made.notes, hint))
+    return named_formula(made, meter, comparison)
+
+
+CLOSE = 1e-9
+"""Formulas with a relative difference below this may differ by rounded constants only."""
 
 
 def _words(where: Where) -> str:
@@ -267,7 +282,7 @@ def _words(where: Where) -> str:
     )
 
 
-def _where_defined(made: Certificate, comparison: Comparison, constants: str, budget: Budget) -> Certificate:
+def _where_defined(made: Certificate, comparison: Comparison, budget: Budget) -> Certificate:
     """The verdict on the domain of a function alone, where the claim is undecided on all numbers."""
     claim = comparison.derivative
     found = implied_domain(claim.function) if claim is not None and claim.kind != "value" else None
@@ -276,42 +291,11 @@ def _where_defined(made: Certificate, comparison: Comparison, constants: str, bu
     if 2 * made.steps > budget.steps or (budget.seconds is not None and 2 * made.seconds > budget.seconds):
         return made
     domain, words = found
-    again = _with_rounded(made.title, replace(comparison, domain=domain), constants, made.seed, budget)
+    again = decide(made.title, [replace(comparison, domain=domain)], made.seed, budget)
     if again.status == "undecided":
         return made
     note = f"the function has values where {words} alone: the claim is about these"
     return replace(again, notes=(*again.notes, note))
-
-
-CLOSE = 1e-9
-"""Formulas with a relative difference below this may differ by rounded constants only."""
-
-
-def _with_rounded(
-    title: str,
-    comparison: Comparison,
-    constants: str,
-    seed: int | None,
-    budget: Budget | None,
-) -> Certificate:
-    """The verdict, with floats read as simple numbers if requested; otherwise a hint where that helps."""
-    (left, first), (right, second) = map(with_simple_constants, (comparison.left, comparison.right))
-    read = ", ".join(f"{old} as {new}" for old, new in {**first, **second}.items())
-    simple = replace(comparison, left=left, right=right, derivative=None)
-    if constants == "rounded":
-        made = decide(title, [simple], seed, budget)
-        return replace(made, notes=(*made.notes, f"constants were read as rounded: {read}")) if read else made
-    made = decide(title, [comparison], seed, budget)
-    faults = made.entries_of("refuted")
-    if not faults or not read or not all(e.witness is not None and e.witness.gap < CLOSE for e in faults):
-        return made
-    if decide(title, [simple], made.seed, budget).status in ("refuted", "undecided"):
-        return made
-    hint = f'only rounded constants differ ({read}); constants="rounded" reads them so'
-    named = [
-        replace(e, blame=Blame("a rounded constant", "", "")) if e in faults else e for e in made.entries
-    ]
-    return replace(made, entries=tuple(named), notes=(*made.notes, hint))
 
 
 def _is_numeric(candidate: object) -> bool:
@@ -330,7 +314,7 @@ def _reference(graph: Graph, wrt: Wrt | None, kind: str) -> tuple[Graph, tuple[s
         return graph, value_names(graph)
     if kind == "gradient":
         return own_gradient(graph, wrt), tuple(f"∂f/∂{name}" for name in select(graph, wrt).output_names)
-    if kind in PRODUCTS:
+    if kind in CHECKED:
         whole = own_pullback(graph, wrt) if kind == "vjp" else own_pushforward(graph, wrt)
         count, structure = len(graph.output_nodes), whole.structure
         assert isinstance(structure, TupleOf)  # the values, and then the products

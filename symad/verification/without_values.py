@@ -90,7 +90,7 @@ class Claimed:
 
     def has_function(self, function: Sequence[Array], shape: tuple[int, ...], output: int = 0) -> Array:
         """True where the function has the values whose derivatives are the elements of an output."""
-        if self.kind in ("pushforward", "jvp"):
+        if self.kind == "pushforward":
             return function[output].reshape(shape)
         flat = np.concatenate([f.ravel() for f in function]) if function else np.ones(1, dtype=bool)
         return flat[:, None] if self.kind == "jacobian" else np.asarray(flat.all())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.claims import Derivative, Proof
 from symad.core.contents import nodes_at_any_depth
-from symad.core.graph import Graph, Node, TupleOf
+from symad.core.graph import Graph, Node
 from symad.core.signatures import Traceable
 from symad.errors import SymadError
 from symad.facts.functions import fact
@@ -136,48 +136,57 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two graphs of the same inputs that are claimed to be one function.
+class Statement:
+    """What a candidate is compared with: a value, or a derivative of a function, on a domain.
 
-    ``left`` is the reference; output k of one belongs to output k of the other. ``names`` has a name
-    for each output.
+    ``left`` is its exact form, with a name for each output. A claim is made once; whatever decides it, names
+    what is wrong with it, prints or saves it has all of it.
     """
 
     title: str
     left: Graph
-    right: Graph
     names: tuple[str, ...]
     assumes: tuple[str, ...] = ()
-    left_name: str = "the reference"
-    right_name: str = "the candidate"
     derivative: Derivative | None = None
-    """Of which function the right side is which derivative; None where the claim is left = right."""
+    """Of which function the candidate is which derivative; None where the claim is left = right."""
     domain: Node | None = None
     """Positive where the claim is made; None for everywhere."""
-    reading: tuple[Graph, Graph] | None = None
-    """Both sides as the identity test reads them inside of the domain, where these are simpler; not saved."""
+    function: Graph | None = None
+    """The function of the derivative with the names that the user gives to it and to its values, if known."""
+
+
+@dataclass(frozen=True)
+class Comparison(Statement):
+    """Two graphs of the same inputs that are claimed to be one function; ``left`` is the reference.
+
+    Output k of one belongs to output k of the other.
+    """
+
+    right: Graph = field(kw_only=True)
+    left_name: str = field(default="the reference", kw_only=True)
+    right_name: str = field(default="the candidate", kw_only=True)
 
     @cached_property
     def is_symbolic(self) -> bool:
         """Whether the claim is about all sizes."""
         return bool(self.left.dims | self.right.dims)
 
-    def __reduce__(self) -> Any:
-        """Nodes travel as the outputs of a graph, which is saved without running anything."""
-        plain = tuple(getattr(self, f.name) for f in fields(self)[:7])
-        claim = self.derivative or Derivative("", ())
-        groups = claim.function, claim.wrt, claim.v, claim.w, () if self.domain is None else (self.domain,)
-        nodes = tuple(node for group in groups for node in group)
-        graph = Graph(self.right.input_nodes, nodes, TupleOf((None,) * len(nodes)))
-        return _arrived, (plain, claim.kind, tuple(map(len, groups)), graph)
+    @property
+    def groups(self) -> tuple[tuple[Node, ...], ...]:
+        """All nodes: of both sides, the derivative and the domain."""
+        of = (self.derivative or Derivative("", ())).groups
+        domain = () if self.domain is None else (self.domain,)
+        return self.left.output_nodes, self.right.output_nodes, *of, domain
+
+    def __reduce__(self) -> tuple[Callable[[str], Comparison], tuple[str]]:
+        """It travels as it is saved, and nothing of it is run."""
+        return _arrived, (json.dumps(METHODS["write_comparison"](self)),)
 
 
-def _arrived(plain: tuple[Any, ...], kind: str, counts: tuple[int, ...], graph: Graph) -> Comparison:
+def _arrived(text: str) -> Comparison:
     """A comparison from another process."""
-    nodes = iter(graph.output_nodes)
-    *groups, domain = [tuple(islice(nodes, count)) for count in counts]
-    derivative = Derivative(kind, *groups) if kind else None
-    return replace(Comparison(*plain), derivative=derivative, domain=domain[0] if domain else None)
+    made: Comparison = METHODS["read_comparison"](json.loads(text))
+    return made
 
 
 @dataclass(frozen=True, repr=False)

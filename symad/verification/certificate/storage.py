@@ -6,11 +6,13 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
-from symad.core.claims import KINDS, Derivative, Proof
+from symad.core.claims import KINDS, Derivative, Proof, regrouped
 from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Json
+from symad.core.variables import held
 from symad.errors import SavingError
 from symad.ops.basic.sources import Input, symbol_of
 from symad.saving.save_load import DAMAGE, dumps, loads
@@ -91,29 +93,21 @@ def _finite(value: Any) -> Any:
 
 
 def _write_comparison(comparison: Comparison) -> dict[str, Json]:
-    """A claim with the function that it is about, if that can be saved."""
-    try:
-        return _written(comparison, comparison.derivative)
-    except SavingError:  # a function that is not registered, whose derivative has other functions
-        if comparison.derivative is None:
-            raise
-        return _written(comparison, None)
+    """A claim as one graph, of all its nodes.
 
-
-def _written(comparison: Comparison, derivative: Derivative | None) -> dict[str, Json]:
-    left, right = comparison.left, comparison.right
-    outputs = left.output_nodes + right.output_nodes
-    inputs = tuple(dict.fromkeys(left.input_nodes + right.input_nodes))
+    Raises:
+        SavingError: something in it cannot be saved, such as a function that is not registered.
+    """
+    left, right, of = comparison.left, comparison.right, comparison.function or comparison.left
+    _, _, *derivative, domain = comparison.groups
+    outputs = tuple(chain(*comparison.groups))
+    inputs = tuple(dict.fromkeys(chain(left.input_nodes, right.input_nodes, *derivative[1:])))
+    whole = _named_as(of, inputs, outputs)
     saved: dict[str, Json] = {}
-    if (d := derivative) is not None:
-        groups = (d.function, d.wrt, d.v, d.w)
-        outputs += tuple(node for group in groups for node in group)
-        inputs = tuple(dict.fromkeys((*inputs, *d.wrt, *d.v, *d.w)))
-        saved["derivative"] = [d.kind, *map(len, groups)]
-    if comparison.domain is not None:
-        outputs += (comparison.domain,)
+    if comparison.derivative is not None:
+        saved["derivative"] = [comparison.derivative.kind, *map(len, derivative)]
+    if domain:
         saved["domain"] = True
-    both = Graph(inputs, outputs, TupleOf((None,) * len(outputs)), comparison.title)
     return {
         "title": comparison.title,
         "names": list(comparison.names),
@@ -121,8 +115,14 @@ def _written(comparison: Comparison, derivative: Derivative | None) -> dict[str,
         "left_name": comparison.left_name,
         "right_name": comparison.right_name,
         **saved,
-        "graph": json.loads(dumps(both)),
+        "graph": json.loads(dumps(whole)),
     }
+
+
+def _named_as(like: Graph, inputs: tuple[Node, ...], outputs: tuple[Node, ...]) -> Graph:
+    """A graph with the name of another one, and with the names of its values."""
+    none, names = TupleOf((None,) * len(outputs)), held(like.variables, outputs)
+    return Graph(inputs, outputs, none, like.name, "", None, (), None, names)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -312,43 +312,40 @@ def _read_comparison(saved: Any) -> Comparison:
             "right_name": str(right_name),
             "graph": dict(graph),
         }:
-            both = loads(json.dumps(graph))
-            count = len(names)
-            parts = both.output_nodes[:count], both.output_nodes[count : 2 * count]
-            rest, domain = both.output_nodes[2 * count :], None
-            if saved.get("domain") is True:
-                *others, domain = rest or (None,)
-                rest = tuple(others)
-                if domain is None or domain.shape:
-                    raise SavingError("the domain of a claim is damaged")
-            derivative = _read_derivative(saved.get("derivative"), rest)
-            if len(parts[1]) != count or not count:
-                raise SavingError(f"{title}: {len(both.output_nodes)} outputs for {count} names")
-            left, right = (both.with_outputs(p, TupleOf((None,) * count)) for p in parts)
-            return Comparison(
-                title, left, right, _texts(names), _texts(assumes), left_name, right_name, derivative, domain
-            )
-    raise SavingError("a comparison of the certificate lacks a part")
+            pass
+        case _:
+            raise SavingError("a comparison of the certificate lacks a part")
+    whole = loads(json.dumps(graph))
+    kind, *counts = _read_kind(saved.get("derivative"))
+    count, claimed = len(names), int(saved.get("domain") is True)
+    if not count or 2 * count + sum(counts) + claimed != len(whole.output_nodes):
+        raise SavingError(f"{title}: {len(whole.output_nodes)} outputs for {count} names")
+    lengths = map(range, (count, count, *counts, claimed))
+    first, second, function, *along, domain = regrouped(whole.output_nodes, lengths)
+    if not all(isinstance(node.op, Input) for node in along[0]):
+        raise SavingError("a claim is about a derivative by something that is no input")
+    if any(node.shape for node in domain):
+        raise SavingError("the domain of a claim is damaged")
+    left, right = (whole.with_outputs(p, TupleOf((None,) * count)) for p in (first, second))
+    of = None
+    if kind:
+        inputs = tuple(n for n in whole.input_nodes if n not in (*along[1], *along[2]))
+        of = _named_as(whole, inputs, function)
+    return Comparison(
+        title, left, _texts(names), _texts(assumes), Derivative(kind, function, *along) if kind else None,
+        domain[0] if domain else None, of, right=right, left_name=left_name, right_name=right_name,
+    )  # fmt: skip
 
 
-def _read_derivative(saved: Any, nodes: tuple[Node, ...]) -> Derivative | None:
-    """The derivative that a claim is about, from the nodes it consists of."""
+def _read_kind(saved: Json) -> tuple[str, int, int, int, int]:
+    """The kind of a derivative, and how many nodes each of its groups has; "" for none."""
     match saved:
-        case None if not nodes:
-            return None
-        case [str(kind), *counts] if kind in KINDS and _divides(counts, len(nodes)):
-            left, groups = iter(nodes), []
-            for count in counts:
-                groups.append(tuple(next(left) for _ in range(count)))
-            if not all(isinstance(node.op, Input) for node in groups[1]):
-                raise SavingError("a claim is about a derivative by something that is no input")
-            return Derivative(kind, *groups)
+        case None:
+            return "", 0, 0, 0, 0
+        case [str(kind), *counts] if kind in KINDS and len(counts) == 4:
+            if all(type(n) is int and n >= 0 for n in counts):
+                return (kind, *counts)
     raise SavingError("the derivative that a claim is about is damaged")
 
 
-def _divides(counts: list[Any], whole: int) -> bool:
-    """Whether four numbers of nodes make all of them."""
-    return len(counts) == 4 and all(type(n) is int and n >= 0 for n in counts) and sum(counts) == whole
-
-
-METHODS.update(write=write, read=read)
+METHODS.update(write=write, read=read, write_comparison=_write_comparison, read_comparison=_read_comparison)

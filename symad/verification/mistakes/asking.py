@@ -4,49 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import sympy
 
 from symad.core.arrays import ArrayLike
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph
 from symad.numbers.values import unchecked
 from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.certificate import Certificate, Comparison, Entry
+from symad.verification.certificate.certificate import Certificate, Comparison, Entry, Statement
 from symad.verification.mistakes.elements import owners, without_input
 from symad.verification.mistakes.naming import Asked, with_entries, with_names
 from symad.verification.values.instance_sizes import sizes_of
 from symad.verification.values.point_set import FloatPoint, PointSet
 
-BY_INPUT, MATRICES = ("gradient", "vjp"), ("jacobian", "hessian")
-NAMED = (*BY_INPUT, "jvp", *MATRICES)
+BY_INPUT, MATRICES = ("gradient", "pullback"), ("jacobian", "hessian")
+NAMED = (*BY_INPUT, "pushforward", *MATRICES)
 """The derivatives whose mistakes are named here."""
 
 
-def named_formula(
-    certificate: Certificate,
-    kind: str,
-    graph: Graph,
-    wrt: Sequence[Node],
-    comparison: Comparison,
-) -> Certificate:
+def named_formula(certificate: Certificate, comparison: Comparison) -> Certificate:
     """The certificate of a formula, with the names of its mistakes."""
-    if certificate.status != "refuted" or kind not in NAMED:
-        return certificate
     sizes = {s: v[0] for s, v in sizes_of(comparison.left, comparison.right)}
     left, right = comparison.left.at(sizes), comparison.right.at(sizes)
     inside: Callable[[FloatPoint], bool] = lambda point: True  # noqa: E731
     if comparison.domain is not None:
         (here,) = Graph(comparison.left.input_nodes, (comparison.domain,)).at(sizes).output_nodes
         inside = PointSet((), 0, domain=here).holds
-    asked = _asked(kind, graph, wrt, left, sizes, lambda p: unchecked(right.output_nodes, p), inside)
-    return _named(certificate, kind, asked, comparison.names)
+    found = partial(unchecked, right.output_nodes)
+    return named_program(certificate, comparison, left, sizes, comparison.names, found, inside)
 
 
 def named_program(
     certificate: Certificate,
-    kind: str,
-    graph: Graph,
-    wrt: Sequence[Node],
+    claim: Statement,
     reference: Graph,
     sizes: Mapping[sympy.Symbol, int],
     names: Sequence[str],
@@ -54,23 +45,22 @@ def named_program(
     inside: Callable[[FloatPoint], bool],
 ) -> Certificate:
     """The certificate of a program, with the names of its mistakes; the reference has numbers as sizes."""
-    if certificate.status != "refuted" or kind not in NAMED:
+    of, function = claim.derivative, claim.function
+    if of is None or function is None or of.kind not in NAMED:
         return certificate
-    return _named(certificate, kind, _asked(kind, graph, wrt, reference, sizes, found, inside), names)
-
-
-def _named(certificate: Certificate, kind: str, asked: Asked, names: Sequence[str]) -> Certificate:
-    certificate = _with_inputs(certificate, kind, asked, names)
-    if kind not in MATRICES:
+    whole = function.at(sizes)
+    by = [whole.input_nodes[function.input_nodes.index(node)] for node in of.wrt]
+    asked = Asked(whole, by, reference, found, of.kind == "pushforward", inside)
+    certificate = _with_inputs(certificate, of.kind, asked, names)
+    if of.kind not in MATRICES:
         return with_names(certificate, asked, names)
-    rows = asked.wrt if kind == "hessian" else asked.function.output_nodes
-    return with_entries(certificate, asked, names, rows)
+    return with_entries(certificate, asked, names, asked.wrt if of.kind == "hessian" else whole.output_nodes)
 
 
 def _with_inputs(certificate: Certificate, kind: str, asked: Asked, names: Sequence[str]) -> Certificate:
     """The certificate with the inputs that the function lacks, where the derivative by them is wrong."""
     missing = {n: text for n in asked.wrt if (text := without_input(asked.function, n))}
-    if not missing or kind == "jvp":
+    if not missing or kind == "pushforward":
         return certificate
     columns = owners(asked.wrt)
 
@@ -88,17 +78,3 @@ def _with_inputs(certificate: Certificate, kind: str, asked: Asked, names: Seque
         for e in certificate.entries
     ]
     return replace(certificate, entries=tuple(entries))
-
-
-def _asked(
-    kind: str,
-    graph: Graph,
-    wrt: Sequence[Node],
-    reference: Graph,
-    sizes: Mapping[sympy.Symbol, int],
-    found: Callable[[FloatPoint], Sequence[ArrayLike]],
-    inside: Callable[[FloatPoint], bool],
-) -> Asked:
-    whole = graph.at(sizes)
-    by = [whole.input_nodes[graph.input_nodes.index(node)] for node in wrt]
-    return Asked(whole, by, reference, found, kind == "jvp", inside)

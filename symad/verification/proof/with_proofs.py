@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from math import prod
 
 import numpy as np
 import sympy
 
-from symad.core.claims import Claim, Derivative, Goal, Proof
+from symad.core.claims import Claim, Derivative, Goal, Proof, regrouped
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
 from symad.ops.basic.arithmetic import add, mul
@@ -149,16 +150,16 @@ class Meanings(dict[Node, "Node | None"]):
 
 def _defined(claims: Sequence[Claim]) -> list[Claim]:
     """Claims with ops that have a rule, as far as definitions lead to them, and readings of matrices."""
-    groups = [(c.outputs, c.derivative.function, c.derivative.v, c.derivative.w) for c in claims]
-    parts = [[node for group in four for node in group] for four in groups]
+    groups = [(c.outputs, *c.derivative.groups) for c in claims]
+    parts = [list(chain(*part)) for part in groups]
     matrices, meanings = with_matrices(parts), Meanings()
     nodes = [n for part in parts for n in (part if matrices.isdisjoint(part) else read(part)[0])]
     while depending(nodes, meanings.__getitem__):
         nodes = list(rebuild(nodes, {}, meanings.put_in))
     rest, made = iter(nodes), list[Claim]()
-    for claim, four in zip(claims, groups, strict=True):
-        outputs, function, v, w = (tuple(next(rest) for _ in group) for group in four)
-        made.append(Claim(replace(claim.derivative, function=function, v=v, w=w), outputs))
+    for claim, part in zip(claims, groups, strict=True):
+        outputs, *of = regrouped(rest, part)
+        made.append(Claim(Derivative(claim.derivative.kind, *of), outputs))
     return made
 
 
@@ -169,9 +170,7 @@ def with_matrices(parts: Iterable[Sequence[Node]]) -> set[Node]:
 
 def definitions_assumed(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
     """What is assumed of fused ops where the checker replays proofs, for each comparison."""
-    functions = [c.derivative.function if c.derivative else () for c in comparisons]
-    parts = [(*c.left.output_nodes, *c.right.output_nodes, *f)
-             for c, f in zip(comparisons, functions, strict=True)]  # fmt: skip
+    parts = [tuple(chain(*c.groups[:3])) for c in comparisons]
     matrices, meanings, made = with_matrices(parts), Meanings(), list[tuple[str, ...]]()
     fused = depending((n for part in parts for n in part), meanings.__getitem__)
     for part in parts:

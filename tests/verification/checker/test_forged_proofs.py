@@ -205,8 +205,8 @@ def test_directions_do_not_depend_on_what_the_derivative_is_by():
     ]:
         claim = Claim(Derivative(kind, (square,), (a,), v, w), (wrong,))
         assert "depend on its inputs" in refused(claim)
-        comparison = Comparison("forged", Graph((), (wrong,)), Graph((a, b, c), (wrong,)), ("f",), (),
-                                derivative=claim.derivative)  # fmt: skip
+        comparison = Comparison("forged", Graph((), (wrong,)), ("f",), (), claim.derivative,
+                                right=Graph((a, b, c), (wrong,)))  # fmt: skip
         with pytest.raises(ShapeError, match="depend on what it is by"):
             _own_derivative(comparison)
     honest = Claim(Derivative("curvature", (square,), (a,), (b,), (c,)), (mul(constant(2), b, c),))

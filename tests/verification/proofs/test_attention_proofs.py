@@ -105,10 +105,10 @@ def claim():
     def comparison(kind, side, name):
         bends = curvatures(value, nodes, u, v)
         left = bilinear_reverse([value], nodes, v) if kind == "slope" else bends[name]
-        graphs = [Graph((*nodes, *u, *v), (node,)) for node in (left, side(left, nodes, value, v))]
+        one, other = (Graph((*nodes, *u, *v), (node,)) for node in (left, side(left, nodes, value, v)))
         about = Derivative(kind, (value,), nodes, v, u if kind == "curvature" else ())
         mode = "gradient (forward)" if name == "forward" else name
-        return Comparison("a product", *graphs, ("⟨∇f, v⟩",), right_name=mode, derivative=about)
+        return Comparison("a product", one, ("⟨∇f, v⟩",), derivative=about, right=other, right_name=mode)
 
     return comparison
 

@@ -103,7 +103,7 @@ def test_the_gradient_and_all_hessians_of_a_block_are_proved():
     sides = [(slope, s) for s in slopes] + [(bend, made[mode]) for mode in made]
     graphs = [Graph((*nodes, *u, *v), (side,)) for _, side in sides]
     claims = claims_of(
-        [Comparison("", g, g, ("",), derivative=of) for g, (of, _) in zip(graphs, sides, strict=True)]
+        [Comparison("", g, ("",), derivative=of, right=g) for g, (of, _) in zip(graphs, sides, strict=True)]
     )
     sweeps = dict(enumerate(("", "v", "Wv", "vW", "", "vw")))
     goals = [(k, 0, 0) for k in range(6)]
@@ -117,7 +117,7 @@ def test_the_claims_of_one_certificate_share_the_definitions_of_fused_ops(monkey
     monkeypatch.setattr(with_proofs, "definition", lambda op, y: asked.update([y]) or answer(op, y))
     made = [symad.gradient(f, mode=mode) for mode in ("reverse", "forward")]
     about = Derivative("gradient", f.output_nodes, f.input_nodes)
-    claims = claims_of([Comparison("", g, g, ("", ""), derivative=about) for g in made])
+    claims = claims_of([Comparison("", g, ("", ""), derivative=about, right=g) for g in made])
     nodes = [n for c in claims for n in (*c.outputs, *c.derivative.function)]
     assert not any("Attention" in type(n.op).__name__ for n in topological(nodes))
     assert any("Attention" in type(y.op).__name__ for y in asked) and set(asked.values()) == {1}

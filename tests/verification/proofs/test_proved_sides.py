@@ -46,7 +46,7 @@ def pairs(function, *forms):
     inputs = made[0].input_nodes
     of = Derivative("gradient", (value,), inputs[:1])
     (reference,) = symad.trace(function.diff(x) + 0, inputs=[x, y]).output_nodes
-    sides = [Comparison("", Graph(inputs, (reference,)), g, ("∂f",), derivative=of) for g in made]
+    sides = [Comparison("", Graph(inputs, (reference,)), ("∂f",), derivative=of, right=g) for g in made]
     return [Pair(c, "∂f", reference, c.right.output_nodes[0], (k, 0)) for k, c in enumerate(sides)]
 
 

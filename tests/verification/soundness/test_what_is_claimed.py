@@ -1,11 +1,14 @@
 """Sizes, symbols and rules of users: a certificate claims only what was established."""
 
+import pickle
+
 import mpmath
 import numpy as np
 import pytest
 import sympy as sp
 
 import symad
+from symad.errors import SavingError
 from tests.pairs.users import function_of_a_user
 
 x, y = sp.symbols("x y", real=True)
@@ -86,8 +89,10 @@ def test_a_rule_of_a_function_without_values_is_an_assumption_in_the_headline():
     certificate = symad.check(Mute(x))
     assert certificate.status == "measured"
     assert "assumes the derivative of Mute" in repr(certificate)
-    assert symad.Certificate.from_json(certificate.to_json()).status == "measured"
     assert symad.verify(Mute(x), x, gradient=2 * x).status == "measured"
+    for carried in (certificate.to_json, lambda: pickle.dumps(certificate)):
+        with pytest.raises(SavingError, match=r"function Mute cannot be saved.*register_function"):
+            carried()  # without its function it would be another claim
 
 
 def test_a_registered_derivative_is_compared_too():
