@@ -7,7 +7,7 @@ a proof shows it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -48,6 +48,12 @@ class Derivative:
     def groups(self) -> tuple[tuple[Node, ...], ...]:
         """All nodes, in the order in which claims are saved, numbered and rewritten."""
         return self.function, self.wrt, self.v, self.w
+
+    def alone(self, k: int) -> Derivative:
+        """What output k alone is claimed to be."""
+        if self.kind in ("value", "pushforward"):
+            return replace(self, function=self.function[k : k + 1])
+        return replace(self, wrt=self.wrt[k : k + 1]) if self.kind in ("gradient", "pullback") else self
 
     def about(self, k: int) -> tuple[Node, ...]:
         """The functions whose derivative output k is claimed to be."""

@@ -15,7 +15,7 @@ import sympy
 
 from symad.core.claims import Proof, regrouped
 from symad.core.dims import format_shape, same_shape
-from symad.core.graph import Graph, rebuild, topological
+from symad.core.graph import rebuild, topological
 from symad.core.identifiers import brief, listed
 from symad.errors import ShapeError
 from symad.guests import guest
@@ -112,21 +112,10 @@ def pairs_of(number: int, comparison: Comparison) -> list[Pair]:
 
 def one_by_one(comparison: Comparison) -> list[Comparison]:
     """A comparison for each output if one of them is large: proofs write all outputs of a comparison out."""
-    left, right, claim = comparison.left, comparison.right, comparison.derivative
-    if len(comparison.names) == 1 or largest((*left.output_nodes, *right.output_nodes)) <= MAX_ELEMENTS:
+    outputs = (*comparison.left.output_nodes, *comparison.right.output_nodes)
+    if len(comparison.names) == 1 or largest(outputs) <= MAX_ELEMENTS:
         return [comparison]
-    made = []
-    for k, (name, a, b) in enumerate(
-        zip(comparison.names, left.output_nodes, right.output_nodes, strict=True)
-    ):
-        alone = claim
-        if claim is not None and claim.kind in ("value", "pushforward"):
-            alone = replace(claim, function=claim.function[k : k + 1])
-        elif claim is not None:
-            alone = replace(claim, wrt=claim.wrt[k : k + 1])
-        one, other = Graph(left.input_nodes, (a,)), Graph(right.input_nodes, (b,))
-        made.append(replace(comparison, left=one, right=other, names=(name,), derivative=alone))
-    return made
+    return [comparison.alone(k) for k in range(len(comparison.names))]
 
 
 # ---- after a refutation -----------------------------------------------------------------------------

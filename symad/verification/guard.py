@@ -12,7 +12,7 @@ steady, the quotient takes the place of the formula.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice
 from math import prod
@@ -46,6 +46,7 @@ from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.exact_steps import with_exact_steps
 from symad.verification.values.balls import (
     DISJOINT,
+    NONE,
     OVERLAP,
     UNKNOWN,
     VALUE,
@@ -135,6 +136,11 @@ def inspect(
         for seen in watch.seen:
             seen.stopped = meter.used_up
     return watch.seen
+
+
+def differ(left: Array, right: Array) -> Array:
+    """Where two values certainly differ."""
+    return np.asarray(compared(left, right) == DISJOINT)
 
 
 class _Watch:
@@ -314,7 +320,11 @@ class _Watch:
             self._differs(k, apart & ~infinite, point)
         if pair.kind == "value":
             return
-        without = ~_marked(left, VALUE) & claimed & self.watched[k] & ~seen.differs & ~seen.lacks
+        open_ = claimed & self.watched[k] & ~seen.differs & ~seen.lacks
+        without = ~_marked(left, VALUE) & open_
+        alone = _marked(left, VALUE) & _marked(right, NONE) & open_  # the candidate has no value
+        if alone.any():
+            without |= alone & self._next_to(k, point, lambda one, other: _marked(other, NONE))
         for index in list(map(tuple, np.argwhere(without)))[:LOOKED_AT]:
             self._by_quotient(k, index, point, right)
 
@@ -346,12 +356,12 @@ class _Watch:
         claim = Claimed((), 1, pair.kind)
         return values[a], values[b], claim.has_function(function, values[a].shape, pair.place[1])
 
-    def _next_to(self, k: int, point: Point) -> Array:
-        """Where both sides differ at all points next to a point as well."""
+    def _next_to(self, k: int, point: Point, holds: Callable[[Array, Array], Array] = differ) -> Array:
+        """Where something holds of both sides, by default that they differ, at all points next to one."""
         kept = np.ones(self.watched[k].shape, dtype=bool)
         for near in around(point, NEXT, self.points.integers):
             left, right, claimed = self._sides(k, self._values(near))
-            kept &= (compared(left, right) == DISJOINT) & claimed
+            kept &= holds(left, right) & claimed
         return kept
 
     def _differs(self, k: int, new: Array, point: Point, outside: bool = False) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from symad.core.claims import Derivative, Goal
 from symad.core.dims import same_dim, same_shape, size
-from symad.core.graph import Graph, Node, TupleOf, topological
+from symad.core.graph import Graph, Node, topological
 from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.errors import SavingError, ShapeError, SymadError
@@ -109,9 +109,7 @@ def _against_own(
     for k, c in enumerate(comparisons):
         rest = [o for o, done in enumerate(_whole_outputs(k, c, derived)) if not done]
         if rest and (made := _own_derivative(c)):
-            names, none = tuple(c.names[o] for o in rest), TupleOf((None,) * len(rest))
-            left, right = (g.with_outputs([g.output_nodes[o] for o in rest], none) for g in (made, c.right))
-            own.append(replace(c, left=left, right=right, names=names, derivative=None))
+            own += [replace(c, left=made).alone(o) for o in rest]
     found = decide(title, own, seed).entries if own else ()
     return [entry for entry in found if entry.status not in ("proved", "tested")]
 

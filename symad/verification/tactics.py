@@ -32,7 +32,7 @@ from symad.verification.accept import (
 )
 from symad.verification.budget import within
 from symad.verification.chosen_sizes import at_sizes
-from symad.verification.claimed_domain import RULED_OUT
+from symad.verification.claimed_domain import RULED_OUT, implied_domain
 from symad.verification.fields.integer_inputs import are_all_looked_at
 from symad.verification.proof.with_proofs import ONE_GRAPH, replayed_claim
 from symad.verification.random_fields.error_bound import TARGET
@@ -182,10 +182,27 @@ def beside_proved(pairs: Mapping[int, Pair], found: Mapping[int, Verdict]) -> di
 
 
 def by_test(goals: Goals) -> dict[int, Verdict]:
-    """The identity test in prime fields; with the proofs of those elements that have one."""
+    """The identity test in prime fields; with the proofs of those elements that have one.
+
+    Where it does not decide a claim about a derivative, the domain of the function is looked at alone: of
+    other points nothing is claimed.
+    """
     pairs = {k: goals.asked.get(k, p) for k, p in goals.open.items() if not goals.is_symbolic(p)}
-    if not pairs:
-        return {}
+    made = _tests(goals, pairs) if pairs else {}
+    left = {k: p for k, p in pairs.items() if (made[k].ground == NOTHING).any() and p.kind != "value"}
+    if 2 * goals.meter.steps > goals.meter.budget.steps or goals.meter.is_late:
+        return made
+    domains = {k: found for k, p in left.items() if not p.domain and (found := implied_domain(p.function))}
+    inside = {k: replace(pairs[k], domain=domain) for k, (domain, _) in domains.items()}
+    for k, verdict in (_tests(goals, inside) if inside else {}).items():
+        if (verdict.ground != NOTHING).all():
+            claim = f"{verdict.claim}, where {domains[k][1]}: elsewhere the function has no value"
+            made[k] = replace(verdict, claim=claim)
+    return made
+
+
+def _tests(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Verdict]:
+    """The verdicts of one identity test on all of some pairs."""
     seen = {k: goals.seen.get(k) or Seen.nothing(p) for k, p in pairs.items()}
     decided = [seen[k].differs | goals.proved(goals.pairs[k]) for k in pairs]
     meter = goals.meter.part(goals.meter.budget.steps * PART_OF_TESTS)

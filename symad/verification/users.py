@@ -24,7 +24,7 @@ from symad.tracing.wrt import select
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison, Statement, trusted
-from symad.verification.claimed_domain import condition_of, implied_domain, needed_condition
+from symad.verification.claimed_domain import condition_of, needed_condition
 from symad.verification.claims import as_array, fit, formula_of, with_inputs_of
 from symad.verification.decide import decide, named_formula, seed_of
 from symad.verification.measuring.call_users_code import Caller, function_of
@@ -258,7 +258,7 @@ def _compared(
         return _with_formula(_claimed(simple, wrt, kind, claim.domain), kind, formula, by_position)
 
     comparison = asked(rounded)
-    made = _where_defined(decide(claim.title, [comparison], seed, meter.budget), comparison, meter.budget)
+    made = decide(claim.title, [comparison], seed, meter.budget)
     faults = () if rounded else made.entries_of("refuted")
     if rounded and told:
         made = replace(made, notes=(*made.notes, f"constants were read as rounded: {told}"))
@@ -280,22 +280,6 @@ def _words(where: Where) -> str:
     return (
         str(where) if isinstance(where, sympy.Basic) else f"{getattr(where, '__name__', 'where')}(...) holds"
     )
-
-
-def _where_defined(made: Certificate, comparison: Comparison, budget: Budget) -> Certificate:
-    """The verdict on the domain of a function alone, where the claim is undecided on all numbers."""
-    claim = comparison.derivative
-    found = implied_domain(claim.function) if claim is not None and claim.kind != "value" else None
-    if made.status != "undecided" or comparison.domain is not None or found is None:
-        return made
-    if 2 * made.steps > budget.steps or (budget.seconds is not None and 2 * made.seconds > budget.seconds):
-        return made
-    domain, words = found
-    again = decide(made.title, [replace(comparison, domain=domain)], made.seed, budget)
-    if again.status == "undecided":
-        return made
-    note = f"the function has values where {words} alone: the claim is about these"
-    return replace(again, notes=(*again.notes, note))
 
 
 def _is_numeric(candidate: object) -> bool:

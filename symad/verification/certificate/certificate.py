@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.claims import Derivative, Proof
 from symad.core.contents import nodes_at_any_depth
-from symad.core.graph import Graph, Node
+from symad.core.graph import Graph, Node, TupleOf
 from symad.core.signatures import Traceable
 from symad.errors import SymadError
 from symad.facts.functions import fact
@@ -177,6 +177,13 @@ class Comparison(Statement):
         of = (self.derivative or Derivative("", ())).groups
         domain = () if self.domain is None else (self.domain,)
         return self.left.output_nodes, self.right.output_nodes, *of, domain
+
+    def alone(self, k: int) -> Comparison:
+        """The claim about output k alone: all outputs together claim as much as these."""
+        none = TupleOf((None,))
+        left, right = (g.with_outputs(g.output_nodes[k : k + 1], none) for g in (self.left, self.right))
+        of = self.derivative.alone(k) if self.derivative is not None else None
+        return replace(self, left=left, right=right, names=self.names[k : k + 1], derivative=of)
 
     def __reduce__(self) -> tuple[Callable[[str], Comparison], tuple[str]]:
         """It travels as it is saved, and nothing of it is run."""
