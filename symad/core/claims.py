@@ -60,7 +60,7 @@ class Derivative:
         return self.function[k : k + 1] if self.kind in ("value", "pushforward") else self.function
 
 
-class Claim(NamedTuple):
+class Derived(NamedTuple):
     """Outputs of a graph, and the derivative that they are claimed to be."""
 
     derivative: Derivative

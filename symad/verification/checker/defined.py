@@ -8,7 +8,7 @@ admitted only if its nodes have values at every point at which the function and 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from symad.core.claims import Claim
+from symad.core.claims import Derived
 from symad.core.graph import Node, Op
 from symad.ops.basic import arithmetic, contraction, shaping
 from symad.ops.basic.sources import Constant, Dimension
@@ -21,7 +21,7 @@ Sign: TypeAlias = int
 POSITIVE, NONNEGATIVE, UNKNOWN = 1, 0, -1  # of all elements at all points, as far as it is seen
 
 
-def sure(claim: Claim, outputs: Sequence[int]) -> dict[int, set[Node]]:
+def sure(claim: Derived, outputs: Sequence[int]) -> dict[int, set[Node]]:
     """For each output the nodes with values wherever the function and this output have them.
 
     Where all nodes have values where the function alone has, they have so for each output.

@@ -6,7 +6,7 @@ from math import isqrt, prod
 from operator import mul
 from typing import Any, TypeAlias
 
-from symad.core.claims import Claim, Derivative, Goal, Proof
+from symad.core.claims import Derivative, Derived, Goal, Proof
 from symad.core.dims import is_below, same_shape
 from symad.core.graph import Node
 from symad.ops.basic.sources import Input
@@ -29,7 +29,7 @@ class ForAllSizes(Writing):
 
     symbolic = True
 
-    def lemmas(self, claim: Claim, outputs: Sequence[int], sweeps: Sweeps) -> dict[Any, Sides]:
+    def lemmas(self, claim: Derived, outputs: Sequence[int], sweeps: Sweeps) -> dict[Any, Sides]:
         """What shows outputs of a claim: pairs as in `Proof`, whose nodes may be any numbers; and outputs."""
         require(claim.is_whole and all(isinstance(a.op, Input) for a in claim.derivative.wrt), MISFIT)
         self.cut, found = frozenset(n for _, d in sweeps for n in (*d, *d.values())), dict[Any, Sides]()
@@ -43,7 +43,7 @@ class ForAllSizes(Writing):
             found[k] = (term, made)
         return found
 
-    def admit(self, claim: Claim, outputs: Sequence[int]) -> None:
+    def admit(self, claim: Derived, outputs: Sequence[int]) -> None:
         """Refuse pairs of nodes that may have no value, or be −∞, where the function and outputs have one.
 
         Cut nodes stand for any numbers. So each must be a number wherever the sides are, and a sum over an
@@ -175,7 +175,7 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 
-def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, dict[Goal, Sides]]:
+def written(claims: Sequence[Derived], chosen: Sequence[int]) -> tuple[Writing, dict[Goal, Sides]]:
     """Some claims written out, and the two sides of each goal: of the derivative, and of the output."""
     terms, goals = Terms(), dict[Goal, Sides]()
     writing, known = Writing(terms), dict[Derivative, list[Term]]()
@@ -198,7 +198,7 @@ def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, di
 Machines: TypeAlias = list[tuple[Values | Networks, list[Sides]]]  # each with the sides it has to show equal
 
 
-def for_all_sizes(claims: Sequence[Claim], proof: Proof) -> Machines:
+def for_all_sizes(claims: Sequence[Derived], proof: Proof) -> Machines:
     """A machine for each lemma of one claim: for each pair of its sweeps, and for each output."""
     (k,), (plan, *parts) = {k for k, _, _ in proof.goals}, proof.steps
     w, n, outputs = ForAllSizes(Terms()), claims[k].nodes, dict.fromkeys(o for _, o, _ in proof.goals)
@@ -207,13 +207,13 @@ def for_all_sizes(claims: Sequence[Claim], proof: Proof) -> Machines:
     return [(Networks(a, {n[i]: partial(w.opened, n[i]) for i in o}), [p]) for p, (o, a) in made]
 
 
-def element_by_element(claims: Sequence[Claim], proof: Proof) -> Machines:
+def element_by_element(claims: Sequence[Derived], proof: Proof) -> Machines:
     """One machine for all goals, of claims that are written out."""
     goals, machine = written(claims, proof.claims)[1], Networks if proof.way == "sums" else Values
     return [(machine(proof.steps), [goals[goal] for goal in proof.goals])]
 
 
-def replay(claims: Sequence[Claim], proof: Proof) -> int:
+def replay(claims: Sequence[Derived], proof: Proof) -> int:
     """How many steps prove the goals of a proof; `Refused` if one is wrong, missing or unused."""
     try:
         machines = (for_all_sizes if proof.way == "networks" else element_by_element)(claims, proof)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
-from symad.core.claims import Claim, Derivative, Goal, Proof
+from symad.core.claims import Derivative, Derived, Goal, Proof
 from symad.core.graph import Node
 from symad.verification.checker.defined import sure
 from symad.verification.checker.proofs import DAMAGE, ForAllSizes, replay
@@ -66,7 +66,7 @@ class BriefTerms(Terms):
 
 
 def find_for_all_sizes(
-    claims: Sequence[Claim], wanted: Sequence[Goal], letters: Mapping[int, str] | None = None
+    claims: Sequence[Derived], wanted: Sequence[Goal], letters: Mapping[int, str] | None = None
 ) -> AcceptedProofs:
     """Proofs of the goals for which there are some, accepted by the checker."""
     proofs, count, reasons = list[Proof](), 0, list[str]()
@@ -84,7 +84,7 @@ def find_for_all_sizes(
 
 
 @lru_cache(64)
-def proofs_of(claim: Claim, letters: str, goals: tuple[Goal, ...]) -> AcceptedProofs:
+def proofs_of(claim: Derived, letters: str, goals: tuple[Goal, ...]) -> AcceptedProofs:
     """Proofs of goals of one claim that the checker accepts; outputs with the same lemmas have one proof."""
     proofs, count, reasons = list[Proof](), 0, list[str]()
     outputs = list(dict.fromkeys(o for _, o, _ in goals))
@@ -105,7 +105,7 @@ def proofs_of(claim: Claim, letters: str, goals: tuple[Goal, ...]) -> AcceptedPr
     return AcceptedProofs(tuple(proofs), count, tuple(reasons))
 
 
-def _at_once(claim: Claim, o: int) -> tuple[Steps, str]:
+def _at_once(claim: Derived, o: int) -> tuple[Steps, str]:
     """Steps for output o of a claim without pairs of nodes, or why none are found."""
     first = ""
     for define in (False, True):
@@ -130,7 +130,7 @@ def _at_once(claim: Claim, o: int) -> tuple[Steps, str]:
 
 
 def _node_by_node(
-    claim: Claim, letters: str, outputs: Sequence[int]
+    claim: Derived, letters: str, outputs: Sequence[int]
 ) -> tuple[dict[tuple[int, ...], Steps], dict[int, str]]:
     """Steps for groups of outputs with the same lemmas; and outputs for which nothing else is tried."""
     if claim.derivative.kind in ("value", "hessian"):
@@ -151,13 +151,13 @@ def _node_by_node(
     return made, failed
 
 
-def _is_symbolic(claim: Claim) -> bool:
+def _is_symbolic(claim: Derived) -> bool:
     """Whether a size is no number."""
     return not all(isinstance(d, int) for n in claim.nodes for d in n.shape)
 
 
 def _steps_of(
-    claim: Claim, outputs: Sequence[int], sweeps: Sweeps, opened: Opened
+    claim: Derived, outputs: Sequence[int], sweeps: Sweeps, opened: Opened
 ) -> tuple[tuple[int, ...], Steps]:  # fmt: skip
     """Steps for as many outputs as possible by the pairs of some sweeps; and these outputs.
 
@@ -222,7 +222,7 @@ class StepSearch:
     """The search for the steps of all identities of some sweeps."""
 
     def __init__(
-        self, claim: Claim, outputs: Sequence[int], sweeps: Sweeps, found: Opened, left: int
+        self, claim: Derived, outputs: Sequence[int], sweeps: Sweeps, found: Opened, left: int
     ) -> None:
         """``found`` are the nodes opened in earlier searches; ``left`` networks may be made."""
         self.left = left

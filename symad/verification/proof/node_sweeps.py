@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
-from symad.core.claims import Claim
+from symad.core.claims import Derived
 from symad.core.dims import same_shape
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import SymadError
@@ -49,7 +49,7 @@ SMALL = 0.25
 """The factor of the points tried first: at large scores a softmax has hardly a derivative."""
 
 
-def guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
+def guessed(claim: Derived, letters: str) -> tuple[Sweeps, set[int]]:
     """Sweeps with the pairs that have equal values at some points; and the outputs that have wrong values.
 
     There are no pairs if none can be compared.
@@ -60,7 +60,7 @@ def guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
         return (), set()
 
 
-def _guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
+def _guessed(claim: Derived, letters: str) -> tuple[Sweeps, set[int]]:
     derivative, outputs = claim
     wrt, along, given = derivative.wrt, {"V": derivative.v, "W": derivative.w}, topological(outputs)
     values, order = SweepValues(claim), topological(derivative.function)
@@ -84,7 +84,7 @@ def _guessed(claim: Claim, letters: str) -> tuple[Sweeps, set[int]]:
     return tuple(sweeps), values.wrong(last, outputs) if len(derivative.function) == 1 else set()
 
 
-def _scalar(claim: Claim) -> Node:
+def _scalar(claim: Derived) -> Node:
     """The number that is differentiated; 0 if there are several."""
     derivative = claim.derivative
     if derivative.w and derivative.kind != "curvature":
@@ -114,7 +114,7 @@ def _cotangents(value: Node, wrt: Sequence[Node]) -> tuple[Pairs, list[Node]]:
 class SweepValues:
     """The values of nodes at a few points, with numbers for symbolic sizes."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Derived) -> None:
         """All nodes of the claim are evaluated."""
         nodes = claim.nodes
         graph = Graph(tuple(n for n in nodes if isinstance(n.op, Input)), tuple(nodes))
@@ -195,7 +195,7 @@ def _may_be_infinite(nodes: Sequence[Node]) -> set[Node]:
     return found
 
 
-def numbered(claim: Claim, sweeps: Sweeps) -> list[list[object]]:
+def numbered(claim: Derived, sweeps: Sweeps) -> list[list[object]]:
     """Sweeps as proofs write them."""
     place = {node: k for k, node in enumerate(claim.nodes)}
     return [[letter, [[place[a], place[b]] for a, b in pairs.items()]] for letter, pairs in sweeps]

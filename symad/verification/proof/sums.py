@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.core.claims import Claim, Goal, Proof
+from symad.core.claims import Derived, Goal, Proof
 from symad.core.process import without_collecting
 from symad.verification.checker.proofs import written
 from symad.verification.checker.terms import Terms
@@ -25,7 +25,7 @@ class Board:
     """Some claims written out, for one attempt after the other."""
 
     @without_collecting
-    def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
+    def __init__(self, claims: Sequence[Derived], chosen: Sequence[int]) -> None:
         """Raises what the checker does where a claim cannot be written out."""
         self.chosen = tuple(chosen)
         writing, self.goals = written(claims, chosen)
@@ -51,7 +51,7 @@ MIN_DIVISORS, MAX_MADE = 6, 20_000
 of products made in one attempt."""
 
 
-def by_sums(claims: Sequence[Claim], goals: Sequence[Goal], board: Board) -> Proof | None:
+def by_sums(claims: Sequence[Derived], goals: Sequence[Goal], board: Board) -> Proof | None:
     """A proof of those goals whose sides have equal products, one by one; None if there are none.
 
     ``board`` is used if it has these claims.

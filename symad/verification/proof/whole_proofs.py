@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from symad.core.claims import Claim, Goal, Proof
+from symad.core.claims import Derived, Goal, Proof
 from symad.core.process import without_collecting
 from symad.verification.checker.proofs import replay, written
 from symad.verification.checker.quotients import Monomial
@@ -46,7 +46,7 @@ class AcceptedProofs:
 class ProofSearch:
     """Proofs of some claims, and what was said on the way."""
 
-    claims: Sequence[Claim]
+    claims: Sequence[Derived]
     limits: Limits
     left: list[Goal]
     proofs: list[Proof]
@@ -74,7 +74,7 @@ class ProofSearch:
         return AcceptedProofs(tuple(self.proofs), self.steps, tuple(told), frozenset(chosen))
 
 
-def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> AcceptedProofs:
+def find(claims: Sequence[Derived], wanted: Sequence[Goal], limits: Limits) -> AcceptedProofs:
     """Proofs of as many goals as can be found, each of them replayed by the checker."""
     if not wanted:
         return AcceptedProofs((), 0, ())
@@ -98,7 +98,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Acc
     return search.accepted(chosen)
 
 
-def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:
+def _covered(claims: Sequence[Derived], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:
     """Which claims can be written out, why the others cannot, and all of them written out if they can."""
     chosen, reasons = list[int](), list[str]()
     try:
@@ -122,7 +122,7 @@ class GivenUp(Exception):
 class Attempt:
     """One strategy; each start has its steps anew, with what those before said of units."""
 
-    claims: Sequence[Claim]
+    claims: Sequence[Derived]
     strategy: Strategy
     limits: Limits
     board: Board | None
@@ -187,7 +187,7 @@ class Attempt:
 
 @without_collecting
 def _attempt(
-    claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
+    claims: Sequence[Derived], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
 ) -> tuple[Proof | None, list[str], Board | None]:  # fmt: skip
     """A proof of those goals that one strategy proves, why not of more, and what was written out."""
     attempt, proof = Attempt(claims, strategy, limits, board), None

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import sympy
 
-from symad.core.claims import Claim, Derivative, Goal, Proof, regrouped
+from symad.core.claims import Derivative, Derived, Goal, Proof, regrouped
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
 from symad.ops.basic.arithmetic import add, mul
@@ -93,17 +93,17 @@ SHARE = 8
 """Of the steps for proofs, the part that one attempt at a proof for the checker may take."""
 
 
-def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
+def claims_of(comparisons: Sequence[Comparison]) -> list[Derived]:
     """What the checker is asked: that right sides are derivatives, and then that both sides are equal.
 
     Ops without a rule are replaced by their definitions, which is what `definitions_assumed` says.
     """
     right = [c.right.output_nodes for c in comparisons]
     equal = [
-        Claim(Derivative("value", c.left.output_nodes), r) for c, r in zip(comparisons, right, strict=True)
+        Derived(Derivative("value", c.left.output_nodes), r) for c, r in zip(comparisons, right, strict=True)
     ]
     of = [
-        Claim(c.derivative, r) if c.derivative else e
+        Derived(c.derivative, r) if c.derivative else e
         for c, r, e in zip(comparisons, right, equal, strict=True)
     ]
     return _defined([*of, *equal])
@@ -148,7 +148,7 @@ class Meanings(dict[Node, "Node | None"]):
         return sorted({type(n.op).__name__ for n in topological(nodes) if self[n] is not None})
 
 
-def _defined(claims: Sequence[Claim]) -> list[Claim]:
+def _defined(claims: Sequence[Derived]) -> list[Derived]:
     """Claims with ops that have a rule, as far as definitions lead to them, and readings of matrices."""
     groups = [(c.outputs, *c.derivative.groups) for c in claims]
     parts = [list(chain(*part)) for part in groups]
@@ -156,10 +156,10 @@ def _defined(claims: Sequence[Claim]) -> list[Claim]:
     nodes = [n for part in parts for n in (part if matrices.isdisjoint(part) else read(part)[0])]
     while depending(nodes, meanings.__getitem__):
         nodes = list(rebuild(nodes, {}, meanings.put_in))
-    rest, made = iter(nodes), list[Claim]()
+    rest, made = iter(nodes), list[Derived]()
     for claim, part in zip(claims, groups, strict=True):
         outputs, *of = regrouped(rest, part)
-        made.append(Claim(Derivative(claim.derivative.kind, *of), outputs))
+        made.append(Derived(Derivative(claim.derivative.kind, *of), outputs))
     return made
 
 
@@ -191,7 +191,7 @@ def _is_asked_whole(comparison: Comparison) -> bool:
 NOTHING = AcceptedProofs((), 0, ())
 
 
-def accepted_proof(claims: Sequence[Claim], proof: Proof) -> AcceptedProofs:
+def accepted_proof(claims: Sequence[Derived], proof: Proof) -> AcceptedProofs:
     """A proof, if the checker accepts it."""
     try:
         return AcceptedProofs((proof,), replay(claims, proof), ())
@@ -220,7 +220,7 @@ class Replayed:
     """Of the goals, those that follow from the checker's own table of derivatives."""
 
     @cached_property
-    def claims(self) -> list[Claim]:
+    def claims(self) -> list[Derived]:
         """What the checker is asked."""
         return claims_of(self.comparisons)
 
@@ -388,6 +388,6 @@ def replayed_claim(comparison: Comparison) -> str:
 
 def derived_for_all_sizes(derivative: Derivative, outputs: tuple[Node, ...], name: str) -> bool:
     """Whether the checker accepts that outputs are a derivative, for all sizes; ``name`` says how made."""
-    claims, letters = _defined([Claim(derivative, outputs)]), {0: _letters(derivative, name)}
+    claims, letters = _defined([Derived(derivative, outputs)]), {0: _letters(derivative, name)}
     goals = [(0, o, 0) for o in range(len(outputs))]
     return len(find_for_all_sizes(claims, goals, letters).goals) == len(goals)

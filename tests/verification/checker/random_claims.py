@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.core.graph import Graph, rebuild, topological
 from symad.numbers.values import unchecked
 from symad.ops.arrays.softmax import softmax
@@ -108,7 +108,7 @@ def right_claim(rng):
         outputs = (product(pulled(h, bar), u) if rng.random() < 0.5 else along(h, u),)
     directions = tuple(v) if kind in ("pushforward", "slope", "curvature") else ()
     weights = tuple(u) if kind == "curvature" else weights
-    claim = Claim(Derivative(kind, (f,), wrt, directions, weights), outputs)
+    claim = Derived(Derivative(kind, (f,), wrt, directions, weights), outputs)
     return claim if claim.is_whole else None
 
 
@@ -131,7 +131,7 @@ def wrong_claim(rng, claim):
         q = rng.choice(others)
         new = (q, add(m, q), mul(m, q))[r - 2]
     outputs = tuple(rebuild(claim.outputs, {m: new}))
-    return (Claim(claim.derivative, outputs), m, new) if new.shape == m.shape else None
+    return (Derived(claim.derivative, outputs), m, new) if new.shape == m.shape else None
 
 
 def dishonest_sweeps(rng, right, wrong, m, new):
@@ -161,7 +161,7 @@ def answered(left, right, writing, opened):
     return None
 
 
-def forged(claim: Claim, outputs: int | list[int], sweeps, choices) -> tuple[Proof, int]:
+def forged(claim: Derived, outputs: int | list[int], sweeps, choices) -> tuple[Proof, int]:
     """A proof of one or more outputs by any sweeps, and how many identities are left without an answer.
 
     ``choices`` says for each identity, by its number and its node, which sets of nodes to open.
@@ -202,7 +202,7 @@ def any_opened(rng, sweeps):
 # ---- finite differences --------------------------------------------------------------------------------
 
 
-def gaps(claim: Claim, size: int, seed: int) -> Sequence[float]:
+def gaps(claim: Derived, size: int, seed: int) -> Sequence[float]:
     """How far each output is from finite differences of the function, relative to their sizes."""
     d, rng = claim.derivative, np.random.default_rng(seed)
     inputs = [a for a in claim.nodes if isinstance(a.op, Input)]

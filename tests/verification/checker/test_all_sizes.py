@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.models.sequences import ar
 from symad.verification.proof.node_proofs import find_for_all_sizes
 from symad.verification.users import with_inputs_of
@@ -151,5 +151,5 @@ CONFUSED = {
 def test_a_position_is_no_index_symbol_however_large(name, position):
     left, right = (symad.trace(partial(f, p=position), [(MANY,)]) for f in CONFUSED[name])
     for one, other in ((left, left), (left, right)):
-        claim = Claim(Derivative("value", one.output_nodes), with_inputs_of(one, other).output_nodes)
+        claim = Derived(Derivative("value", one.output_nodes), with_inputs_of(one, other).output_nodes)
         assert bool(find_for_all_sizes([claim], [(0, 0, 0)]).goals) == (one is other)

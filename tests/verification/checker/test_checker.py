@@ -17,7 +17,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.core.graph import Graph, TupleOf, topological
 from symad.errors import SavingError
 from symad.higher_order.affine_scan import AffineScan
@@ -109,7 +109,7 @@ def test_a_wrong_derivative_has_no_proof(name, fault):
     graph = as_graph(f)
     symbol = graph.inputs[0]
     wrong = with_inputs_of(graph, as_graph(WRONG[fault](f.diff(symbol), symbol)))
-    claim = Claim(Derivative("gradient", graph.output_nodes, graph.input_nodes[:1]), wrong.output_nodes)
+    claim = Derived(Derivative("gradient", graph.output_nodes, graph.input_nodes[:1]), wrong.output_nodes)
     assert find([claim], [(0, 0, 0)], LIMITS).proofs == ()
 
 
@@ -190,15 +190,15 @@ def test_gradients_are_proved_for_all_sizes_and_wrong_ones_are_not(name):
     right = symad.gradient(graph).output_nodes
     derivative = Derivative("gradient", graph.output_nodes, graph.input_nodes)
     goals = [(0, o, 0) for o in range(len(right))]
-    found = find_for_all_sizes([Claim(derivative, right)], goals)
+    found = find_for_all_sizes([Derived(derivative, right)], goals)
     assert found.goals == set(goals), found.reasons
     wrong = tuple(mul(constant(2), r) for r in right)
-    assert find_for_all_sizes([Claim(derivative, wrong)], goals).proofs == ()
+    assert find_for_all_sizes([Derived(derivative, wrong)], goals).proofs == ()
     shifted = tuple(add(r, x) for r, x in zip(right, graph.input_nodes, strict=True))
-    assert find_for_all_sizes([Claim(derivative, shifted)], goals).proofs == ()
+    assert find_for_all_sizes([Derived(derivative, shifted)], goals).proofs == ()
     for proof in found.proofs:
-        assert replay([Claim(derivative, right)], proof) > 0
-        for claim in (Claim(derivative, wrong), Claim(derivative, shifted)):
+        assert replay([Derived(derivative, right)], proof) > 0
+        for claim in (Derived(derivative, wrong), Derived(derivative, shifted)):
             with pytest.raises(Refused):
                 replay([claim], proof)
         steps = [list(step) for step in proof.steps]
@@ -206,7 +206,7 @@ def test_gradients_are_proved_for_all_sizes_and_wrong_ones_are_not(name):
             made = changed(steps, path)
             with pytest.raises(Refused):
                 replay(
-                    [Claim(derivative, right)],
+                    [Derived(derivative, right)],
                     replace(proof, steps=tuple(made), digest=digest_of(proof.goals, made)),
                 )
 
@@ -266,7 +266,7 @@ TRUE = [
 def test_relations_are_used_only_where_they_hold(pair, true):
     left = as_graph(pair[0])
     right = with_inputs_of(left, as_graph(pair[1]))
-    claim = Claim(Derivative("value", left.output_nodes), right.output_nodes)
+    claim = Derived(Derivative("value", left.output_nodes), right.output_nodes)
     assert bool(find([claim], [(0, 0, 0)], LIMITS).proofs) is true
 
 
@@ -279,7 +279,7 @@ def test_no_pair_that_differs_has_a_proof(family):
         left = as_graph(pair.left)
         right = with_inputs_of(left, as_graph(pair.right))
         outputs = tuple(fit(b, a) for b, a in zip(right.output_nodes, left.output_nodes, strict=True))
-        claim = Claim(Derivative("value", left.output_nodes), outputs)
+        claim = Derived(Derivative("value", left.output_nodes), outputs)
         if pair.equal or any(not isinstance(d, int) for o in outputs for d in o.shape):
             continue
         different += 1

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.core.graph import topological
 from symad.numbers.number_domains import UndefinedValue
 from symad.numbers.values import unchecked
@@ -75,7 +75,7 @@ def judge(seed, graphs):
     for _ in range(graphs):
         nodes = some_nodes(rng)
         f, output = rng.sample(nodes[3:], 2)
-        claim = Claim(Derivative("value", (f,), ()), (output,))
+        claim = Derived(Derivative("value", (f,), ()), (output,))
         inside = sure(claim, [0])[0]
         known = [n for n in topological(nodes) if n in inside]
         signs = {}
@@ -117,14 +117,14 @@ ABSENT = {
 @pytest.mark.parametrize("name", ABSENT)
 def test_what_may_have_no_value_is_not_taken_to_have_one(name):
     f, doubtful = ABSENT[name]()
-    claim = Claim(Derivative("value", (f,), ()), (f,))
-    beside = Claim(Derivative("value", (f,), ()), (f, doubtful))
+    claim = Derived(Derivative("value", (f,), ()), (f,))
+    beside = Derived(Derivative("value", (f,), ()), (f, doubtful))
     assert doubtful not in sure(claim, [0])[0] and doubtful not in sure(beside, [0])[0]
 
 
 def test_divisors_of_what_has_a_value_are_not_zero():
     """x/y is one of the sides, so 1/y has a value wherever they have."""
-    claim = Claim(Derivative("value", (div(x, y),), ()), (div(x, y), div(constant(1), y)))
+    claim = Derived(Derivative("value", (div(x, y),), ()), (div(x, y), div(constant(1), y)))
     assert div(constant(1), y) in sure(claim, [0])[0]
 
 

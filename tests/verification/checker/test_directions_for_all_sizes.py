@@ -9,7 +9,7 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.contraction import inner
 from symad.ops.basic.sources import constant, input_node
@@ -105,7 +105,7 @@ def test_mutants_are_not_derived(name):
 
 def refused(derivative, *outputs, k=0):
     with pytest.raises((Refused, IndexError)):
-        ForAllSizes(Terms()).lemmas(Claim(derivative, outputs), [k], ())
+        ForAllSizes(Terms()).lemmas(Derived(derivative, outputs), [k], ())
     return True
 
 
@@ -131,7 +131,7 @@ def test_misfits_are_refused():
 
 def refusals(derivatives, output):
     """Why claims with this output are not derived."""
-    return [r for a in derivatives for r in find_for_all_sizes([Claim(a, (output,))], [(0, 0, 0)]).reasons]
+    return [r for a in derivatives for r in find_for_all_sizes([Derived(a, (output,))], [(0, 0, 0)]).reasons]
 
 
 EQUAL = {
@@ -199,7 +199,7 @@ def test_what_is_proved_for_all_sizes_agrees_at_small_ones(seed):
             others[draw.randrange(3)] = draw.choice(list(UNARY))
         a, b = (symad.trace(composed(c), [(n,)]) for c in (names, others))
         left, right = (with_inputs_of(a, g).output_nodes for g in (a, b))
-        claim = claims_defined([Claim(Derivative("value", left), right)])
+        claim = claims_defined([Derived(Derivative("value", left), right)])
         if find_for_all_sizes(claim, [(0, 0, 0)]).goals:
             proved += 1
             for size in (1, 2, 3):

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import SymadError
 from symad.numbers.values import unchecked
@@ -86,7 +86,7 @@ def test_what_is_proved_holds_for_empty_arrays(seed):
         f = function(rng, rng.randrange(1, 4))
         place = rng.choice([a for a in topological([f]) if not a.shape])
         g = rebuild((f,), {place: rng.choice(CHANGES)(place)})[0]
-        found = bool(find_for_all_sizes([Claim(Derivative("value", (f,)), (g,))], [(0, 0, 0)]).proofs)
+        found = bool(find_for_all_sizes([Derived(Derivative("value", (f,)), (g,))], [(0, 0, 0)]).proofs)
         proved += found
         point = {
             "x": rng.uniform(1, 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.core.graph import Graph, Node
 from symad.errors import ShapeError
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, sub
@@ -38,11 +38,11 @@ def claim_of(left, right):
     """That two SymPy expressions are equal."""
     a = as_graph(left)
     b = with_inputs_of(a, as_graph(right))
-    return Claim(Derivative("value", a.output_nodes), b.output_nodes)
+    return Derived(Derivative("value", a.output_nodes), b.output_nodes)
 
 
 def equal_nodes(left, right):
-    return Claim(Derivative("value", (left,)), (right,))
+    return Derived(Derivative("value", (left,)), (right,))
 
 
 def number_of(claim, kind, data=None):
@@ -172,9 +172,9 @@ def test_other_shapes_are_other_claims():
     whole = sum_axes(u, (0,))
     one_each = apply(sp.exp, sub(u, u))
     for claim in (
-        Claim(Derivative("value", (constant(1),)), (one_each,)),
-        Claim(Derivative("gradient", (mul(u, whole),), (u,)), (u,)),  # of a vector
-        Claim(Derivative("gradient", (whole,), (u,)), (constant(1),)),  # of another shape
+        Derived(Derivative("value", (constant(1),)), (one_each,)),
+        Derived(Derivative("gradient", (mul(u, whole),), (u,)), (u,)),  # of a vector
+        Derived(Derivative("gradient", (whole,), (u,)), (constant(1),)),  # of another shape
     ):
         refused(claim, way="networks")
         assert not find_for_all_sizes([claim], [GOAL]).proofs
@@ -188,8 +188,8 @@ def test_directions_belong_to_their_kinds():
         ("pushforward", {}),
         ("curvature", {"v": (a,)}),
     ]:
-        refused(Claim(Derivative(kind, (mul(a, a),), (a,), **extra), (a,)))
-    refused(Claim(Derivative("integral", (a,), (a,)), (a,)))
+        refused(Derived(Derivative(kind, (mul(a, a),), (a,), **extra), (a,)))
+    refused(Derived(Derivative("integral", (a,), (a,)), (a,)))
 
 
 def test_directions_do_not_depend_on_what_the_derivative_is_by():
@@ -203,13 +203,13 @@ def test_directions_do_not_depend_on_what_the_derivative_is_by():
         ("pullback", (), (a,), add(square, mul(twice, a))),
         ("curvature", (mul(a, c),), (b,), mul(b, add(mul(twice, c), mul(constant(2), a, c)))),
     ]:
-        claim = Claim(Derivative(kind, (square,), (a,), v, w), (wrong,))
+        claim = Derived(Derivative(kind, (square,), (a,), v, w), (wrong,))
         assert "depend on its inputs" in refused(claim)
         comparison = Comparison("forged", Graph((), (wrong,)), ("f",), (), claim.derivative,
                                 right=Graph((a, b, c), (wrong,)))  # fmt: skip
         with pytest.raises(ShapeError, match="depend on what it is by"):
             _own_derivative(comparison)
-    honest = Claim(Derivative("curvature", (square,), (a,), (b,), (c,)), (mul(constant(2), b, c),))
+    honest = Derived(Derivative("curvature", (square,), (a,), (b,), (c,)), (mul(constant(2), b, c),))
     assert replay([honest], Proof((0,), (GOAL,), (), 0, "elements")) is not None
 
 

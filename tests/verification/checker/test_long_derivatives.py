@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant, symbol_of
 from symad.ops.elementwise.apply import apply
@@ -63,13 +63,13 @@ def test_the_gradient_of_layers_of_norms_is_proved_and_one_beside_it_is_not(mode
     f, nodes, v, _ = model
     (value,) = f.output_nodes
     slope, of = made([value], nodes, v), Derivative("slope", (value,), nodes, v)
-    assert proved(Claim(of, (slope,)), sweeps)
+    assert proved(Derived(of, (slope,)), sweeps)
     for wrong in (
         mul(slope, constant(sp.Rational(1000001, 1000000))),
         add(slope, mul(constant(sp.Rational(1, 10**9)), apply(sp.tanh, slope))),
         made([mul(value, value)], nodes, v),
     ):
-        assert not proved(Claim(of, (wrong,)), sweeps)
+        assert not proved(Derived(of, (wrong,)), sweeps)
 
 
 @pytest.mark.parametrize("mode", SWEEPS)
@@ -79,8 +79,8 @@ def test_a_product_with_the_hessian_is_proved_as_it_was_made(mode):
     v = directions(nodes, "v", set())
     u = directions(nodes, "u", {str(symbol_of(d)) for d in v})
     made, of = curvatures(value, nodes, u, v)[mode], Derivative("curvature", (value,), nodes, v, u)
-    assert proved(Claim(of, (made,)), SWEEPS[mode])
-    assert not proved(Claim(replace(of, w=v), (made,)), SWEEPS[mode])
+    assert proved(Derived(of, (made,)), SWEEPS[mode])
+    assert not proved(Derived(replace(of, w=v), (made,)), SWEEPS[mode])
 
 
 @pytest.mark.thorough
@@ -102,7 +102,7 @@ def curvature_of_a_product():
     v = directions(nodes, "v", set())
     u = directions(nodes, "u", {"x_v", "y_v"})
     right = add(mul(u[0], v[1]), mul(u[1], v[0]))
-    return Claim(Derivative("curvature", (value,), nodes, v, u), (right,))
+    return Derived(Derivative("curvature", (value,), nodes, v, u), (right,))
 
 
 def replayed(claim, letters):
@@ -124,7 +124,7 @@ def test_other_sweeps_are_refused(letters):
     claim = curvature_of_a_product()
     for outputs in (claim.outputs, claim.derivative.v[:1]):
         with pytest.raises((Refused, ValueError, IndexError)):
-            replayed(Claim(claim.derivative, outputs), letters)
+            replayed(Derived(claim.derivative, outputs), letters)
         for answers in ([], [[1, [[0, []]]]], [[1, [[0, []], [1, []]]]]):
             plan = [[letter, []] for letter in letters]
             with pytest.raises(Refused):
@@ -136,7 +136,7 @@ def test_a_derivative_by_what_is_no_input_or_by_one_twice_is_refused():
     of = claim.derivative
     (node,) = symad.trace(x + y).output_nodes
     for wrt in ((of.wrt[0], of.wrt[0]), (node, of.wrt[1])):
-        wrong = Claim(replace(of, wrt=wrt), claim.outputs)
+        wrong = Derived(replace(of, wrt=wrt), claim.outputs)
         with pytest.raises(Refused, match="inputs"):
             written([wrong], (0,))
         with pytest.raises(Refused, match="inputs"):

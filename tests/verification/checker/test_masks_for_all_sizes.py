@@ -12,7 +12,7 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.core.graph import Node
 from symad.ops.basic import sources
 from symad.ops.basic.arithmetic import add, mul, sub
@@ -217,7 +217,7 @@ def shapes_of(f, sizes=(n, d)):
 def claim_of(f, g, sizes=(n, d)):
     """That two functions are equal, and their first inputs."""
     a, b = (symad.trace(h, shapes_of(f, sizes)) for h in (f, g))
-    return Claim(Derivative("value", a.output_nodes), with_inputs_of(a, b).output_nodes)
+    return Derived(Derivative("value", a.output_nodes), with_inputs_of(a, b).output_nodes)
 
 
 def values(f, size, seed):
@@ -289,7 +289,7 @@ def test_numbers_that_stand_for_conditions():
         (true, x),
         (Node.of(Select(), (true, y, z)), add(z, mul(x, sub(y, z)))),
     ]:
-        claim = Claim(Derivative("value", (left,)), (right,))
+        claim = Derived(Derivative("value", (left,)), (right,))
         assert not find_for_all_sizes([claim], [GOAL]).proofs
 
 

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.models.generative import gaussian_process, kernels
 from symad.verification.checker.proofs import ForAllSizes, replay
 from symad.verification.checker.terms import FREE, Refused, Terms, of_matrix, slope_of_matrix
@@ -297,7 +297,7 @@ def test_matrices_of_other_sizes_are_other_matrices():
     g = symad.trace(
         lambda A, B: np.linalg.det(B * 0 + 1 + symad.functions.eye(m)) + 0 * A.sum(), [(n, n), (m, m)]
     )
-    claim = Claim(Derivative("value", f.output_nodes), g.output_nodes)
+    claim = Derived(Derivative("value", f.output_nodes), g.output_nodes)
     assert not find_for_all_sizes([claim], [(0, 0, 0)]).proofs
 
 
@@ -327,7 +327,7 @@ def test_symmetry_is_shown_and_not_said():
     """The step that calls a matrix symmetric is refused for one that is not."""
     f = symad.trace(lambda A: np.linalg.inv(A)[:, 0].sum() * 0 + np.trace(np.linalg.inv(A) @ A.T), [(n, n)])
     g = symad.trace(lambda A: np.trace(np.linalg.inv(A) @ A), [(n, n)])
-    claim = Claim(Derivative("value", f.output_nodes), g.output_nodes)
+    claim = Derived(Derivative("value", f.output_nodes), g.output_nodes)
     assert not find_for_all_sizes([claim], [(0, 0, 0)]).proofs
     for number in range(1, 12):
         for atom in range(-4, 0):

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.core.graph import Graph, Node
 from symad.ops.arrays.softmax import softmax
 from symad.ops.basic.arithmetic import Add, Mul, add, mul
@@ -54,11 +54,11 @@ def minus(a, b):
 
 
 def gradient(f, by, *outputs):
-    return Claim(Derivative("gradient", (f,), (by,)), outputs)
+    return Derived(Derivative("gradient", (f,), (by,)), outputs)
 
 
 def pushed(f, by, along, *outputs):
-    return Claim(Derivative("pushforward", (f,), (by,), (along,)), outputs)
+    return Derived(Derivative("pushforward", (f,), (by,), (along,)), outputs)
 
 
 # ---- nodes of pairs that have no value -----------------------------------------------------------------
@@ -97,7 +97,7 @@ WITHOUT_VALUE = {  # a claim, its sweeps, and the nodes opened for each identity
         [("X", {root: nowhere}), ("", {p: q})], [[nowhere, q], [nowhere, p]],
     ),
     "of a jacobian": (
-        Claim(Derivative("jacobian", (square,), (x,)), (ZERO, nowhere)),
+        Derived(Derivative("jacobian", (square,), (x,)), (ZERO, nowhere)),
         [("X", {root: nowhere}), ("", {p: q})], [[nowhere, q], [nowhere, p]],
     ),
     "in a branch of the function that is never taken": (
@@ -112,7 +112,7 @@ WITHOUT_VALUE = {  # a claim, its sweeps, and the nodes opened for each identity
         [("v", {root: either, bump: either}), ("", {p: q})], [[either, q], [either, p, bump], []],
     ),
     "in another function": (
-        Claim(Derivative("pushforward", (minus(root, bump), either), (x,), (dx,)), (ZERO, ZERO)),
+        Derived(Derivative("pushforward", (minus(root, bump), either), (x,), (dx,)), (ZERO, ZERO)),
         [("v", {root: either, bump: either}), ("", {p: q})], [[either, q], [either, p, bump], []],
     ),
     "on one side of a condition": (  # y > 0 has both values, y < 0 one only: sin x − [y > 0] sin x
@@ -215,7 +215,7 @@ def test_a_sum_of_quotients_over_nothing_is_0():
     for count, whole in ((n, True), (2 * n - 1, True), (n - 1, False), (undeclared, False)):
         size = Node.of(Dimension(count))
         parts = sum_axes(broadcast_to(Node.of(Mul((-1,)), (size,)), (count,)), (0,))
-        claim = Claim(Derivative("value", (parts,)), (ONE,))
+        claim = Derived(Derivative("value", (parts,)), (ONE,))
         proof, left = forged(claim, 0, [], lambda *_: [[]])
         assert bool(left) is not whole
         assert bool(find_for_all_sizes([claim], [(0, 0, 0)]).proofs) is whole
@@ -281,23 +281,24 @@ DISHONEST = {  # wrong claims; sweeps that may only be refused
         pushed(product, u, du, mul(dots[a], dots[b])), [("v", {**dots, product: mul(dots[a], dots[b])})],
     ),
     "a tangent for a cotangent": (
-        Claim(Derivative("slope", (total,), (u,), (du,), ()), (inner(dots[a], du),)), [("V", {a: dots[a]})],
+        Derived(Derivative("slope", (total,), (u,), (du,), ()), (inner(dots[a], du),)), [("V", {a: dots[a]})],
     ),
     "another direction": (
         pushed(product, u, du, mul(add(mul(a, b), mul(cos, b)), dw)),
         [("v", {a: mul(cos, dw), b: mul(b, dw)})],
     ),
     "the same derivative in both sweeps": (
-        Claim(Derivative("curvature", (sum_axes(mul(a, a), (0,)),), (u,), (du,), (dw,)),
+        Derived(Derivative("curvature", (sum_axes(mul(a, a), (0,)),), (u,), (du,), (dw,)),
               (inner(mul(TWO, mul(a, cos), du), dw),)),
         [("v", {a: dots[a]}), ("w", {a: dots[a]})],
     ),
     "the index of an element of the function for that of a node": (
-        Claim(Derivative("jacobian", (mul(a, a),), (u,)), (einsum("i,j->ij", flat, mul(TWO, mul(a, cos))),)),
+        Derived(Derivative("jacobian", (mul(a, a),), (u,)),
+                (einsum("i,j->ij", flat, mul(TWO, mul(a, cos))),)),
         [("X", {a: mul(TWO, a)})],
     ),
     "a row for a column": (
-        Claim(Derivative("jacobian", (mul(u, inner(u, v)),), (u,)),
+        Derived(Derivative("jacobian", (mul(u, inner(u, v)),), (u,)),
               (add(einsum("i,j->ij", v, u), mul(diagonal_matrix(flat), inner(u, v))),)),
         [("X", {inner(u, v): inner(u, v)})],
     ),
@@ -310,7 +311,7 @@ def test_pairs_that_are_no_derivatives_have_no_proof(name):
     claim, sweeps = DISHONEST[name]
     assert min(gaps(claim, size, 1)[0] for size in (2, 3)) > 1e-3
     cut = list(dict.fromkeys(c for _, pairs in sweeps for pair in pairs.items() for c in pair))
-    claim = Claim(claim.derivative, (*claim.outputs, *cut))
+    claim = Derived(claim.derivative, (*claim.outputs, *cut))
     sets = [list(some) for k in range(4) for some in combinations(cut, k)]
     for extra in ({}, {c: c for c in claim.nodes if c.args}):
         plan = [*sweeps, ("", extra)]
@@ -334,12 +335,12 @@ def test_outputs_that_share_lemmas_are_shown_one_by_one():
     """A gradient by two inputs with one proof; a wrong part of it has none, alone or with the other."""
     f = sum_axes(mul(apply(sp.sin, u), apply(sp.exp, v)), (0,))
     by_u, by_v = mul(apply(sp.cos, u), apply(sp.exp, v)), mul(apply(sp.sin, u), apply(sp.exp, v))
-    claim = Claim(Derivative("gradient", (f,), (u, v)), (by_u, by_v))
+    claim = Derived(Derivative("gradient", (f,), (u, v)), (by_u, by_v))
     goals = [(0, 0, 0), (0, 1, 0)]
     (proof,) = find_for_all_sizes([claim], goals).proofs
     assert proof.goals == tuple(goals) and any(pairs for _, pairs in proof.steps[0])
     for outputs in ((by_u, by_u), (mul(TWO, by_u), by_v), (by_v, by_u)):
-        wrong = Claim(claim.derivative, outputs)
+        wrong = Derived(claim.derivative, outputs)
         with pytest.raises(Refused):
             replay([wrong], proof)
         right = [k for k in (0, 1) if outputs[k] is (by_u, by_v)[k]]
@@ -371,7 +372,7 @@ def test_a_malformed_plan_is_refused(plan):
 
 
 def test_a_sweep_must_be_there():
-    bend = Claim(Derivative("curvature", (total,), (u,), (du,), (dw,)), (inner(du, dw),))
+    bend = Derived(Derivative("curvature", (total,), (u,), (du,), (dw,)), (inner(du, dw),))
     for letters in ("v", "V", "w", "W", "vv", "VV", "vV", "vwV", "X", "vX", "vwX"):
         with pytest.raises(Refused):
             replay([bend], Proof((0,), ((0, 0, 0),), ([[s, []] for s in letters], [[], []]), 0, "networks"))

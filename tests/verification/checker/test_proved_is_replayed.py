@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.verification.budget import Budget
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Refused
@@ -59,19 +59,19 @@ def test_two_nodes_are_not_one():
     """One node is itself, though the checker has no rule for what it computes; its derivative is not."""
     graphs = [symad.trace(f, [(3, 3)]) for f in (np.linalg.eigvalsh, lambda a: np.linalg.eigvalsh(a.T))]
     (u, v) = (graph.output_nodes for graph in graphs)
-    whole = Claim(Derivative("value", u), u)
+    whole = Derived(Derivative("value", u), u)
     node = whole.nodes.index(u[0])
     lemma = [[], [[1, [[0, []]]]]]
     same = Proof((0,), ((0, 0, 0),), ([["", [[node, node]]]], lemma), 0, "networks")
     assert replay([whole], same) > 0
     gradient = Derivative("gradient", u, graphs[0].input_nodes)
     for claim, proof in (
-        (Claim(Derivative("value", u), v), same),
-        (Claim(gradient, u), same),
+        (Derived(Derivative("value", u), v), same),
+        (Derived(gradient, u), same),
         (whole, replace(same, steps=([["", [[0, 0]]]], lemma))),
         (whole, replace(same, steps=([], lemma))),
-        (Claim(gradient, u), replace(same, steps=([["", [[node, node]]], ["X", []]], lemma))),
-        (Claim(Derivative("value", u), u), replace(same, goals=((0, 1, 0),))),
+        (Derived(gradient, u), replace(same, steps=([["", [[node, node]]], ["X", []]], lemma))),
+        (Derived(Derivative("value", u), u), replace(same, goals=((0, 1, 0),))),
     ):
         with pytest.raises(Refused):
             replay([claim], proof)

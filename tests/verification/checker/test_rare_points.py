@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.core.graph import Graph, Node
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.contraction import Einsum
@@ -28,7 +28,7 @@ FAR = 3_712_345
 def claim_of(left, right):
     a = symad.trace(left)
     b = with_inputs_of(a, symad.trace(right))
-    return Claim(Derivative("value", a.output_nodes), b.output_nodes)
+    return Derived(Derivative("value", a.output_nodes), b.output_nodes)
 
 
 STEPS = {
@@ -84,7 +84,7 @@ def test_a_sum_over_an_identity_matrix_keeps_its_size():
     left = Graph((u,), (Node.of(Mul((-1,)), (total,)),))
     for right, true in ((constant(1), False), (symad.trace(lambda v: 1 / np.sum(0 * v + 1), [(n,)]), True)):
         b = with_inputs_of(left, right).output_nodes[0] if true else right
-        claim = Claim(Derivative("value", left.output_nodes), (b,))
+        claim = Derived(Derivative("value", left.output_nodes), (b,))
         assert bool(find_for_all_sizes([claim], [(0, 0, 0)]).proofs) is true
 
 

@@ -6,7 +6,7 @@ import pytest
 from sympy import Symbol, UnevaluatedExpr, exp, expand, log, symbols
 
 import symad
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.verification.checker.proofs import replay
 from symad.verification.checker.terms import Term
 from symad.verification.proof import find_proof
@@ -23,7 +23,7 @@ LONG = ((x + y + z + 1) ** 8 * (x + 1), expand((x + y + z + 1) ** 8 * (x + 1)))
 def claims(*sides):
     """That expressions are equal, one claim for each pair."""
     traced = [[symad.trace(e, inputs=[x, y, z]).output_nodes for e in pair] for pair in sides]
-    return [Claim(Derivative("value", left), right) for left, right in traced]
+    return [Derived(Derivative("value", left), right) for left, right in traced]
 
 
 @pytest.fixture

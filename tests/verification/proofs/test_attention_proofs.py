@@ -6,7 +6,7 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.core.claims import Claim, Derivative, Proof
+from symad.core.claims import Derivative, Derived, Proof
 from symad.core.graph import Graph
 from symad.ops.basic.arithmetic import add, mul
 from symad.ops.basic.sources import constant
@@ -37,7 +37,7 @@ def above(node):
 
 
 def is_proved(left, right):
-    return bool(find([Claim(Derivative("value", (left,)), (right,))], [(0, 0, 0)], LIMITS).goals)
+    return bool(find([Derived(Derivative("value", (left,)), (right,))], [(0, 0, 0)], LIMITS).goals)
 
 
 @pytest.mark.parametrize("expression", [x, sp.log(1 + sp.exp(x)), sp.log(x**2 + 1), 1 / sp.sqrt(x**2 + 2)])

@@ -10,9 +10,9 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.claims import Claim, Derivative
+from symad.core.claims import Derivative, Derived
 from symad.core.graph import Graph
-from symad.verification.certificate.stated import stated
+from symad.display.stated import stated
 from symad.verification.decide import one_by_one, pairs_of
 
 x, y = sp.symbols("x y", real=True)
@@ -23,21 +23,21 @@ HALF_LINE = sp.log(x**3) / (3 * sp.log(x))
 """1 for x > 0, and without a value for x < 0."""
 
 CLAIMS = {
-    "a gradient": (x**3 / 3, {"gradient": x**2}, "proved", "the gradient of x**3/3 by x"),
-    "a slip": (x**3 / 3, {"gradient": x**2 + y}, "refuted", "the gradient of x**3/3 by x"),
+    "a gradient": (x**3 / 3, {"gradient": x**2}, "proved", "the gradient by x of x**3/3"),
+    "a slip": (x**3 / 3, {"gradient": x**2 + y}, "refuted", "the gradient by x of x**3/3"),
     "constants": (THIRD * x**3, {"gradient": x**2, "constants": "rounded"}, "proved",
-                  "the gradient of x**3/3 by x"),
-    "a Hessian": (x**3, {"hessian": sp.Matrix([[6 * x]])}, "proved", "the Hessian of x**3 by x"),
-    "a vjp": (x**2, {"vjp": 2 * x * y_bar}, "proved", "the vector-Jacobian product of x**2 by x"),
-    "a jvp": (x**2, {"jvp": 2 * x * x_dot}, "proved", "the Jacobian-vector product of x**2 by x"),
+                  "the gradient by x of x**3/3"),
+    "a Hessian": (x**3, {"hessian": sp.Matrix([[6 * x]])}, "proved", "the Hessian by x of x**3"),
+    "a vjp": (x**2, {"vjp": 2 * x * y_bar}, "proved", "the vector-Jacobian product by x of x**2"),
+    "a jvp": (x**2, {"jvp": 2 * x * x_dot}, "proved", "the Jacobian-vector product by x of x**2"),
     "a value": (sp.sin(x) ** 2, {"value": 1 - sp.cos(x) ** 2}, "proved", "equal values"),
     "a clip": (sp.Max(x, 0) ** 2, {"gradient": 2 * x, "where": x > 0}, "tested",
-               "the gradient of Max(0, x)**2 by x, where"),
+               "the gradient by x of Max(0, x)**2, where"),
     "no clip": (sp.Max(x, 0) ** 2, {"gradient": 2 * x, "where": x > -1}, "refuted",
-                "the gradient of Max(0, x)**2 by x, where"),
-    "a domain": (sp.log(x), {"gradient": 1 / sp.Abs(x)}, "tested", "the gradient of log(x) by x"),
+                "the gradient by x of Max(0, x)**2, where"),
+    "a domain": (sp.log(x), {"gradient": 1 / sp.Abs(x)}, "tested", "the gradient by x of log(x)"),
     "a zero": (sp.Abs(x) + zero * x, {"gradient": 1 + zero, "where": x > zero}, "tested",
-               "the gradient of x*z + Abs(x) by x, where"),
+               "the gradient by x of x*z + Abs(x), where"),
 }  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def test_claims_of_several_outputs_are_whole_when_they_are_cut(kind, monkeypatch
     parts = one_by_one(whole)
     assert len(parts) == 2 and [p.names for p in parts] == [(n,) for n in whole.names]
     for k, part in enumerate(parts):
-        assert Claim(part.derivative, part.right.output_nodes).is_whole
+        assert Derived(part.derivative, part.right.output_nodes).is_whole
         of = Derivative(whole.derivative.kind, whole.derivative.function)
         assert part.derivative.about(0) == of.about(k)
         assert part.right.output_nodes == whole.right.output_nodes[k : k + 1]
