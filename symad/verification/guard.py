@@ -120,7 +120,7 @@ def inspect(
     """What is seen of some pairs whose sizes are numbers, as far as the budget goes.
 
     Args:
-        pairs: of one certificate; they share most of their nodes.
+        pairs: of one certificate and one domain; they share most of their nodes.
         watched: which of their elements are called equal.
         seed: of the points.
         meter: stops the inspection.
@@ -153,8 +153,7 @@ class _Watch:
         self.inside = reads_inside(given)
         self.outputs = with_exact_steps(expand_definitions(given))
         self.nodes = topological(self.outputs)
-        domain = next((p.domain for p in pairs), None)
-        self.points = PointSet(self.outputs, seed, domain=domain)
+        self.points = PointSet(self.outputs, seed, domain=pairs[0].domain)
         self.seen = [Seen.nothing(p) for p in pairs]
         self.work = max(scalar_operations(self.outputs), 1)
         self.places = list[tuple[int, int, slice]]()

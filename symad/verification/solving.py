@@ -108,12 +108,15 @@ def standing(goals: Goals) -> list[Verdict]:
 
 def inspected(goals: Goals, pairs: Mapping[int, Pair], large: bool = False) -> dict[int, Seen]:
     """What the guard sees of pairs of known sizes; of large ones the elements that nothing has decided."""
-    listed = list(pairs.values())
-    watched = [goals.found[k].ground == NOTHING if large else np.ones(p.left.shape, dtype=bool)
-               for k, p in pairs.items()]  # fmt: skip
-    looked = partial(inspect, listed, watched, goals.seed, goals.meter, large)
-    seen = within(goals.meter, looked, [Seen.nothing(p) for p in listed]) if listed else []
-    return dict(zip(pairs, seen, strict=True))
+    made = dict[int, Seen]()
+    for domain in dict.fromkeys(p.domain for p in pairs.values()):  # each has points of its own
+        here = {k: p for k, p in pairs.items() if p.domain is domain}
+        watched = [goals.found[k].ground == NOTHING if large else np.ones(p.left.shape, dtype=bool)
+                   for k, p in here.items()]  # fmt: skip
+        looked = partial(inspect, list(here.values()), watched, goals.seed, goals.meter, large)
+        nothing = [Seen.nothing(p) for p in here.values()]
+        made.update(zip(here, within(goals.meter, looked, nothing), strict=True))
+    return made
 
 
 def without_derived(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Pair]:

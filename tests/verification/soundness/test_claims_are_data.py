@@ -4,6 +4,7 @@ Each way in which a certificate could say something other than what was decided 
 """
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,3 +103,17 @@ def test_claims_of_several_outputs_are_whole_when_they_are_cut(kind, monkeypatch
         of = Derivative(whole.derivative.kind, whole.derivative.function)
         assert part.derivative.about(0) == of.about(k)
         assert part.right.output_nodes == whole.right.output_nodes[k : k + 1]
+
+
+def test_claims_of_one_certificate_have_domains_of_their_own():
+    """A file may hold claims on several domains: what holds inside of one says nothing of another."""
+    inside = symad.verify(sp.Abs(x), x, gradient=1, where=x > 0, seed=1)
+    everywhere = [symad.verify(x**2, x, gradient=2 * x + sp.Max(-x, 0), seed=1),
+                  symad.verify(x**3 / 3, x, gradient=x**2 * HALF_LINE, seed=1)]  # fmt: skip
+    for other in everywhere:
+        for parts in ((inside, other), (other, inside)):
+            claims = [replace(p.comparisons[0], names=(n,)) for n, p in zip("pq", parts, strict=True)]
+            entries = [replace(p.entries[0], name=n) for n, p in zip("pq", parts, strict=True)]
+            both = replace(inside, comparisons=tuple(claims), entries=tuple(entries), proofs=())
+            again = symad.Certificate.from_json(both.to_json()).recheck(seed=2)
+            assert [e.status for e in again.entries] == [p.status for p in parts]
