@@ -141,9 +141,10 @@ def _all_definite(matrices: tuple[Any, ...]) -> sympy.Basic | Array | bool:
 def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     """The domain that logarithms, roots and inverse functions leave a scalar function, in words, too.
 
-    Outside of it the function has no value, so that nothing is claimed of its derivatives. None where there
-    is no bound, or where a part without a value may not reach the result: a branch that is not taken, or an
-    element that is not read.
+    Outside of it the function has no value, so that nothing is claimed of its derivatives. The boundary
+    counts as inside: √max(x, 0) and atan(log(max(x, 0))) have values on all of x < 0. None where there is no bound,
+    or where a part without a value may not reach the result: a branch that is not taken, or an element that
+    is not read.
     """
     nodes = topological(function)
     found = [m.inside for m in margins(nodes) if m.always and isinstance(m.of.op, (Apply, Pow))]
@@ -153,9 +154,9 @@ def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     scalar = [y.shape for y in function] == [()] and (everywhere or not any(b.shape for b in bounds))
     if not bounds or branches or not scalar:
         return None
-    holds = (indicator(compare(">", b, constant(0))) for b in bounds)
+    holds = (indicator(compare(">=", b, constant(0))) for b in bounds)
     domain = reduce(mul, map(_of_all, holds))
-    return domain, " and ".join(dict.fromkeys(f"{text_of(b)} > 0" for b in bounds))
+    return domain, " and ".join(dict.fromkeys(f"{text_of(b)} >= 0" for b in bounds))
 
 
 def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:

@@ -6,6 +6,8 @@ import sympy as sp
 
 import symad
 from symad import functions
+from symad.core.graph import Graph
+from symad.verification.claimed_domain import implied_domain
 
 x, y = sp.symbols("x y", real=True)
 
@@ -96,6 +98,16 @@ def test_a_claim_is_decided_on_the_domain_of_its_function(name):
     assert claim.domain is None  # it is the claim that was made
     wrong = candidate + sp.Piecewise((1, (x > sp.Rational(1, 4)) & (x < sp.Rational(1, 2))), (0, True))
     assert symad.verify(f, x, gradient=wrong, seed=1).status == "refuted"
+
+
+@pytest.mark.parametrize("f", [sp.sqrt(sp.Max(x, 0)), sp.atan(sp.log(sp.Max(x, 0))), sp.Max(x, 0) ** 1.5 + x])
+def test_the_boundary_of_a_domain_may_be_an_open_set(f):
+    """On x < 0 the argument is 0, where the function has a value, or -∞ from which it returns."""
+    domain, _ = implied_domain(symad.trace(f, [x]).output_nodes)
+    holds = Graph(symad.trace(f, [x]).input_nodes, (domain,))
+    assert [float(holds(v)) for v in (-2.0, 0.5)] == [1, 1]
+    domain, words = implied_domain(symad.trace(sp.log(x) * f, [x]).output_nodes)
+    assert float(Graph(symad.trace(f, [x]).input_nodes, (domain,))(-2.0)) == 0 and "x >= 0" in words
 
 
 def test_the_domain_of_a_part_is_not_that_of_the_function():
