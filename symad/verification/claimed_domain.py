@@ -142,9 +142,9 @@ def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     """The domain that logarithms, roots and inverse functions leave a scalar function, in words, too.
 
     Outside of it the function has no value, so that nothing is claimed of its derivatives. The boundary
-    counts as inside: √max(x, 0) and atan(log(max(x, 0))) have values on all of x < 0. None where there is no bound,
-    or where a part without a value may not reach the result: a branch that is not taken, or an element that
-    is not read.
+    counts as inside: √max(x, 0) and atan(log(max(x, 0))) have values on all of x < 0. None where there is no
+    bound, or where a part without a value may not reach the result: a branch that is not taken, or an element
+    that is not read.
     """
     nodes = topological(function)
     found = [m.inside for m in margins(nodes) if m.always and isinstance(m.of.op, (Apply, Pow))]
