@@ -20,7 +20,7 @@ def claimed(graph, kind="gradient"):
     made = symad.gradient(graph)
     claim = Derivative(kind, graph.output_nodes, graph.input_nodes, (), ())
     names = tuple("abc"[: len(made.output_nodes)])
-    comparison = Comparison("", made, made, names, derivative=claim)
+    comparison = Comparison("", made, names, derivative=claim, right=made)
     (told,) = stated(Certificate("words of the file", (), (comparison,)))
     return told
 
