@@ -202,8 +202,7 @@ def restricted(sides: Pair, condition: Node) -> Pair:
 
 def ruled(sides: Pair, condition: Node) -> Pair:
     """Both sides without the clips and branches that a condition rules out; the same where it rules none."""
-    inputs = [n for n in topological(sides) if isinstance(n.op, Input)]
-    left, right = settled(sides, box_within(condition, inputs))
+    left, right = settled(sides, box_within(condition, inputs_in(sides)))
     return left, right
 
 

@@ -15,11 +15,11 @@ import sympy
 
 from symad.core.claims import Proof, regrouped
 from symad.core.dims import format_shape, same_shape
-from symad.core.graph import rebuild, topological
+from symad.core.graph import rebuild
 from symad.core.identifiers import brief, listed
 from symad.errors import ShapeError
 from symad.guests import guest
-from symad.ops.basic.sources import Input, constant
+from symad.ops.basic.sources import constant, inputs_in
 from symad.verification.accept import Pair, accept
 from symad.verification.budget import Budget, Meter, in_time
 from symad.verification.certificate.certificate import Certificate, Comparison
@@ -96,7 +96,7 @@ def versions() -> Mapping[str, str]:
 def pairs_of(number: int, comparison: Comparison) -> list[Pair]:
     """The outputs of a comparison; inputs that are zero by assumption are 0 in all of it."""
     groups = comparison.groups
-    zeros = {n: constant(0) for n in topological(chain(*groups)) if isinstance(n.op, Input) and is_zero(n)}
+    zeros = {n: constant(0) for n in inputs_in(chain(*groups)) if is_zero(n)}
     if zeros:
         groups = tuple(regrouped(rebuild(list(chain(*groups)), zeros), groups))
     (left, right, function, *_, domain), made = groups, list[Pair]()
