@@ -1,7 +1,7 @@
 """The picture of docs/start/lecture.md and the page of its steps, both from the lecture's example.
 
-The picture stands in docs/pictures: `python docs/make_lecture.py` draws it again. The page is written when the site
-is built.
+The picture stands in docs/pictures: `python docs/make_lecture.py` draws it again. The page is written when
+the site is built.
 """
 
 from pathlib import Path
