@@ -556,6 +556,14 @@ def area_of(path, known):
     return max(held)[1] if held else "engine"
 
 
+def test_the_picture_of_the_areas_has_what_imports_each_other():
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    picture = text[text.index("### Six areas") :].split("```")[1]
+    drawn = {frozenset(pair) for pair in re.findall(r"(?=\b(\w+) <-> (\w+))", picture)}
+    imports = {name: row[1] for name, row in areas().items()}
+    assert drawn == {frozenset((a, b)) for a in imports for b in imports[a] if a in imports.get(b, ())}
+
+
 @pytest.mark.thorough
 def test_areas_import_what_the_design_says_and_have_its_sizes():
     known, found, lines = areas(), {}, {}

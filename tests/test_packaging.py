@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from datetime import date, timedelta
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -156,6 +157,16 @@ def test_all_files_tell_one_version():
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == version
     assert headings[:2] == ["Unreleased", version]
+
+
+def test_the_release_has_one_date():
+    """That of the changelog's heading of this version; it is a day, and not one to come."""
+    version = re.escape(PROJECT["project"]["version"])
+    heading = rf"^## \[{version}\] - (\S+)$"
+    day = re.search(heading, (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
+    cited = re.search(r"^date-released: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)[1]
+    assert cited == day
+    assert date(2026, 1, 1) < date.fromisoformat(day) <= date.today() + timedelta(days=1)  # of any time zone
 
 
 def test_the_changelog_is_short():
