@@ -24,16 +24,23 @@ from rich.table import Table
 HERE = Path(__file__).parent
 
 
+def compared(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of the cases that JAX or PyTorch took part in: without a peer, ratios are to symad itself."""
+    rows: list[dict[str, Any]] = results["rows"]
+    with_peers = {r["case"] for r in rows if r["contestant"].startswith(("jax", "torch"))}
+    return [r for r in rows if r["case"] in with_peers]
+
+
 def model_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
     """The ratios of symad's NumPy and compiled code to the best peer, by model and precision."""
     names = {"symad": "", "symad compiled": " (compiled)"}
-    rows = [r for r in results["rows"] if r["contestant"] in names]
+    rows = [r for r in compared(results) if r["contestant"] in names]
     return [(f"{r['case']} {r['dtype']}{names[r['contestant']]}", r["ratio"]) for r in rows]
 
 
 def hessian_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
     """The ratios of symad to the best peer, by model."""
-    return [(r["case"], r["ratio"]) for r in results["rows"] if r["contestant"] == "symad"]
+    return [(r["case"], r["ratio"]) for r in compared(results) if r["contestant"] == "symad"]
 
 
 def scalar_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:

@@ -223,7 +223,8 @@ def test_a_benchmark_that_fails_does_not_end_the_others(benchmark_module, monkey
     (tmp_path / "scalar").mkdir()
     (tmp_path / "arrays" / "bench_models.py").write_text("raise ImportError('no peer')")
     row = {"case": "a case", "contestant": "symad", "ratio": 0.25}
-    written = json.dumps({"rows": [row]})
+    alone = {"case": "without a peer", "contestant": "symad", "ratio": 1.0}
+    written = json.dumps({"rows": [row, row | {"contestant": "jax", "ratio": 1.0}, alone]})
     code = f"import sys; open(sys.argv[sys.argv.index('--json') + 1], 'w').write({written!r})"
     (tmp_path / "arrays" / "bench_hessians.py").write_text(code)
     wanted = {"arrays/bench_models.py": [], "arrays/bench_hessians.py": []}
@@ -235,7 +236,7 @@ def test_a_benchmark_that_fails_does_not_end_the_others(benchmark_module, monkey
     monkeypatch.setattr(run_all, "draw", lambda groups, path: drawn.append(groups))
     monkeypatch.setattr(sys, "argv", ["run_all.py", "--out", str(tmp_path)])
     assert run_all.main() == 1
-    assert [list(group) for group in drawn] == [[run_all.PARTS["arrays/bench_hessians.py"][0]]]
+    assert drawn == [{run_all.PARTS["arrays/bench_hessians.py"][0]: [("a case", 0.25)]}]
     out, err = capfd.readouterr()
     assert "0.25" in out
     assert err.splitlines()[-1] == "failed with exit status 1: benchmarks/arrays/bench_models.py"
