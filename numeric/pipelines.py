@@ -16,7 +16,7 @@ import sympy
 
 from symad.core.graph import Graph, Node
 from symad.cost import schedule
-from symad.higher_order.scan import Loop
+from symad.higher_order.scan import LoopOp
 from symad.numeric.expressions.folding import fold, multiply_powers
 from symad.numeric.expressions.views import join_views
 from symad.numeric.passes import contract_sums, expand, keep, stabilize, sum_before_slicing
@@ -188,7 +188,7 @@ C_PROGRAM = (
 """Program passes for scalar graphs in C. Each op keeps a line of its own: C compilers combine them."""
 
 
-LOOPS = (Loop,)
+LOOPS = (LoopOp,)
 LAY_OUT = ProgramPass(
     "lay out", lay_out_together, "", "the values of a loop that share an array are marked", LOOPS
 )

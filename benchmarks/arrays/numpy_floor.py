@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Graph
-from symad.higher_order.scan import Loop
+from symad.higher_order.scan import LoopOp
 from symad.ops.arrays.softmax import Softmax
 from symad.ops.basic.arithmetic import Add, Mul
 from symad.ops.basic.contraction import Einsum
@@ -33,7 +33,7 @@ def steps_of(graph: Graph) -> list[tuple[Any, int]]:
     found = []
     seen = set()
     for node in graph.nodes:
-        if isinstance(node.op, Loop):
+        if isinstance(node.op, LoopOp):
             body: Any = node.op.body
             if (body, node.args) not in seen:  # each result of a loop is a node
                 seen.add((body, node.args))

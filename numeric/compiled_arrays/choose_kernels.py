@@ -9,7 +9,7 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Loop
+from symad.higher_order.scan import LoopOp
 from symad.numeric.compiled_arrays.c.blas_calls import has_few_terms, matrix_product
 from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
 from symad.numeric.compiled_arrays.c.small_systems import is_small_system
@@ -53,7 +53,7 @@ class _Fusion:
     def opened(self, node: Node, args: Nodes) -> Node:
         """The node over new arguments; the body of a loop is fused on its own."""
         op = node.op
-        if isinstance(op, Loop):
+        if isinstance(op, LoopOp):
             return Node.of(with_body(op, self.body(op.body), op.slices), args)
         if isinstance(op, RowBlocks):
             cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends

@@ -17,7 +17,7 @@ from symad.core.contents import readers
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
-from symad.higher_order.scan import Local, Loop, Scan
+from symad.higher_order.scan import Local, LoopOp, Scan
 from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import stack, take
 
@@ -154,7 +154,7 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
-class LoopValue(Loop):
+class LoopValue(LoopOp):
     """Value number ``k`` of a loop at all its steps: first the states, then the values kept at each step.
 
     The body has one output for each value.
@@ -165,18 +165,18 @@ class LoopValue(Loop):
     several = ("k",)
 
 
-def with_body(op: Loop, body: Graph, slices: int) -> Op:
+def with_body(op: LoopOp, body: Graph, slices: int) -> Op:
     """The op of the same loop value with another body."""
     return LoopValue(body, slices, op.k, op.states) if isinstance(op, LoopValue) else Scan(body, slices)
 
 
-def loop_of(node: Node) -> Loop:
+def loop_of(node: Node) -> LoopOp:
     """The loop op of a node that is a value of a loop."""
-    assert isinstance(node.op, Loop), node
+    assert isinstance(node.op, LoopOp), node
     return node.op
 
 
-def pieces(op: Loop, args: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
+def pieces(op: LoopOp, args: tuple[Part, ...]) -> tuple[tuple[Part, ...], ...]:
     """The initial states, the inputs of the steps, and the constants among arguments or body inputs."""
     first, last = op.states, op.states + op.slices
     return args[:first], args[first:last], args[last:]
@@ -201,7 +201,7 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
     """Values of loops, grouped by loop."""
     groups: dict[tuple[Graph, Nodes], list[Node]] = {}
     for node in values:
-        if isinstance(node.op, Loop):
+        if isinstance(node.op, LoopOp):
             groups.setdefault((node.op.body, node.args), []).append(node)
     return [*groups.values()]
 

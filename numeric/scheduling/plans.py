@@ -15,7 +15,7 @@ from symad.core.interning import field_names
 from symad.core.questions import Moved, movement, row_numbers
 from symad.cost import schedule
 from symad.fused.pair_sum import unread
-from symad.higher_order.scan import Loop
+from symad.higher_order.scan import LoopOp
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
@@ -211,6 +211,6 @@ class Plans:
     def label(self, node: Node) -> str:
         """The name stem of a node that does not depend on the names of arguments; may be empty."""
         label = self.labels.get(node) or self.roles.variable(node)
-        if label or not isinstance(node.op, Loop):
+        if label or not isinstance(node.op, LoopOp):
             return label
         return self.roles.of_loop(node.op) or stem_of(node, ())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, Origin, topological
 from symad.core.questions import question
-from symad.higher_order.scan import Loop, Scan, backwards
+from symad.higher_order.scan import LoopOp, Scan, backwards
 from symad.numeric.passes.bodies import LoopValue, pieces
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arrays.softmax import LogSoftmax, Softmax
@@ -87,7 +87,7 @@ class Roles:
         names = self.bodies.get(self.originals.get(first, first), {})
         return Roles(variables=names, bodies=self.bodies, originals=self.originals)
 
-    def of_loop(self, op: Loop) -> str:
+    def of_loop(self, op: LoopOp) -> str:
         """The name of the variable that holds a state or value of a loop inside its step; may be empty."""
         inside, (states, _, _) = self.inside(op.body.output_nodes[0]), pieces(op, op.body.input_nodes)
         k = op.k if isinstance(op, LoopValue) else 0

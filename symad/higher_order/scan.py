@@ -64,7 +64,7 @@ class Local(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Loop(Op):
+class LoopOp(Op):
     """A value of a recurrence at all its steps.
 
     Arguments: the initial states, then ``slices`` arrays with a leading axis of steps, then constants. The
@@ -78,7 +78,7 @@ class Loop(Op):
 
 
 @dataclass(frozen=True, eq=False)
-class Scan(Loop):
+class Scan(LoopOp):
     """(c_1, ..., c_T) with c_t = body(c_{t−1}, x_t..., k...).
 
     There is one state, and the body's one output has its shape.

@@ -20,7 +20,7 @@ import numpy as np
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Loop
+from symad.higher_order.scan import LoopOp
 from symad.numbers.number_domains import as_float
 from symad.numeric.passes.bodies import with_body
 from symad.numeric.passes.rewriting import with_results
@@ -72,7 +72,7 @@ def _contracted(graph: Graph) -> Nodes:
             return _product(node, args, single)
         if isinstance(node.op, Einsum):
             return _contraction(node, args, alone)
-        if isinstance(node.op, Loop):
+        if isinstance(node.op, LoopOp):
             body = node.op.body
             if body not in bodies:
                 bodies[body] = Graph(body.input_nodes, _contracted(body))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from symad.core.graph import Graph, Node, Op, op_of, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, Loop
+from symad.higher_order.scan import Local, LoopOp
 from symad.numeric.passes.bodies import LoopValue, loop_of, with_body
 from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -38,7 +38,7 @@ A turned LSTM with 64 units takes 1.0 times as long at 1 and 2, 0.96 at 4, 0.9 a
 
 def feature_major(graph: Graph) -> Graph:
     """The graph with the last two axes exchanged in loops that work on pieces of rows."""
-    bodies = {n.op.body for n in graph.nodes if isinstance(n.op, Loop)}
+    bodies = {n.op.body for n in graph.nodes if isinstance(n.op, LoopOp)}
     chosen = {body for body in bodies if _has_pieces(body)}
     if not chosen:
         return graph
@@ -103,7 +103,7 @@ class _Turning:
     def parted(self, node: Node) -> tuple[Node, bool]:
         """The new form of a node whose arguments have been rewritten."""
         op = node.op
-        if isinstance(op, Loop) and op.body in self.chosen:
+        if isinstance(op, LoopOp) and op.body in self.chosen:
             return self.loop(node)
         if any(self.made[a][1] for a in node.args):
             if isinstance(op, Einsum):

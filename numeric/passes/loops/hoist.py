@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from symad.core.contents import holds
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Loop, Scan, backwards, closed, parts, previous_states
+from symad.higher_order.scan import LoopOp, Scan, backwards, closed, parts, previous_states
 from symad.numeric.passes.bodies import LoopValue, with_body
 from symad.numeric.passes.rewriting import with_results
 from symad.ops.arrays.stacking import Stack, take
@@ -28,12 +28,12 @@ from symad.transforms.batches import batch_outputs
 
 def hoist(graph: Graph) -> Graph:
     """The graph with every scan's body reduced to what depends on its state."""
-    if not holds(graph, Loop):
+    if not holds(graph, LoopOp):
         return graph
     return with_results(graph, hoist_nodes(graph.output_nodes))
 
 
-def hoist_nodes(outputs: Nodes, kind: type[Loop] = Loop) -> Nodes:
+def hoist_nodes(outputs: Nodes, kind: type[LoopOp] = LoopOp) -> Nodes:
     """The nodes with the bodies of one kind of loops reduced to what depends on their state."""
     if not any(isinstance(node.op, kind) for node in topological(outputs)):
         return outputs

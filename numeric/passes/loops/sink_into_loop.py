@@ -14,7 +14,7 @@ from math import prod
 from symad.core.contents import holds, readers
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, Loop, backwards
+from symad.higher_order.scan import Local, LoopOp, backwards
 from symad.numeric.passes.blocking.row_blocks import elements
 from symad.numeric.passes.bodies import by_loop, loop_of, with_body
 from symad.numeric.passes.rewriting import with_results
@@ -39,7 +39,7 @@ With 2**12 elements of a step, work in the steps takes 1.1 times as long at 2**1
 
 def sink_large(graph: Graph) -> Graph:
     """The graph with elementwise work on large arrays over all steps moved into the loops that read it."""
-    if not holds(graph, Loop):
+    if not holds(graph, LoopOp):
         return graph
     return with_results(graph, sink(graph.output_nodes, _is_large, MIN_TOTAL))
 
@@ -51,7 +51,7 @@ def _is_large(node: Node) -> bool:
 def sink(outputs: Sequence[Node], fits: Callable[[Node], bool], least: int = 0) -> Nodes:
     """The outputs with fitting elementwise nodes moved into loops, if they have ``least`` elements in all."""
     made = tuple(outputs)
-    for _ in range(sum(isinstance(n.op, Loop) for n in topological(made))):
+    for _ in range(sum(isinstance(n.op, LoopOp) for n in topological(made))):
         changed = _one(made, fits, least)
         if changed is None:
             return made
@@ -72,7 +72,7 @@ def _one(outputs: Nodes, fits: Callable[[Node], bool], least: int) -> Nodes | No
 
 def _has_one_state(node: Node) -> bool:
     """Whether a node is a value of a loop with one state; all loops have one until `split_states` has run."""
-    return isinstance(node.op, Loop) and node.op.states == 1
+    return isinstance(node.op, LoopOp) and node.op.states == 1
 
 
 def _absorbed(
@@ -126,7 +126,7 @@ def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
     numbered = {node: Node.of(Local(k, node.shape)) for k, node in enumerate(inputs)}
     body = Graph(tuple(numbered.values()), rebuild(results, numbered))
     args = (initial, *maker.moving, *maker.still)
-    ops = [n.op for n in group if isinstance(n.op, Loop)]
+    ops = [n.op for n in group if isinstance(n.op, LoopOp)]
     return [Node.of(with_body(op, body, len(maker.moving)), args) for op in ops]
 
 

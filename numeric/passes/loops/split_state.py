@@ -12,7 +12,7 @@ from symad.core.contents import holds, readers
 from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, Loop, backwards, previous_states
+from symad.higher_order.scan import Local, LoopOp, backwards, previous_states
 from symad.numeric.passes.bodies import LoopValue, by_loop, loop_of, pieces
 from symad.numeric.passes.memory_layout.pads import boxes, source
 from symad.numeric.passes.rewriting import with_results
@@ -25,7 +25,7 @@ Users = Mapping[Node, Sequence[Node]]
 
 def in_parts(graph: Graph) -> Graph:
     """The graph with states split into parts, where nothing reads all parts together."""
-    if not holds(graph, Loop):
+    if not holds(graph, LoopOp):
         return graph
     outputs = graph.output_nodes
     while (made := _one(outputs)) is not None:

@@ -19,7 +19,7 @@ from symad.core.contents import readers
 from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, Loop, backwards
+from symad.higher_order.scan import Local, LoopOp, backwards
 from symad.numeric.passes.bodies import pieces, with_body
 from symad.numeric.passes.rewriting import rewrite
 from symad.ops.basic.arithmetic import Add, signed_sum
@@ -34,12 +34,12 @@ from symad.ops.basic.sources import constant_value, fresh_input
 
 def start_from_last_step(graph: Graph) -> Graph:
     """The graph with such recurrences started from the cotangent of the last state."""
-    return rewrite(graph, _started, Loop)
+    return rewrite(graph, _started, LoopOp)
 
 
 def _started(node: Node, args: Nodes) -> Node | None:
     op = node.op
-    if not isinstance(op, Loop) or op.states != 1:
+    if not isinstance(op, LoopOp) or op.states != 1:
         return None
     (initial,), xs, constants = pieces(op, args)
     if len(xs) < 2 or not _is_zero(initial):  # one array must remain: it gives the number of steps
@@ -87,7 +87,7 @@ def _last_row(x: Node) -> Node | None:
     return pad(row, op.start[1:], x.shape[1:], op.step[1:])
 
 
-def _without(op: Loop, k: int) -> Graph | None:
+def _without(op: LoopOp, k: int) -> Graph | None:
     """The body with state + x_k as its state, if neither is read anywhere else; None otherwise."""
     body = op.body
     state, x = body.input_nodes[0], body.input_nodes[1 + k]
@@ -111,7 +111,7 @@ def drop_pads(graph: Graph) -> Graph:
 
     def better(node: Node, args: Nodes) -> Node | None:
         op = node.op
-        if not isinstance(op, Loop):
+        if not isinstance(op, LoopOp):
             return None
         found = [_padded(x) if 0 < k <= op.slices else None for k, x in enumerate(args)]
         pads = [pair[0] if pair else None for pair in found]
@@ -123,7 +123,7 @@ def drop_pads(graph: Graph) -> Graph:
         args = tuple(pair[1] if pair else x for pair, x in zip(found, args, strict=True))
         return Node.of(with_body(op, bodies[key], op.slices), args)
 
-    return rewrite(graph, better, Loop)
+    return rewrite(graph, better, LoopOp)
 
 
 def _padded(x: Node) -> tuple[Node, Node] | None:

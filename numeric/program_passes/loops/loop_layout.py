@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from symad.core.dims import plus, same_dim
-from symad.higher_order.scan import Loop
+from symad.higher_order.scan import LoopOp
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, op_in, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Statement, assignments
@@ -39,7 +39,7 @@ class LoopLayout:
         apart: the values whose second axis comes first in memory, if the steps are compiled.
     """
 
-    op: Loop
+    op: LoopOp
     args: tuple[Expression, ...]
     values: dict[int, Value]
     before: dict[int, list[Value]] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Layouts:
         """The layout of a statement that is a loop."""
         made = assignments(statement)
         first = made[0].expression
-        assert isinstance(first, Compute) and isinstance(first.op, Loop)
+        assert isinstance(first, Compute) and isinstance(first.op, LoopOp)
         layout = LoopLayout(first.op, first.args, {number_of(op_in(m.expression)): m.value for m in made})
         for number, value in layout.values.items():
             if number < layout.op.states:
@@ -183,7 +183,7 @@ def is_loop(statement: Statement) -> bool:
     """Whether a statement computes the values of a loop."""
     made = assignments(statement)
     first = made[0].expression if made else None
-    return isinstance(first, Compute) and isinstance(first.op, Loop)
+    return isinstance(first, Compute) and isinstance(first.op, LoopOp)
 
 
 def is_reversed(expression: Expression) -> bool:

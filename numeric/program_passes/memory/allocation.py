@@ -11,7 +11,7 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import Node, Op
 from symad.core.questions import Moved, movement, question
-from symad.higher_order.scan import Loop
+from symad.higher_order.scan import LoopOp
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal
 from symad.numeric.passes.bodies import RowBlocks
@@ -43,7 +43,7 @@ Computed: TypeAlias = "Node | Compute"
 
 FRESH = (
     Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, LogSoftmaxTangent,
-    LogSoftmaxCotangent, Loop, RowBlocks, Cleared, Overlay,
+    LogSoftmaxCotangent, LoopOp, RowBlocks, Cleared, Overlay,
 )  # fmt: skip
 """Ops whose result is a new array of floats; it may be overwritten."""
 
