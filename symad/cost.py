@@ -16,7 +16,7 @@ import sympy
 
 from symad.core.dims import Dim, as_dim, bind, dim_symbols, size
 from symad.core.graph import Graph, Node, topological
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.core.questions import flops as flops_of
 from symad.core.signatures import Inputs, Traceable
 from symad.ops.basic.sources import ArrayConstant, Input
@@ -149,7 +149,7 @@ def byte_size(node: Node) -> Dim:
 
 def is_view(node: Node) -> bool:
     """True if a value shares the memory of its argument."""
-    return bool(movement(node.op) <= Moved.SOME)
+    return bool(node.op.moves <= Moved.SOME)
 
 
 def _owners(order: Sequence[Node]) -> dict[Node, Node]:

@@ -11,6 +11,7 @@ import symad
 from symad.cli.ops_table import MISSING, linear_arguments, table
 from symad.core import questions
 from symad.core.graph import SHAPE, ZERO, Graph, Op, topological
+from symad.core.nodes import Moved
 from symad.numeric import lower
 from symad.numeric.scheduling import roles
 from symad.numeric.targets.scalars import write
@@ -35,7 +36,7 @@ WITHOUT_EXAMPLES = {
 
 QUESTIONS = [
     questions.jvp, questions.transpose, questions.batch, questions.evaluate, questions.sympy_form,
-    questions.flops, questions.definition, questions.sparsity, questions.movement, questions.row_numbers,
+    questions.flops, questions.definition, questions.sparsity,
 ]  # fmt: skip
 
 NODES = {f"{cls.__name__} {k}": n for cls, make in EXAMPLES.items() for k, n in enumerate(make())}
@@ -132,28 +133,28 @@ def test_elements_are_moved_as_the_ops_say():
     moving = set()
     for name, graph in CONCRETE.items():
         node, rng = graph.outputs[0], np.random.default_rng(0)
-        op, rows = node.op, questions.row_numbers(node.op)
+        op, rows = node.op, node.op.row_numbers
         if len(rows) == len(node.args) or op.__class__.__name__ in OTHERS:
             continue
         values = [rng.uniform(1, 2, a.shape) if k not in rows else np.zeros(a.shape, int)
                   for k, a in enumerate(node.args)]  # fmt: skip
         given = np.concatenate([np.ravel(v) for k, v in enumerate(values) if k not in rows] or [[]])
-        got, kind = np.ravel(questions.evaluate(op, tuple(values))), questions.movement(op)
+        got, kind = np.ravel(questions.evaluate(op, tuple(values))), op.moves
         moves = len(got) and {*got} <= {0.0, *given}
-        assert moves == (kind <= questions.Moved.PADDED), name
+        assert moves == (kind <= Moved.PADDED), name
         moving |= {op.__class__.__name__} if moves else set()
-        if kind <= questions.Moved.SOME:
+        if kind <= Moved.SOME:
             assert {*got} <= {*given}, name
-        if kind <= questions.Moved.ALL:
+        if kind <= Moved.ALL:
             assert {*got} == {*given}, name
-        if kind is questions.Moved.IN_ORDER:
+        if kind is Moved.IN_ORDER:
             assert [*dict.fromkeys(got)] == [*given], name
     assert moving > {"Broadcast", "Reshape", "Slice", "Pad", "Einsum", "Gather", "Stack", "Triangle"}
 
 
 def test_row_numbers_have_no_tangents():
     for name, node in NODES.items():
-        rows = questions.row_numbers(node.op)
+        rows = node.op.row_numbers
         dots = tuple(node.args[k] if k in rows else ZERO for k in range(len(node.args)))
         assert not rows or questions.jvp(node.op, node, dots) is ZERO, name
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import sympy
 
 from symad.core.graph import Graph, Node, topological
-from symad.core.questions import Moved, movement, row_numbers
+from symad.core.nodes import Moved
 from symad.higher_order.scan import Scan
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import on_host
@@ -36,7 +36,7 @@ def index_arguments(node: Node) -> Collection[int]:
         needed = needed_as_integers(node.op.body.output_nodes, None)
         inputs = node.op.body.input_nodes
         return [k for k, local in enumerate(inputs) if k > 0 and local in needed]
-    found: Collection[int] = row_numbers(node.op)
+    found: Collection[int] = node.op.row_numbers
     return found
 
 
@@ -53,7 +53,7 @@ def _sources(node: Node) -> Sequence[Node] | None:
         return () if whole and _fits(abs(op.value)) else None
     if isinstance(op, Gather):
         return node.args[:1]
-    if movement(op) <= Moved.PADDED or isinstance(op, Add):
+    if op.moves <= Moved.PADDED or isinstance(op, Add):
         return node.args
     if isinstance(op, Mul):
         return node.args if set(op.powers) == {1} else None
@@ -107,7 +107,7 @@ def _wanted(order: Sequence[Node], wanted: set[Node]) -> set[Node]:
     for node in reversed(order):
         if _reads_any_type(node):
             wanted.update(node.args)
-        elif node in wanted and movement(node.op) <= Moved.PADDED:
+        elif node in wanted and node.op.moves <= Moved.PADDED:
             wanted.update(_sources(node) or ())
     return wanted
 
@@ -152,7 +152,7 @@ def wide_constants(outputs: Sequence[Node]) -> set[Node]:
     order = topological(outputs)
     narrow: set[Node] = set(outputs)
     for node in reversed(order):
-        moves = movement(node.op) <= Moved.SOME and node not in narrow
+        moves = node.op.moves <= Moved.SOME and node not in narrow
         if not (_reads_any_type(node) or moves):
             narrow.update(node.args)
     real = {n for n in order if isinstance(n.op, ArrayConstant) and n.op.array.dtype.kind == "f"}

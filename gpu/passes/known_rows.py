@@ -14,7 +14,8 @@ import numpy as np
 
 from symad.core.dims import same_dim, size
 from symad.core.graph import Node, op_of, rebuild
-from symad.core.questions import Moved, Nodes, evaluate, movement
+from symad.core.nodes import Moved
+from symad.core.questions import Nodes, evaluate
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions, name_of, positions
@@ -54,7 +55,7 @@ def filled(node: Node) -> Any:
 
 def _shown(node: Node) -> Any:
     """The number that an array repeats; None for others."""
-    while movement(node.op) <= Moved.SOME:
+    while node.op.moves <= Moved.SOME:
         node = node.args[0]
     return node.op.value if isinstance(node.op, Constant) and not isinstance(node.op.value, bool) else None
 
@@ -78,7 +79,7 @@ def known_length(node: Node) -> Dim | None:
         return node.shape[-1]
     if isinstance(op, FoldIn):
         return 65536
-    if movement(op) <= Moved.SOME or isinstance(op, Gather):
+    if op.moves <= Moved.SOME or isinstance(op, Gather):
         return known_length(node.args[0])
     return None
 
@@ -161,6 +162,6 @@ def _counts(node: Node, axis: int, size: Dim) -> bool:
     """Whether an array counts 0, 1, 2, ... along one axis, and has length 1 along the others."""
     if any(d != 1 for k, d in enumerate(node.shape) if k != axis) or node.shape[axis] != size:
         return False
-    while movement(node.op) is Moved.IN_ORDER and node.args[0].shape:
+    while node.op.moves is Moved.IN_ORDER and node.args[0].shape:
         (node,) = node.args
     return len(node.shape) == 1 and node.shape[0] == size and _in_order(node)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import sympy as sp
 
 from symad.core.graph import Node
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.fused.score_functions import I, J
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Add, Mul
@@ -133,7 +133,7 @@ def _repeated(node: Node, axes: tuple[int, ...]) -> Node | None:
 
 def _bare(node: Node) -> Node:
     """A node without broadcasts and axes of length 1."""
-    while movement(node.op) is Moved.IN_ORDER:
+    while node.op.moves is Moved.IN_ORDER:
         (node,) = node.args
     return node
 

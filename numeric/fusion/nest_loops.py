@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from symad.core.dims import same_shape
 from symad.core.graph import Graph, Node, op_of
-from symad.core.questions import Moved, Nodes, movement
+from symad.core.nodes import Moved
+from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import KernelBody
 from symad.numeric.fusion.nest import Nest, is_reduction, is_row_dot, repeats_columns
@@ -161,7 +162,7 @@ class NestText(ABC):
             leaf = self._leaf(node)
             if leaf is not None:
                 self.text[node] = leaf
-            elif movement(node.op) is Moved.IN_ORDER:
+            elif node.op.moves is Moved.IN_ORDER:
                 self.text[node] = self.text[node.args[0]]
             elif node not in self.sums:
                 self.text[node] = self._name("r")

@@ -15,7 +15,7 @@ from symad.core.contents import inner_graphs
 from symad.core.dims import is_concrete, size
 from symad.core.graph import Graph, Node
 from symad.core.identifiers import identifier
-from symad.core.questions import evaluate, flops, row_numbers
+from symad.core.questions import evaluate, flops
 from symad.core.structures import TupleOf
 from symad.derivatives.vmap import vmap
 from symad.errors import LoweringError
@@ -166,7 +166,7 @@ def _stored(node: Node) -> int:
 
 def _looks_up(node: Node) -> bool:
     """Whether an index is computed: NumPy raises an error if it is out of range."""
-    return any(not isinstance(node.args[k].op, ArrayConstant) for k in row_numbers(node.op))
+    return any(not isinstance(node.args[k].op, ArrayConstant) for k in node.op.row_numbers)
 
 
 MAX_DATA = 64

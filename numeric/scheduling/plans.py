@@ -12,7 +12,7 @@ import sympy
 from symad.core.contents import inner_graphs
 from symad.core.graph import Graph, Node, Op, Structure
 from symad.core.interning import field_names
-from symad.core.questions import Moved, movement, row_numbers
+from symad.core.nodes import Moved
 from symad.cost import schedule
 from symad.fused.pair_sum import unread
 from symad.higher_order.scan import LoopOp
@@ -100,9 +100,9 @@ def only_indices(order: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
     """
     computed = {*outputs, *_inner_nodes(order)}
     for node in reversed(order):
-        if movement(node.op) <= Moved.SOME and node not in computed:
+        if node.op.moves <= Moved.SOME and node not in computed:
             continue
-        numbers = row_numbers(node.op)
+        numbers = node.op.row_numbers
         computed.update(arg for k, arg in enumerate(node.args) if k not in numbers)
     return {node for node in order if node not in computed}
 

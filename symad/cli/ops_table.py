@@ -120,7 +120,7 @@ def _row(op_class: type[Op]) -> dict[str, str]:
     row = {"shape": ANSWERED if op_class in SHAPE else MISSING}
     for name, ask in ASKED.items():
         row[name] = _worst(ask(node) for node in nodes)
-    row["moves"] = min(questions.movement(node.op) for node in nodes).name.lower().replace("_", " ")
+    row["moves"] = min(node.op.moves for node in nodes).name.lower().replace("_", " ")
     row["is"] = ", ".join(name for name in PROPERTIES if getattr(op_class, name))
     for backend in _backends():
         row[f"emit {backend}"] = _worst(emit(node, backend) for node in nodes)
@@ -261,7 +261,7 @@ def _backends() -> list[str]:
 
 def row_numbers(node: Node) -> str:
     """Answered if some of the op's arguments are row numbers."""
-    return ANSWERED if questions.row_numbers(node.op) else PRIMITIVE
+    return ANSWERED if node.op.row_numbers else PRIMITIVE
 
 
 ASKED: dict[str, Callable[[Node], str]] = {

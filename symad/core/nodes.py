@@ -6,14 +6,32 @@ returns the same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 from symad.core.dims import Shape
 from symad.core.interning import LOCK, Interned, WeakTable, field_names
 
 OpKind = TypeVar("OpKind", bound="Op")
+
+
+class Moved(IntEnum):
+    """Which elements of its arguments the value of an op consists of; each kind includes those before it."""
+
+    IN_ORDER = 1
+    """All elements of its one argument, in the same order; each may be repeated."""
+    ALL = 2
+    """All elements of its one argument."""
+    SOME = 3
+    """Elements of its one argument."""
+    JOINED = 4
+    """Elements of its arguments."""
+    PADDED = 5
+    """Elements of its arguments, and zeros."""
+    COMPUTED = 6
+    """Others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +67,16 @@ class Op(metaclass=Interned):
 
     several: ClassVar[tuple[str, ...]] = ()
     """The fields that tell the results of one computation apart, its number first; empty for one result."""
+
+    @property
+    def moves(self) -> Moved:
+        """Whether the elements of y are elements of its arguments, and which."""
+        return Moved.COMPUTED
+
+    @property
+    def row_numbers(self) -> Sequence[int]:
+        """The positions of the arguments that are numbers of rows, of classes, or positions in axes."""
+        return ()
 
     def __reduce__(self) -> tuple[type[Op], tuple[object, ...]]:
         return type(self), tuple(getattr(self, name) for name in field_names(type(self)))

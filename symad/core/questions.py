@@ -15,7 +15,6 @@ for every node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from functools import reduce, update_wrapper
 from inspect import signature
 from operator import or_
@@ -200,45 +199,6 @@ def flops(op: Op, y: Node) -> Count:
 @question
 def definition(op: Op, y: Node) -> Node | None:
     """A node with the same value as ``y``, written in primitives; None if ``y`` is a primitive."""
-
-
-class Moved(IntEnum):
-    """Which elements of its arguments the value of an op consists of; each kind includes those before it."""
-
-    IN_ORDER = 1
-    """All elements of its one argument, in the same order; each may be repeated."""
-    ALL = 2
-    """All elements of its one argument."""
-    SOME = 3
-    """Elements of its one argument."""
-    JOINED = 4
-    """Elements of its arguments."""
-    PADDED = 5
-    """Elements of its arguments, and zeros."""
-    COMPUTED = 6
-    """Others."""
-
-
-@question
-def movement(op: Op) -> Moved:
-    """Whether the elements of the op's value are elements of its arguments, and which."""
-
-
-@movement.dispatch
-def computed(op: Op) -> Moved:
-    """Computed by default."""
-    return Moved.COMPUTED
-
-
-@question
-def row_numbers(op: Op) -> Sequence[int]:
-    """The positions of the arguments that are numbers of rows, of classes, or positions in axes."""
-
-
-@row_numbers.dispatch
-def none_of_them(op: Op) -> Sequence[int]:
-    """No argument by default."""
-    return ()
 
 
 @question

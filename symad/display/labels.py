@@ -8,7 +8,7 @@ from functools import singledispatch
 
 from symad.core.expressions import is_of_a_float
 from symad.core.graph import Node, Op
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.display.reading import plain
 from symad.display.typesetting.contractions import flips_of_product
 from symad.display.typesetting.pieces import LatexAtom, Piece, write
@@ -53,7 +53,7 @@ def family(node: Node) -> Family:
         return CONDITION
     if isinstance(op, (Add, Mul, Pow, Apply)):
         return ELEMENTWISE
-    if isinstance(op, ShapingOp) or movement(op) <= Moved.PADDED:
+    if isinstance(op, ShapingOp) or op.moves <= Moved.PADDED:
         return SHAPING
     return CONTRACTION if isinstance(op, (Extreme, Einsum)) else OTHER
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from symad.core.expressions import Formula
 from symad.core.graph import Op
-from symad.core.questions import row_numbers
 from symad.fused.score_functions import Parameter
 
 
@@ -40,14 +39,14 @@ class AttentionOp(Op):
         return (0, 1, 2, *(3 + k for k, p in enumerate(self.given) if not p.integer))
 
     @property
+    def row_numbers(self) -> list[int]:
+        """The positions of the parameters that are integers."""
+        return [3 + k for k, p in enumerate(self.given) if p.integer]
+
+    @property
     def inner(self) -> int:
         """The number of arguments q, k, v and parameters."""
         return 3 + len(self.parameters)
-
-
-@row_numbers.dispatch
-def attention_row_numbers(op: AttentionOp) -> list[int]:
-    return [3 + k for k, p in enumerate(op.given) if p.integer]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.core.dims import Dim, same_dim, same_shape
 from symad.core.graph import Node, Op, op_of, rebuild
-from symad.core.questions import Moved, Nodes, movement
+from symad.core.nodes import Moved
+from symad.core.questions import Nodes
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.softmax import LogSoftmax, LogSumExp, Softmax, logsumexp
@@ -151,7 +152,7 @@ def _unshifted(total: Node, inner: Node, other: Node, sign: int) -> Term | None:
 def _inside(node: Node) -> tuple[Node, list[int | None]]:
     """The array that a node repeats along new axes, and where its axes are; None for an axis of length 1."""
     places: list[int | None] = list(range(len(node.shape)))
-    while movement(node.op) is Moved.IN_ORDER:
+    while node.op.moves is Moved.IN_ORDER:
         (below,) = node.args
         if isinstance(node.op, Broadcast):
             places = [places[k] for k in node.op.axes]

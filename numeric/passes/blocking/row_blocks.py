@@ -15,7 +15,8 @@ from math import prod
 from symad.core.contents import readers
 from symad.core.dims import Dim, Shape
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
-from symad.core.questions import Moved, Nodes, movement
+from symad.core.nodes import Moved
+from symad.core.questions import Nodes
 from symad.higher_order.scan import Local
 from symad.numeric.passes.blocking.causal_blocks import (
     Misaligned,
@@ -93,7 +94,7 @@ class BlockGroup:
 
     def saves(self, order: Sequence[Node], outputs: set[Node]) -> bool:
         """Whether most of the large arrays are never stored."""
-        arrays = [n for n in self.axis if movement(n.op) is not Moved.IN_ORDER]
+        arrays = [n for n in self.axis if n.op.moves is not Moved.IN_ORDER]
         large = [n for n in arrays if elements(n) >= MIN_ELEMENTS]
         inside = {*self.axis, *self.summed}
         stage = self.stage

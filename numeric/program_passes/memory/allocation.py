@@ -10,7 +10,8 @@ import sympy
 
 from symad.core.dims import Shape
 from symad.core.graph import Node, Op
-from symad.core.questions import Moved, movement, question
+from symad.core.nodes import Moved
+from symad.core.questions import question
 from symad.higher_order.scan import LoopOp
 from symad.numeric.fusion.nest import Nest
 from symad.numeric.passes.algebra.block_matrices import AddDiagonal
@@ -50,7 +51,7 @@ FRESH = (
 
 def is_view(array: Computed) -> bool:
     """Whether an array shares the memory of its argument."""
-    return movement(array.op) <= Moved.SOME or isinstance(array.op, Spread)
+    return array.op.moves <= Moved.SOME or isinstance(array.op, Spread)
 
 
 def shown(expression: Expression) -> Value | None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.questions import Moved, evaluate, movement
+from symad.core.nodes import Moved
+from symad.core.questions import evaluate
 from symad.numeric.program.expressions import Compute, Expression, Read, Value
 from symad.ops.arrays.gathering import Gather
 from symad.ops.basic.sources import ArrayConstant
@@ -224,7 +225,7 @@ def _is_moved(array: Compute) -> bool:
         index = array.args[1]
         constant = isinstance(index, Compute) and isinstance(index.op, ArrayConstant)
         return constant and _constant(index).dtype.kind in "iu"
-    return bool(movement(op) <= Moved.JOINED)
+    return bool(op.moves <= Moved.JOINED)
 
 
 def _given(array: Compute) -> tuple[Expression, ...]:

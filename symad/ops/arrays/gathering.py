@@ -9,11 +9,11 @@ import numpy as np
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, Shape, size
 from symad.core.graph import ZERO, Node, shape
+from symad.core.nodes import Moved
 from symad.core.questions import (
     Array,
     Count,
     Flags,
-    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -22,8 +22,6 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    movement,
-    row_numbers,
     transpose,
 )
 from symad.errors import ShapeError
@@ -37,6 +35,9 @@ from symad.ops.basic.sources import dimension, iota
 class Gather(ShapingOp):
     """Rows: y[i..., :] = table[indices[i...], :] along axis 0 of the table. Linear in the table."""
 
+    moves = Moved.JOINED
+    row_numbers = (1,)
+
 
 @dataclass(frozen=True, eq=False)
 class ScatterAdd(ShapingOp):
@@ -45,22 +46,9 @@ class ScatterAdd(ShapingOp):
     Arguments: indices (s...), updates (s..., rest...). Linear in the updates.
     """
 
+    row_numbers = (0,)
+
     size: Dim
-
-
-@movement.dispatch
-def gather_moved(op: Gather) -> Moved:
-    return Moved.JOINED
-
-
-@row_numbers.dispatch
-def gather_row_numbers(op: Gather) -> tuple[int, ...]:
-    return (1,)
-
-
-@row_numbers.dispatch
-def scatter_add_row_numbers(op: ScatterAdd) -> tuple[int, ...]:
-    return (0,)
 
 
 def gather(table: Node, indices: Node) -> Node:

@@ -27,7 +27,6 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    row_numbers,
 )
 from symad.errors import ShapeError
 from symad.numbers.dual import primals
@@ -52,6 +51,11 @@ class Positions(Op):
     axes: tuple[int, ...]
     what: str
     from_end: bool = True
+
+    @property
+    def row_numbers(self) -> range:
+        """All arguments."""
+        return range(len(self.shape))
 
 
 def positions(
@@ -78,11 +82,6 @@ def is_name(text: str) -> bool:
         for separator in (", ", " + ", " - "):
             rest = rest.replace(separator, "")
     return rest.isprintable() and " " not in rest and 0 < len(rest) <= 1000
-
-
-@row_numbers.dispatch
-def positions_row_numbers(op: Positions) -> range:
-    return range(len(op.shape))
 
 
 @shape(Positions)

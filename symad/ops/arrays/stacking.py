@@ -13,18 +13,17 @@ import numpy as np
 
 from symad.core.dims import Dim, Shape, format_shape, plus, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, shape
+from symad.core.nodes import Moved
 from symad.core.questions import (
     Array,
     Count,
     Flags,
-    Moved,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    movement,
     transpose,
 )
 from symad.errors import ShapeError
@@ -44,6 +43,8 @@ from symad.ops.basic.sources import array_constant, constant_value
 class Concatenate(ShapingOp):
     """The arguments one after the other along ``axis``."""
 
+    moves = Moved.JOINED
+
     axis: int
 
 
@@ -51,12 +52,9 @@ class Concatenate(ShapingOp):
 class Stack(ShapingOp):
     """Arguments of one shape along a new axis."""
 
+    moves = Moved.JOINED
+
     axis: int
-
-
-@movement.dispatch
-def stacking_moved(op: Concatenate | Stack) -> Moved:
-    return Moved.JOINED
 
 
 def take(a: Node, axis: int, position: Dim) -> Node:

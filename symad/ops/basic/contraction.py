@@ -14,11 +14,11 @@ from typing import TypeGuard
 
 from symad.core.dims import Dim, Shape, format_shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
+from symad.core.nodes import Moved
 from symad.core.questions import (
     Array,
     Count,
     Flags,
-    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -27,7 +27,6 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    movement,
     transpose,
 )
 from symad.errors import ShapeError
@@ -52,6 +51,15 @@ class Einsum(Op):
     def spec(self) -> str:
         """The subscripts as NumPy writes them: ``ij,jk->ik``."""
         return subscripts(self.inputs, self.output)
+
+    @property
+    def moves(self) -> Moved:
+        """A transposition has all elements, a diagonal some of them."""
+        if len(self.inputs) != 1 or set(self.inputs[0]) != set(self.output):
+            return Moved.COMPUTED
+        if len(set(self.output)) < len(self.output):
+            return Moved.PADDED
+        return Moved.ALL if len(self.inputs[0]) == len(self.output) else Moved.SOME
 
 
 # ---- makers -------------------------------------------------------------------------------------
@@ -238,16 +246,6 @@ def permutes(op: Op) -> TypeGuard[Einsum]:
     if not isinstance(op, Einsum) or len(op.inputs) != 1 or len(set(op.output)) < len(op.output):
         return False
     return sorted(op.inputs[0]) == sorted(op.output)
-
-
-@movement.dispatch
-def einsum_moved(op: Einsum) -> Moved:
-    """A transposition has all elements, a diagonal some of them."""
-    if len(op.inputs) != 1 or set(op.inputs[0]) != set(op.output):
-        return Moved.COMPUTED
-    if len(set(op.output)) < len(op.output):
-        return Moved.PADDED
-    return Moved.ALL if len(op.inputs[0]) == len(op.output) else Moved.SOME
 
 
 def einsum(spec: str, *args: Node) -> Node:

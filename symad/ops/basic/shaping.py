@@ -14,11 +14,11 @@ import sympy
 from symad.core.arrays import Number
 from symad.core.dims import Dim, Shape, as_shape, format_shape, plus, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
+from symad.core.nodes import Moved
 from symad.core.questions import (
     Array,
     Count,
     Flags,
-    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -27,7 +27,6 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    movement,
     transpose,
 )
 from symad.errors import ShapeError
@@ -48,6 +47,8 @@ class ShapingOp(Op):
 class Broadcast(ShapingOp):
     """Axis k of the argument becomes axis ``axes[k]`` of ``shape``; the other axes repeat it."""
 
+    moves = Moved.IN_ORDER
+
     shape: Shape
     axes: tuple[int, ...]
     repeats = True
@@ -57,12 +58,16 @@ class Broadcast(ShapingOp):
 class Reshape(ShapingOp):
     """The same elements in row-major order under another shape."""
 
+    moves = Moved.IN_ORDER
+
     shape: Shape
 
 
 @dataclass(frozen=True, eq=False)
 class Slice(ShapingOp):
     """A slice: on each axis ``count`` elements from ``start`` with ``step`` (which may be negative)."""
+
+    moves = Moved.SOME
 
     start: Shape
     count: Shape
@@ -73,24 +78,11 @@ class Slice(ShapingOp):
 class Pad(ShapingOp):
     """The transpose of `Slice`: the elements placed in zeros of ``shape``."""
 
+    moves = Moved.PADDED
+
     start: Shape
     step: tuple[int, ...]
     shape: Shape
-
-
-@movement.dispatch
-def shaping_moved(op: Broadcast | Reshape) -> Moved:
-    return Moved.IN_ORDER
-
-
-@movement.dispatch
-def slice_moved(op: Slice) -> Moved:
-    return Moved.SOME
-
-
-@movement.dispatch
-def pad_moved(op: Pad) -> Moved:
-    return Moved.PADDED
 
 
 # ---- makers -------------------------------------------------------------------------------------

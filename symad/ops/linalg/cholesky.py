@@ -14,11 +14,11 @@ import sympy
 
 from symad.core.dims import Shape, size, times
 from symad.core.graph import ZERO, Node, shape
+from symad.core.nodes import Moved
 from symad.core.questions import (
     Array,
     Count,
     Flags,
-    Moved,
     Nodes,
     Tangent,
     Tangents,
@@ -26,7 +26,6 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    movement,
     transpose,
 )
 from symad.numbers.exact_linalg import cholesky as exact_cholesky
@@ -62,10 +61,10 @@ class Triangle(MatrixOp):
     diagonal: Any
     linear = True
 
-
-@movement.dispatch
-def triangle_moved(op: Triangle) -> Moved:
-    return Moved.PADDED if op.diagonal in (0, 1) else Moved.COMPUTED
+    @property
+    def moves(self) -> Moved:
+        """The elements below the diagonal, and on it if they are not multiplied."""
+        return Moved.PADDED if self.diagonal in (0, 1) else Moved.COMPUTED
 
 
 def cholesky(a: Node) -> Node:

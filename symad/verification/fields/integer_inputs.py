@@ -11,7 +11,7 @@ import numpy as np
 
 from symad.core.arrays import Number
 from symad.core.graph import Node, Op, topological
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.errors import SymadError
 from symad.facts.functions import fact
 from symad.numbers.values import unchecked
@@ -140,7 +140,7 @@ def _digits(index: Node, count: int) -> list[Ranged]:
 
     Known parts, such as the rows 0, n, 2n of ``x[np.arange(3), j]``, limit the others.
     """
-    while movement(index.op) <= Moved.ALL:
+    while index.op.moves <= Moved.ALL:
         index = index.args[0]
     if isinstance(index.op, Positions):
         return [(a, 0, int(n)) for a, n in zip(index.args, index.op.shape, strict=True)]

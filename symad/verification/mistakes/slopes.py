@@ -8,7 +8,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.numbers.values import unchecked
 from symad.ops.basic.arithmetic import Mul
 from symad.ops.basic.contraction import Einsum
@@ -199,7 +199,7 @@ def _softmax(node: Node) -> tuple[Node, tuple[int, ...]] | None:
         return None
     e, total = node.args if node.op.powers == (1, -1) else node.args[::-1]
     axes: tuple[int, ...] | None = None
-    while movement(total.op) is Moved.IN_ORDER:
+    while total.op.moves is Moved.IN_ORDER:
         if isinstance(total.op, Broadcast):
             axes = tuple(k + 1 for k in range(len(node.shape)) if k not in total.op.axes)
         (total,) = total.args

@@ -12,7 +12,7 @@ import sympy
 
 from symad.core.following import following
 from symad.core.graph import Graph, Node, Op, op_of, topological
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.core.variables import Variable
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Add, Mul
@@ -62,7 +62,7 @@ class Words:
 
     def is_named(self, node: Node) -> bool:
         """Whether a node is a variable or an input, or has its elements."""
-        while movement(node.op) is Moved.IN_ORDER and node not in self.names:
+        while node.op.moves is Moved.IN_ORDER and node not in self.names:
             (node,) = node.args
         return node in self.names or node in self.reciprocals or isinstance(node.op, Input)
 
@@ -92,7 +92,7 @@ class Words:
             return str(node.op.symbol)
         if isinstance(node.op, Constant):
             return _number(node.op.value)
-        if movement(node.op) is Moved.IN_ORDER:
+        if node.op.moves is Moved.IN_ORDER:
             return self._told(node.args[0], depth)
         if isinstance(node.op, Slice):
             return f"{self._told(node.args[0], depth)}[{_part(node.op, node.args[0])}]"
@@ -216,9 +216,9 @@ RULES: dict[type[Op], Rule] = {
 
 def _is_one(node: Node, other: Node) -> bool:
     """Whether two nodes have the same elements in the same order."""
-    while movement(node.op) is Moved.IN_ORDER:
+    while node.op.moves is Moved.IN_ORDER:
         (node,) = node.args
-    while movement(other.op) is Moved.IN_ORDER:
+    while other.op.moves is Moved.IN_ORDER:
         (other,) = other.args
     return node is other
 
@@ -237,7 +237,7 @@ def _is_reciprocal(node: Node) -> bool:
 def base_of(node: Node) -> Node:
     """The node whose elements a node repeats, up to signs and reciprocals; sums and products may use it."""
     while (
-        movement(node.op) is Moved.IN_ORDER
+        node.op.moves is Moved.IN_ORDER
         or _is_reciprocal(node)
         or (isinstance(node.op, Add) and node.op.signs == (-1,))
     ):
@@ -251,7 +251,7 @@ def argument_of_sigmoid(node: Node) -> Node | None:
         return None
     for one, power in (node.args, node.args[::-1]):
         if isinstance(one.op, Constant) and one.op.value == 1:
-            while movement(power.op) is Moved.IN_ORDER:
+            while power.op.moves is Moved.IN_ORDER:
                 (power,) = power.args
             if isinstance(power.op, Apply) and power.op.head is sympy.exp:
                 inner = power.args[0]

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from math import inf, log2
 
 from symad.core.graph import Node, topological
-from symad.core.questions import row_numbers
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, ShapingOp
@@ -159,7 +158,7 @@ def _signs(node: Node, parts: Sequence[Signs]) -> Signs:
         return (MANY, None) if signs is None else (len(signs), signs)
     if not any(degrees):
         return NONE
-    if isinstance(node.op, Condition) or row_numbers(node.op):
+    if isinstance(node.op, Condition) or node.op.row_numbers:
         return MANY, None
     if isinstance(node.op, ElementwiseOp):
         known = [s for s in below if s is not None]

@@ -21,7 +21,8 @@ import sympy
 
 import symad.verification.rewriting.identities.special  # noqa: F401  (registers rules)
 from symad.core.graph import Node, Op, op_of, rebuild, topological
-from symad.core.questions import Moved, Nodes, definition, movement, question
+from symad.core.nodes import Moved
+from symad.core.questions import Nodes, definition, question
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.basic.arithmetic import (
@@ -80,7 +81,7 @@ def _live(outputs: Sequence[Node], made: dict[Node, Node]) -> tuple[Node, ...]:
     def kept(node: Node, args: Nodes) -> Node:
         if isinstance(node.op, Select):
             condition = made[node.args[0]]
-            while movement(condition.op) is Moved.IN_ORDER:
+            while condition.op.moves is Moved.IN_ORDER:
                 condition = condition.args[0]
             holds = constant_value(condition)
             if holds in (0, 1):
@@ -318,7 +319,7 @@ def _winner(pair: Nodes, basis: Basis) -> tuple[Node, bool] | None:
     """The indicator of ``a == y`` where y is an extreme over a, and whether the second one is the larger."""
     for turned, (a, y) in enumerate((pair, pair[::-1])):
         source = y
-        while movement(source.op) is Moved.IN_ORDER and source not in basis.winners:
+        while source.op.moves is Moved.IN_ORDER and source not in basis.winners:
             source = source.args[0]
         found = basis.winners.get(source)
         if isinstance(found, dict):

@@ -12,7 +12,7 @@ from math import gcd, lcm
 import sympy
 
 from symad.core.graph import Node, op_of
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_product, signed_sum
 from symad.ops.basic.sources import constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply, apply
@@ -67,7 +67,7 @@ def _logarithms_apart(node: Node) -> Terms | None:
 
 def _applies(node: Node, head: type[sympy.Basic]) -> bool:
     """Whether a node is a value of a function, moved or not."""
-    while movement(node.op) <= Moved.ALL:
+    while node.op.moves <= Moved.ALL:
         node = node.args[0]
     return isinstance(node.op, Apply) and node.op.head is head
 
@@ -84,7 +84,7 @@ def _summands(n: Node) -> Terms | None:
         return [(c, mul(a, base)) for c, a in _signed_args(base)]
     if isinstance(n.op, Select):
         return _selected_summands(n)
-    moved = movement(n.op) <= Moved.ALL and isinstance(n.args[0].op, (Add, Mul))
+    moved = n.op.moves <= Moved.ALL and isinstance(n.args[0].op, (Add, Mul))
     inner = _summands(n.args[0]) if moved else None
     return None if inner is None else [(c, Node.of(n.op, (m,)) if m.shape else m) for c, m in inner]
 
@@ -153,7 +153,7 @@ def collect_roots(factors: Sequence[tuple[int, Node]]) -> Node | None:
 
 def _root(node: Node) -> tuple[Node, Fraction] | None:
     """The base and exponent of a root, or of an integer power of one, moved or not."""
-    if movement(node.op) <= Moved.ALL:
+    if node.op.moves <= Moved.ALL:
         found = _root(node.args[0])
         if found is None or found[0].shape != node.args[0].shape:
             return found
@@ -214,7 +214,7 @@ def merged(terms: Iterable[tuple[Fraction, Node]]) -> Terms:
 
 def holds_exponential(n: Node) -> bool:
     """Whether a node is an exponential or a power of one, moved or not."""
-    while movement(n.op) <= Moved.ALL:
+    while n.op.moves <= Moved.ALL:
         n = n.args[0]
     return _applies(n.args[0] if isinstance(n.op, Pow) else n, sympy.exp)
 
@@ -222,7 +222,7 @@ def holds_exponential(n: Node) -> bool:
 def through(node: Node, function: Callable[[Node], Node]) -> Node:
     """An elementwise function of moved elements: the function first, then the move."""
     moves = []
-    while movement(node.op) <= Moved.ALL:
+    while node.op.moves <= Moved.ALL:
         moves.append(node)
         node = node.args[0]
     result = function(node)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import sympy
 
 from symad.core.graph import Node, op_of, topological
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, sub
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
@@ -50,7 +50,7 @@ def exponential(argument: Node, basis: Basis) -> Node:
 
 def _exponential_of(c: Fraction, m: Node, basis: Basis) -> Node:
     """exp(c m): a power of b for m = log b, a power of exp(u m) for an atom."""
-    if movement(m.op) <= Moved.ALL:
+    if m.op.moves <= Moved.ALL:
         moved = through(m, lambda inner: exponential(mul(constant(abs(c)), inner), basis))
         return moved if c > 0 else div(constant(1), moved)
     if isinstance(m.op, Apply):
@@ -93,7 +93,7 @@ def logarithm(argument: Node, basis: Basis) -> Node:
 
 def _logarithm_of(e: Fraction, b: Node, basis: Basis) -> Node:
     """E log b, which is e a for b = exp(a)."""
-    if movement(b.op) <= Moved.ALL:
+    if b.op.moves <= Moved.ALL:
         return mul(constant(e), logarithm(b, basis))
     exponent = number(b.args[1]) if isinstance(b.op, Pow) else None
     if exponent is not None and (exponent.denominator > 1 or exponent % 2):
@@ -134,7 +134,7 @@ PYTHAGOREAN = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
 
 def _root_power(b: Node, exponent: Fraction, basis: Basis) -> Node:
     """b ** exponent for an atom b: a power of its root of the common order."""
-    if movement(b.op) <= Moved.ALL:
+    if b.op.moves <= Moved.ALL:
         return rational_power(b, exponent, basis)
     if isinstance(b.op, Apply) and b.op.head is sympy.exp:
         return exponential(mul(constant(exponent), b.args[0]), basis)
@@ -178,7 +178,7 @@ def _rotation_of(c: Fraction, m: Node, basis: Basis) -> Rotation:
     if constant_value(m) is sympy.pi and (2 * c).denominator == 1:
         quarter = int(2 * c) % 4
         return constant((1, 0, -1, 0)[quarter]), constant((0, 1, 0, -1)[quarter])
-    if movement(m.op) <= Moved.ALL:
+    if m.op.moves <= Moved.ALL:
         return (
             through(m, lambda inner: sine_and_cosine(mul(constant(c), inner), basis)[0]),
             through(m, lambda inner: sine_and_cosine(mul(constant(c), inner), basis)[1]),

@@ -17,7 +17,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, Op, op_of, topological
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.evaluation.evaluate import run
 from symad.evaluation.intervals import ZERO, Interval
 from symad.evaluation.value_ranges import promised
@@ -135,7 +135,7 @@ def _of_one_sign(node: Node, args: Sequence[Node], parts: Parts) -> Masked | Nod
         return _limit(node, finite, parts)
     if isinstance(op, Extreme):
         return _extreme(node, parts[0])
-    if movement(op) <= Moved.PADDED:
+    if op.moves <= Moved.PADDED:
         return _moved(node, args, finite, parts)
     return None
 
@@ -235,7 +235,7 @@ def _differs(x: Node, sign: int) -> Node | None:
         if first is None or second is None:
             return None
         return logic("or", logic("and", condition, first), logic("and", logic("not", condition), second))
-    if movement(op) <= Moved.SOME:
+    if op.moves <= Moved.SOME:
         inner, (arg,) = _differs(x.args[0], sign), x.args
         return inner if inner is None or inner is ALWAYS else Node.of(op, (broadcast_to(inner, arg.shape),))
     return None
@@ -250,7 +250,7 @@ def _is_positive(x: Node) -> Node:
         if isinstance(op, Select):
             condition, first, second = x.args[0], *map(_is_positive, x.args[1:])
             return logic("or", logic("and", condition, first), logic("and", logic("not", condition), second))
-        if movement(op) <= Moved.SOME:
+        if op.moves <= Moved.SOME:
             return Node.of(op, (broadcast_to(_is_positive(x.args[0]), x.args[0].shape),))
         if isinstance(op, Einsum) and len(x.args) == 1:
             one = select(broadcast_to(_is_positive(x.args[0]), x.args[0].shape), constant(1), constant(0))

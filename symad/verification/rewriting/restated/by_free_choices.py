@@ -14,7 +14,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, rebuild
-from symad.core.questions import Moved, movement
+from symad.core.nodes import Moved
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.basic.arithmetic import Add, add, mul, sub
 from symad.ops.basic.sources import ArrayConstant, input_node
@@ -70,7 +70,7 @@ def _shift(node: Node) -> Node | None:
     if not isinstance(inner.op, Add) or inner.op.signs != (1, -1):
         return None
     m = inner.args[1]
-    while movement(m.op) is Moved.IN_ORDER:
+    while m.op.moves is Moved.IN_ORDER:
         (m,) = m.args
     return inner.args[1] if _is_extreme(m) else None
 
