@@ -147,16 +147,11 @@ def byte_size(node: Node) -> Dim:
     return as_dim(size(node.shape) * (1 if isinstance(node.op, Condition) else 8))
 
 
-def is_view(node: Node) -> bool:
-    """True if a value shares the memory of its argument."""
-    return bool(node.op.moves <= Moved.SOME)
-
-
 def _owners(order: Sequence[Node]) -> dict[Node, Node]:
     """For each value, the value whose memory holds it."""
     owners: dict[Node, Node] = {}
     for node in order:
-        owners[node] = owners[node.args[0]] if is_view(node) else node
+        owners[node] = owners[node.args[0]] if node.op.moves <= Moved.SOME else node
     return owners
 
 

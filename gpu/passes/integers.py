@@ -36,8 +36,7 @@ def index_arguments(node: Node) -> Collection[int]:
         needed = needed_as_integers(node.op.body.output_nodes, None)
         inputs = node.op.body.input_nodes
         return [k for k, local in enumerate(inputs) if k > 0 and local in needed]
-    found: Collection[int] = node.op.row_numbers
-    return found
+    return node.op.row_numbers
 
 
 def _sources(node: Node) -> Sequence[Node] | None:

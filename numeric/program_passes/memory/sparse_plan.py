@@ -225,7 +225,7 @@ def _is_moved(array: Compute) -> bool:
         index = array.args[1]
         constant = isinstance(index, Compute) and isinstance(index.op, ArrayConstant)
         return constant and _constant(index).dtype.kind in "iu"
-    return bool(op.moves <= Moved.JOINED)
+    return op.moves <= Moved.JOINED
 
 
 def _given(array: Compute) -> tuple[Expression, ...]:
