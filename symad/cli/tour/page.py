@@ -20,6 +20,7 @@ th, td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 .good { color: var(--good); } .bad { color: var(--bad); } .doubt { color: var(--doubt); }
 img { max-width: 100%; background: white; border: 1px solid var(--line); margin: .4rem 0; }
+@media (prefers-color-scheme: dark) { img { filter: invert(.9) hue-rotate(180deg); } }
 h2 { margin: 2.2rem 0 .3rem; }
 """
 
