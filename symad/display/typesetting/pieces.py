@@ -186,14 +186,18 @@ def tight(piece: Piece) -> str:
 
 
 def entry(array: Piece, below: str) -> str:
-    r"""An entry of an array: ``{s_{2}}_{i j}``.
+    r"""An entry of an array: ``{s_{2}}_{i j}``."""
+    return f"{group(tight(array))}_{{{below}}}"
+
+
+def group(base: str) -> str:
+    r"""A base in braces that takes another script.
 
     An empty group stands before an accent: for TeX ``{\dot{r}_{2}}`` is no group but the accent, whose second
     subscript it refuses.
     """
-    base = tight(array)
     guard = "{}" if base.startswith((*ACCENTS.values(), OVERLINE)) else ""
-    return f"{{{guard}{base}}}_{{{below}}}"
+    return f"{{{guard}{base}}}"
 
 
 def _has_exponent(text: str) -> bool:

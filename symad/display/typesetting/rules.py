@@ -5,7 +5,7 @@ A rule accepts any object with ``op``, ``args`` and ``shape``: nodes of graphs, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +25,7 @@ from symad.display.typesetting.pieces import (
     Summand,
     as_term,
     entry,
+    group,
     inside,
     name_of_input,
     number,
@@ -42,7 +43,6 @@ from symad.ops.arrays.softmax import (
     LogSoftmaxCotangent,
     LogSoftmaxTangent,
     LogSumExp,
-    Softmax,
     SoftmaxTangent,
     TangentOp,
 )
@@ -321,7 +321,7 @@ def subscript(piece: Piece, places: Sequence[str]) -> Piece:
         rest = iter(places)  # a part of a part, if the first one fixed single positions
         if all(p == WHOLE or ":" not in p for p in piece.places):
             base, places = piece.base, [next(rest) if p == WHOLE else p for p in piece.places]
-    braced = f"{{{base}}}" if "_" in base or "^" in base else base
+    braced = group(base) if "_" in base or "^" in base else base
     return LatexAtom(rf"{braced}_{{{','.join(places)}}}", base=base, places=tuple(places))
 
 
@@ -348,24 +348,21 @@ def typeset_extreme(op: Extreme, node: Shaped, args: Pieces) -> Shown:
     return LatexAtom(rf"\{op.kind} {tight(args[0])}", loose=True)
 
 
-@typeset.dispatch
-def typeset_product(op: Product, node: Shaped, args: Pieces) -> Shown:
-    return LatexAtom(rf"\prod_{{k}} {entry(args[0], 'k')}", loose=True)
+OF_ONE: dict[type[Op], Callable[[Piece], str]] = {
+    Product: lambda a: rf"\prod_{{k}} {entry(a, 'k')}",
+    LogSoftmax: lambda a: rf"\log \operatorname{{softmax}}\left({write(a)}\right)",
+    LogSumExp: lambda a: rf"\log \sum_{{k}} e^{{{entry(a, 'k')}}}",
+    Determinant: lambda a: rf"\det {tight(a)}",
+    LogDeterminant: lambda a: rf"\log \det {tight(a)}",
+}
+"""Functions of one array."""
 
 
 @typeset.dispatch
-def typeset_softmax(op: Softmax, node: Shaped, args: Pieces) -> Shown:
-    return operator("softmax", args)
-
-
-@typeset.dispatch
-def typeset_log_softmax(op: LogSoftmax, node: Shaped, args: Pieces) -> Shown:
-    return LatexAtom(rf"\log \operatorname{{softmax}}\left({write(args[0])}\right)", loose=True)
-
-
-@typeset.dispatch
-def typeset_log_sum_exp(op: LogSumExp, node: Shaped, args: Pieces) -> Shown:
-    return LatexAtom(rf"\log \sum_{{k}} e^{{{entry(args[0], 'k')}}}", loose=True)
+def typeset_of_one(
+    op: Product | LogSoftmax | LogSumExp | Determinant | LogDeterminant, node: Shaped, args: Pieces
+) -> Shown:
+    return LatexAtom(OF_ONE[type(op)](args[0]), loose=True)
 
 
 @typeset.dispatch
@@ -414,16 +411,6 @@ def chain(factors: list[str], last: Piece) -> Piece:
         matrices = LatexAtom(" ".join([*factors, inside(term.arrays[0][0])]), loose=True)
         return Summand(term.coefficient, term.numbers, ((matrices, Fraction(1)),))
     return LatexAtom(" ".join([*factors, parenthesised(write(last))]), loose=True)
-
-
-@typeset.dispatch
-def typeset_determinant(op: Determinant, node: Shaped, args: Pieces) -> Shown:
-    return LatexAtom(rf"\det {tight(args[0])}", loose=True)
-
-
-@typeset.dispatch
-def typeset_log_determinant(op: LogDeterminant, node: Shaped, args: Pieces) -> Shown:
-    return LatexAtom(rf"\log \det {tight(args[0])}", loose=True)
 
 
 @typeset.dispatch
