@@ -316,7 +316,7 @@ def _read_comparison(saved: Any) -> Comparison:
         case _:
             raise SavingError("a comparison of the certificate lacks a part")
     whole = loads(json.dumps(graph))
-    kind, *counts = _read_kind(saved.get("derivative"))
+    kind, counts = _read_kind(saved.get("derivative"))
     count, claimed = len(names), int(saved.get("domain") is True)
     if not count or 2 * count + sum(counts) + claimed != len(whole.output_nodes):
         raise SavingError(f"{title}: {len(whole.output_nodes)} outputs for {count} names")
@@ -337,14 +337,15 @@ def _read_comparison(saved: Any) -> Comparison:
     )  # fmt: skip
 
 
-def _read_kind(saved: Json) -> tuple[str, int, int, int, int]:
+def _read_kind(saved: Json) -> tuple[str, list[int]]:
     """The kind of a derivative, and how many nodes each of its groups has; "" for none."""
     match saved:
         case None:
-            return "", 0, 0, 0, 0
-        case [str(kind), *counts] if kind in KINDS and len(counts) == 4:
-            if all(type(n) is int and n >= 0 for n in counts):
-                return (kind, *counts)
+            return "", [0, 0, 0, 0]
+        case [str(kind), *counts] if kind in KINDS:
+            lengths = [n for n in counts if type(n) is int and n >= 0]
+            if len(lengths) == len(counts) == 4:
+                return kind, lengths
     raise SavingError("the derivative that a claim is about is damaged")
 
 
