@@ -210,11 +210,9 @@ def _joined(
     Raises:
         ShapeError: the parts have other shapes, or may be rows as well as blocks.
     """
-    rows, columns = wanted.shape
-    lines = [(columns,), (1, columns), *([wrt[0].shape] if len(wrt) == 1 else [])]
-    are_rows = same_dim(len(parts), rows) and all(_is_one_of(p.shape, lines) for p in parts)
     shapes = [(*y.shape, *x.shape) for y in outer for x in wrt]
     are_blocks = len(parts) == len(shapes) and all(map(same_shape, [p.shape for p in parts], shapes))
+    are_rows = _are_rows(wrt, parts, wanted)
     given = ", ".join(format_shape(p.shape) for p in parts)
     if are_rows and are_blocks and len(wrt) > 1:
         names = ", ".join(str(symbol_of(x)) for x in wrt)
@@ -226,7 +224,7 @@ def _joined(
     if are_blocks:
         return _of_blocks(outer, wrt, parts)
     if are_rows:
-        return stack([reshape(p, (columns,)) for p in parts])
+        return stack([reshape(p, wanted.shape[1:]) for p in parts])
     if all(same_dim(size(p.shape), 1) for p in parts) and same_dim(len(parts), size(wanted.shape)):
         return reshape(pack_scalars([reshape(p, ()) for p in parts], (len(parts),)), wanted.shape)
     raise ShapeError(
@@ -236,8 +234,11 @@ def _joined(
     )
 
 
-def _is_one_of(shape: Shape, shapes: Sequence[Shape]) -> bool:
-    return any(same_shape(shape, other) for other in shapes)
+def _are_rows(wrt: Sequence[Node], parts: Sequence[Node], wanted: Node) -> bool:
+    """Whether parts may be the rows of a matrix; those by one input may have its shape."""
+    rows, columns = wanted.shape
+    lines: list[Shape] = [(columns,), (1, columns), *(x.shape for x in wrt if len(wrt) == 1)]
+    return same_dim(len(parts), rows) and all(any(same_shape(p.shape, s) for s in lines) for p in parts)
 
 
 def _of_blocks(outer: Sequence[Node], wrt: Sequence[Node], parts: Sequence[Node]) -> Node:

@@ -54,15 +54,8 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
 def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     start, comparisons = time.monotonic(), tuple(map(_with_trusted, certificate.comparisons))
     made = decide(certificate.title, comparisons, seed, proofs=certificate.proofs)
-    told: dict[str, list[Entry]] = {}
-    for entry in made.entries:
-        told.setdefault(entry.name, []).append(entry)
     derived = {goal for proof in made.proofs for goal in proof.goals if goal[0] < len(comparisons)}
-    own = _against_own(comparisons, derived, certificate.title, seed)
-    for entry in (e for e in own if e.name in told):  # those without elements have no entry
-        same = [e for e in told[entry.name] if e.index in (entry.index, "")]
-        if entry.status == min((e.status for e in (entry, *same)), key=STATUSES.index):
-            told[entry.name] = [e for e in told[entry.name] if e not in same] + [entry]
+    told = _with_own(made.entries, _against_own(comparisons, derived, certificate.title, seed))
     names = dict.fromkeys(name for c in comparisons for name in c.names)
     entries = [entry for name in names for entry in told.get(name, [])]
     rules = _rules(comparisons, made.seed)
@@ -71,6 +64,18 @@ def _rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     for comparison in comparisons:
         made = named_formula(made, Meter(Budget()), comparison)
     return replace(made, seconds=time.monotonic() - start)
+
+
+def _with_own(entries: Sequence[Entry], own: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """The entries by their names; one about symad's own derivative where those are no worse."""
+    told = dict[str, list[Entry]]()
+    for entry in entries:
+        told.setdefault(entry.name, []).append(entry)
+    for entry in (e for e in own if e.name in told):  # those without elements have no entry
+        same = [e for e in told[entry.name] if e.index in (entry.index, "")]
+        if entry.status == min((e.status for e in (entry, *same)), key=STATUSES.index):
+            told[entry.name] = [e for e in told[entry.name] if e not in same] + [entry]
+    return told
 
 
 def _with_trusted(comparison: Comparison) -> Comparison:
