@@ -40,7 +40,10 @@ def frequencies(d: int, base: sympy.Expr | float = 10000, first: int = 0) -> lis
 
 
 def sinusoidal(t: Array, d: int, base: Dim = 10000) -> Array:
-    """PE[t] for positions t (n,), as an array (n, d); for a SymPy t a list of d expressions."""
+    """PE[t] for positions t (n,), as an array (n, d); an integer n stands for the positions 0, …, n − 1.
+
+    For a SymPy t a list of d expressions.
+    """
     return _interleaved(t, frequencies(d, base), sine_first=True)
 
 
@@ -53,6 +56,7 @@ def _interleaved(t: Array, rates: list[Number], sine_first: bool) -> Any:
     if isinstance(t, sympy.Expr):
         pairs = [(sympy.sin(t * r), sympy.cos(t * r)) for r in rates]
         return [v for pair in pairs for v in (pair if sine_first else pair[::-1])]
+    t = np.arange(float(t)) if isinstance(t, int) else t
     angles = t[:, None] * np.array(rates)
     both = np.sin(angles), np.cos(angles)
     waves = stack(both if sine_first else both[::-1], axis=-1)

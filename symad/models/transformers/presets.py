@@ -63,7 +63,14 @@ PRESETS = {
 
 
 def parameter_counts(model: Transformer) -> dict[str, Dim]:
-    """Numbers of matrix parameters: embedding, attention, block, total; without biases and norms."""
+    """Numbers of matrix parameters: embedding, attention, block, total; without biases and norms.
+
+    Raises:
+        TypeError: the argument is no model; a name of `PRESETS` lacks the vocabulary and the context.
+    """
+    if not isinstance(model, Transformer):
+        made = f"PRESETS[{model!r}].model(vocabulary, context)"
+        raise TypeError(f"parameter_counts takes a model, not {model!r}; a preset gives one by {made}")
     groups: dict[str, Dim] = {"embedding": 0, "attention": 0, "block": 0, "others": 0}
     for name, shape in model.shapes.items():
         kind = name.split("_", 1)[-1]

@@ -19,6 +19,7 @@ def test_worked_numbers():
         [0.909297, -0.416147, 0.198669, 0.980067],
         [0.141120, -0.989992, 0.295520, 0.955336],
     ]
+    np.testing.assert_array_equal(positions.sinusoidal(4, 4, base=100), found)  # that many positions
     one = positions.sinusoidal(np.arange(2), 4)[1]
     assert one[:3].round(4).tolist() == [0.8415, 0.5403, 0.0100]
     assert one[3].round(5) == 0.99995

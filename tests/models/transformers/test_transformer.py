@@ -281,3 +281,8 @@ def test_bad_input():
         generate(small(mask="none"), p, [1], 2)
     with pytest.raises(SymadError, match="temperature=-1"):
         sample(np.zeros(3), rng, temperature=-1)
+
+
+def test_the_name_of_a_preset_is_no_model():
+    with pytest.raises(TypeError, match=r"PRESETS\['GPT-3'\]\.model\(vocabulary, context\)"):
+        parameter_counts("GPT-3")
