@@ -39,7 +39,7 @@ def frequencies(d: int, base: sympy.Expr | float = 10000, first: int = 0) -> lis
     return [float(base) ** -float(e) for e in exponents]
 
 
-def sinusoidal(t: Array, d: int, base: Dim = 10000) -> Array:
+def sinusoidal(t: Array | int, d: int, base: Dim = 10000) -> Array:
     """PE[t] for positions t (n,), as an array (n, d); an integer n stands for the positions 0, …, n − 1.
 
     For a SymPy t a list of d expressions.
@@ -47,12 +47,12 @@ def sinusoidal(t: Array, d: int, base: Dim = 10000) -> Array:
     return _interleaved(t, frequencies(d, base), sine_first=True)
 
 
-def cosine_first(t: Array, d: int, base: int = 10000) -> Array:
+def cosine_first(t: Array | int, d: int, base: int = 10000) -> Array:
     """The pairs (cos, sin) with i = 1..d/2, for positions t (n,) or a SymPy t."""
     return _interleaved(t, frequencies(d, base, first=1), sine_first=False)
 
 
-def _interleaved(t: Array, rates: list[Number], sine_first: bool) -> Any:
+def _interleaved(t: Array | int, rates: list[Number], sine_first: bool) -> Any:
     if isinstance(t, sympy.Expr):
         pairs = [(sympy.sin(t * r), sympy.cos(t * r)) for r in rates]
         return [v for pair in pairs for v in (pair if sine_first else pair[::-1])]

@@ -62,13 +62,13 @@ PRESETS = {
 }
 
 
-def parameter_counts(model: Transformer) -> dict[str, Dim]:
+def parameter_counts(model: Transformer | str) -> dict[str, Dim]:
     """Numbers of matrix parameters: embedding, attention, block, total; without biases and norms.
 
     Raises:
-        TypeError: the argument is no model; a name of `PRESETS` lacks the vocabulary and the context.
+        TypeError: it is a name of `PRESETS`, which lacks the vocabulary and the context.
     """
-    if not isinstance(model, Transformer):
+    if isinstance(model, str):
         made = f"PRESETS[{model!r}].model(vocabulary, context)"
         raise TypeError(f"parameter_counts takes a model, not {model!r}; a preset gives one by {made}")
     groups: dict[str, Dim] = {"embedding": 0, "attention": 0, "block": 0, "others": 0}
