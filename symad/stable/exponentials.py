@@ -10,7 +10,7 @@ Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and sof
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +29,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.stable.differences import complement
 from symad.stable.formulas import FormulaNode, formulas
-from symad.stable.normal_forms import head_of
+from symad.stable.normal_forms import Parts, factors_of, head_of, parts_of, terms_of
 from symad.stable.rows import EXPONENTIALS_OF, LOGARITHMS_OF, log_of_difference
 from symad.stable.shifts import (
     MAX_LEAVES,
@@ -128,10 +128,14 @@ def _by_arguments(node: Node, depth: int, assumed: list[Node] | None) -> Node | 
     one = None if assumed is None else complement(node)
     if one is not None:
         return logarithm(one, depth, assumed)
-    rule, args = OF_OPS.get(type(node.op)), _terms(node)
-    if rule is None or (assumed is not None and isinstance(node.op, Add) and -1 in node.op.signs):
+    rule, args = OF_OPS.get(type(node.op)), node.args
+    if rule is None:
         return None
-    if type(node.op) is Pow:
+    if type(node.op) is Add:
+        args = tuple([a for _, a in parts_of(node, _positive_terms, MAX_LEAVES)])
+        if -1 in node.op.signs or len(args) > MAX_LEAVES:
+            return None
+    elif type(node.op) is Pow:
         args, assumed = args[:1], None
     parts = [logarithm(a, depth, assumed) for a in args]
     known = [part for part in parts if part is not None]
@@ -145,22 +149,8 @@ def _is_positive(value: Number | None) -> bool:
     return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool) and 0 < value < math.inf
 
 
-def _terms(node: Node) -> Sequence[Node]:
-    """The arguments of an op; those of a sum of sums without signs are the terms of all of them, in order."""
-    found: list[Node] = []
-    waiting = list(node.args)[::-1]
-    while waiting and isinstance(node.op, Add) and len(found) <= MAX_LEAVES:
-        part = waiting.pop()
-        if isinstance(part.op, Add) and -1 not in part.op.signs:
-            waiting.extend(part.args[::-1])
-        else:
-            found.append(part)
-    return found or node.args
-
-
-def _of_sum(node: Node, parts: list[Node]) -> Node | None:
-    """log(exp a + exp b + ...)."""
-    return None if -1 in op_of(node, Add).signs or len(parts) > MAX_LEAVES else chain(_numbers_first(parts))
+def _positive_terms(node: Node) -> Parts | None:
+    return terms_of(node) if isinstance(node.op, Add) and -1 not in node.op.signs else None
 
 
 def _of_sum_over_axes(node: Node, parts: list[Node]) -> Node | None:
@@ -176,7 +166,7 @@ def _placed(node: Node, parts: list[Node]) -> Node:
 OF_OPS: dict[type[Op], Callable[[Node, list[Node]], Node | None]] = {
     Mul: lambda node, parts: signed_sum(list(zip(op_of(node, Mul).powers, parts, strict=True))),
     Pow: lambda node, parts: mul(node.args[1], parts[0]),
-    Add: _of_sum,
+    Add: lambda node, parts: chain(_numbers_first(parts)),
     Einsum: _of_sum_over_axes,
     Broadcast: _placed,
     Reshape: _placed,
@@ -246,8 +236,8 @@ def quotient(factors: list[tuple[int, Node]]) -> Node | None:
 
 def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
     """The factors of a product with a hyperbolic sine; other nodes alone."""
-    if isinstance(factor.op, Mul) and any(head_of(a) is sympy.sinh for a in factor.args):
-        return [(power * p, a) for p, a in zip(factor.op.powers, factor.args, strict=True)]
+    if any(head_of(a) is sympy.sinh for a in factor.args):
+        return [(power * p, a) for p, a in factors_of(factor) or [(1, factor)]]
     return [(power, factor)]
 
 

@@ -8,8 +8,9 @@ made of them depends on the graph alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 
@@ -24,6 +25,8 @@ Monomial = tuple[tuple[Node, int], ...]
 Number = int | Fraction
 Terms = dict[Monomial, Number]
 Term = tuple[Number, Monomial]
+Part: TypeAlias = tuple[int, Node]
+Parts: TypeAlias = list[Part]
 
 ONE: Monomial = ()
 MAX_TERMS, MAX_FACTORS, MAX_POWER, MAX_BITS = 40, 12, 8, 64
@@ -42,6 +45,33 @@ def head_of(node: Node) -> sympy.FunctionClass | None:
 def plain(node: Node) -> Node:
     """A repeated scalar as this scalar; other nodes unchanged."""
     return node.args[0] if node.op.repeats and not node.args[0].shape else node
+
+
+def parts_of(node: Node, inside: Callable[[Node], Parts | None], limit: int) -> Parts:
+    """The parts of a node, and of parts in it, in order, with the product of their signs or powers.
+
+    ``inside`` gives the parts of one node, None for a node that has none. Beyond the limit the list ends.
+    """
+    found: Parts = []
+    waiting = [(1, node)]
+    while waiting and len(found) <= limit:
+        sign, part = waiting.pop()
+        below = inside(part)
+        if below is None:
+            found.append((sign, part))
+        else:
+            waiting.extend([(sign * s, a) for s, a in reversed(below)])
+    return found
+
+
+def terms_of(node: Node) -> Parts:
+    """The terms of a sum with their signs, as written."""
+    return list(zip(node.op.signs, node.args, strict=True)) if isinstance(node.op, Add) else [(1, node)]
+
+
+def factors_of(node: Node) -> Parts | None:
+    """The factors of a product with their powers, as written; None for other nodes."""
+    return list(zip(node.op.powers, node.args, strict=True)) if isinstance(node.op, Mul) else None
 
 
 def is_root(node: Node) -> bool:

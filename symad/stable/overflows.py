@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log
-from typing import Any, TypeAlias
+from typing import Any
 
 import sympy
 
@@ -37,8 +37,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, compare, logic, select
 from symad.stable.formulas import FormulaNode
-
-Factor: TypeAlias = tuple[int, Node]
+from symad.stable.normal_forms import Part, Parts, factors_of, parts_of
 
 MAX_FACTORS = 200
 """Products of more factors than this are not changed."""
@@ -53,7 +52,7 @@ MAX_EXPONENT = 80
 """exp(x) of a larger number x is no float in single precision."""
 
 
-def beyond_the_floats(terms: list[Factor]) -> Node | None:
+def beyond_the_floats(terms: Parts) -> Node | None:
     """N + Σ x = N (1 + Σ x/N) for an exact N larger than all floats: a later quotient may be finite again."""
     for k, (sign, term) in enumerate(terms):
         if is_huge(term) and len(terms) > 1:
@@ -119,7 +118,7 @@ def _within_range(node: Node, args: Nodes) -> Node:
     return made if factors is None else _product(factors, made)
 
 
-def _product(factors: list[Factor], made: Node) -> Node:
+def _product(factors: Parts, made: Node) -> Node:
     """The product of some factors, which is the node."""
     gammas = any(_is_gamma(f) for _, f in factors)
     selected = _in_branches(factors, made) if gammas else None
@@ -138,7 +137,7 @@ def _product(factors: list[Factor], made: Node) -> Node:
     return signed_product([*others, (1, constant(number))]) if large else made
 
 
-def _in_branches(factors: list[Factor], made: Node) -> Node | None:
+def _in_branches(factors: Parts, made: Node) -> Node | None:
     """The product inside of a selection with a branch 0, of a slope: its other branch may overflow."""
     for k, (power, factor) in enumerate(factors):
         if power == 1 and isinstance(factor.op, Select):
@@ -149,7 +148,7 @@ def _in_branches(factors: list[Factor], made: Node) -> Node | None:
     return None
 
 
-def _times(rest: list[Factor], branch: Node, made: Node) -> Node:
+def _times(rest: Parts, branch: Node, made: Node) -> Node:
     """A branch of a selection times other factors; 0 stays 0."""
     if constant_value(branch) == 0:
         return branch
@@ -160,26 +159,18 @@ def _times(rest: list[Factor], branch: Node, made: Node) -> Node:
 # ---- factors --------------------------------------------------------------------------------------
 
 
-def flat(node: Node) -> list[Factor] | None:
+def flat(node: Node) -> Parts | None:
     """The factors of a product, of products in it, and of products that have been guarded; None for many."""
-    found: list[Factor] = []
-    waiting: list[Factor] = [(1, node)]
-    while waiting:
-        power, factor = waiting.pop()
-        guarded = _guarded(factor)
-        if guarded is not None:
-            waiting.append((power, guarded))
-        elif isinstance(factor.op, Mul):
-            inside = zip(factor.op.powers, factor.args, strict=True)
-            waiting.extend((power * p, f) for p, f in reversed([*inside]))
-        else:
-            found.append((power, factor))
-        if len(found) + len(waiting) > MAX_FACTORS:
-            return None
-    return found
+    found = parts_of(node, _inside, MAX_FACTORS)
+    return found if len(found) <= MAX_FACTORS else None
 
 
-def _collected(factors: Iterable[Factor]) -> tuple[Fraction, list[Factor]]:
+def _inside(node: Node) -> Parts | None:
+    guarded = _guarded(node)
+    return factors_of(node) if guarded is None else [(1, guarded)]
+
+
+def _collected(factors: Iterable[Part]) -> tuple[Fraction, Parts]:
     """The product of the exact numbers, and the others without those that cancel."""
     number, counts = Fraction(1), dict[Node, int]()
     for power, factor in factors:
@@ -278,9 +269,7 @@ def _of_power(base: Node, exponent: Node) -> _Exponent | None:
     return _Exponent(mul(exponent, apply(sympy.log, base)), () if known else (base,))
 
 
-def _guarded_product(
-    number: Fraction, factors: list[Factor], exponents: Sequence[_Exponent], whole: Node
-) -> Node:
+def _guarded_product(number: Fraction, factors: Parts, exponents: Sequence[_Exponent], whole: Node) -> Node:
     """The product where it is a float other than 0, else exp of the sum of logarithms where these exist."""
     direct = signed_product([*factors, (1, constant(number))])
     terms = [e.logarithm for e in exponents]

@@ -25,7 +25,7 @@ from symad.ops.elementwise.selection import Select, select
 from symad.stable.differences import Differences, Near, difference_of_squares, never
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
 from symad.stable.formulas import FormulaNode
-from symad.stable.normal_forms import head_of
+from symad.stable.normal_forms import head_of, terms_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
 from symad.stable.products import (
     better_product,
@@ -38,7 +38,7 @@ from symad.stable.products import (
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.rows import NEAR_ONE
 from symad.stable.selections import Selections
-from symad.stable.shifts import terms_of, without_logarithm, without_shift
+from symad.stable.shifts import without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
 
 

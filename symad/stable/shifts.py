@@ -8,8 +8,6 @@ log-softmax, or as log(1 + Σ exp(x_j − x_k)) over the others, it is a sum of 
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import sympy
 from sympy.codegen.numpy_nodes import logaddexp
@@ -25,10 +23,8 @@ from symad.ops.basic.arithmetic import Add, ElementwiseOp, mul, neg, signed_sum,
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Iota, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
-from symad.stable.normal_forms import head_of
+from symad.stable.normal_forms import Part, Parts, head_of, parts_of, terms_of
 from symad.sympy_functions.scalar_functions import logcosh, softplus
-
-Term: TypeAlias = tuple[int, Node]
 
 MAY_HOLD = (Apply, Broadcast, Reshape, LogSumExp)
 """The ops of logarithms of sums, and of their places in larger arrays."""
@@ -81,7 +77,7 @@ def _is_logarithm(node: Node) -> bool:
     return _is_chain(node) or head_of(node) is logcosh or isinstance(_inside(node)[0].op, LogSumExp)
 
 
-def _pair(total: Node, other: Node, sign: int) -> Term | None:
+def _pair(total: Node, other: Node, sign: int) -> Part | None:
     """total ± other in another form, with a sign; None if there is none."""
     if head_of(total) is logcosh:  # log(exp(u) + exp(−u)) − log 2
         near = sign == -1 and other is apply(sympy.Abs, total.args[0])
@@ -118,11 +114,6 @@ def _is_largest(node: Node, leaves: list[Node]) -> bool:
 # ---- shifts ---------------------------------------------------------------------------------------
 
 
-def terms_of(node: Node) -> list[Term]:
-    """The terms of a sum with their signs."""
-    return list(zip(node.op.signs, node.args, strict=True)) if isinstance(node.op, Add) else [(1, node)]
-
-
 def _is_constant(node: Node, axes: tuple[int, ...], depth: int) -> bool:
     """True if a node has equal elements along some axes, by its form."""
     if not node.shape:
@@ -134,7 +125,7 @@ def _is_constant(node: Node, axes: tuple[int, ...], depth: int) -> bool:
     return False
 
 
-def _unshifted(total: Node, inner: Node, other: Node, sign: int) -> Term | None:
+def _unshifted(total: Node, inner: Node, other: Node, sign: int) -> Part | None:
     """log Σ exp(x) for log Σ exp(x + c) − c."""
     x, axes = inner.args[0], op_of(inner, LogSumExp).axes
     terms, source = terms_of(x), _inside(other)[0]
@@ -232,16 +223,13 @@ def _is_chain(node: Node) -> bool:
 
 def _leaves(node: Node) -> list[Node]:
     """The terms of a chain, in order: log Σ exp of them is the node."""
-    found: list[Node] = []
-    waiting = [node]
-    while waiting and len(found) <= MAX_LEAVES:
-        made = waiting.pop()
-        if _is_chain(made):
-            more = made.args if len(made.args) == 2 else (constant(0), *made.args)
-            waiting.extend(reversed(more))
-        else:
-            found.append(made)
-    return found
+    return [leaf for _, leaf in parts_of(node, _links, MAX_LEAVES)]
+
+
+def _links(node: Node) -> Parts | None:
+    if not _is_chain(node):
+        return None
+    return [(1, a) for a in (node.args if len(node.args) == 2 else (constant(0), *node.args))]
 
 
 def log_add_exp(a: Node, b: Node) -> Node:
