@@ -3,9 +3,10 @@
 `stabilize` rewrites a graph before it is evaluated in floating point. `smooth` rewrites a graph before
 differentiation: the derivative of log Σ exp(x) contains a softmax, that of its operands a quotient ∞/∞.
 
-The tables are `secants` (differences and sums of functions), `products`, and the logarithms in
-`exponentials`, written as `formulas`. `differences` is the engine of sums on the normal forms of
-`normal_forms`, `removable` adds Taylor pieces, `selections` moves conditions outside of sums.
+The tables are `rows` (of one argument) and `secants` (differences of a function), in one notation, which `rows`
+defines. Engines apply them: `differences` with `steps` to sums, on the normal forms of `normal_forms`,
+`products`, and `exponentials` to logarithms and quotients. `removable` adds Taylor pieces, `overflows` keeps
+products in range, `selections` moves conditions outside of sums.
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ from symad.ops.basic.sources import Input, constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Select, logic, select
-from symad.stable.formulas import FormulaNode, formulas
 from symad.stable.normal_forms import (
     MAX_TERMS,
     ONE,
@@ -41,7 +40,7 @@ from symad.stable.normal_forms import (
     rational,
     total,
 )
-from symad.stable.rows import guarded
+from symad.stable.rows import FormulaNode, formulas, guarded
 from symad.stable.secants import (
     MAX_POWER,
     log_of_complement,

@@ -28,9 +28,8 @@ from symad.ops.basic.sources import Input, constant, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.stable.differences import complement
-from symad.stable.formulas import FormulaNode, formulas
 from symad.stable.normal_forms import Parts, factors_of, head_of, parts_of, terms_of
-from symad.stable.rows import EXPONENTIALS_OF, LOGARITHMS_OF, log_of_difference
+from symad.stable.rows import EXPONENTIALS_OF, LOGARITHMS_OF, FormulaNode, formulas, log_of_difference
 from symad.stable.shifts import (
     MAX_LEAVES,
     chain,

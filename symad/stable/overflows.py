@@ -36,8 +36,8 @@ from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, compare, logic, select
-from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import Part, Parts, factors_of, parts_of
+from symad.stable.rows import FormulaNode
 
 MAX_FACTORS = 200
 """Products of more factors than this are not changed."""

@@ -17,9 +17,8 @@ from symad.ops.basic.arithmetic import Mul, div
 from symad.ops.basic.sources import Constant, constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Select, compare, logic, select
-from symad.stable.formulas import FormulaNode, function
 from symad.stable.normal_forms import Forms, Monomial, collected, head_of, product
-from symad.stable.rows import PRODUCTS, Row, of_pair
+from symad.stable.rows import PRODUCTS, FormulaNode, Row, function, of_pair
 
 SQUARES = (sympy.sin, sympy.sinh, sympy.tan)
 """Functions whose squares are made by rows of sums."""

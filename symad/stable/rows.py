@@ -1,7 +1,8 @@
-"""The rows of one argument: what is written in functions of u, and the result that is taken in its place.
+"""The notation of all rows, and the rows of one argument.
 
-Sums beside a number and of two functions, products of two functions, functions of 1 + u, logarithms. A row is
-an identity with a condition in one notation; the engines read from ``written`` what they look for. Rows of
+A row is an identity with a condition: what is written, and the result that is taken in its place. Both are
+formulas of nodes in Python's operators; the engines read from ``written`` what they look for. The tables here
+hold sums beside a number and of two functions, products of two functions, functions of 1 + u, and logarithms;
 differences f(u) − f(v) are in `symad.stable.secants`. `tests/symad/stable/test_rows.py` proves every row.
 """
 
@@ -9,22 +10,79 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Node, op_of, rebuild
-from symad.ops.basic.arithmetic import signed_product
+from symad.ops.basic.arithmetic import add, div, mul, neg, signed_product, sub
 from symad.ops.basic.sources import Input, constant, input_node
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.powers import HALF
-from symad.ops.elementwise.selection import select
-from symad.stable.formulas import FormulaNode, function, where
-from symad.stable.normal_forms import ONE, Forms, Number, Term, head_of, product
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.powers import HALF, power
+from symad.ops.elementwise.selection import compare, logic, select
+from symad.stable.normal_forms import ONE, Forms, Number, Term, head_of, product, rational
 from symad.sympy_functions.probability import gammainc, gammaincc, log_ndtr, normal_ratio
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
+
+# ---- formulas of nodes in Python's notation ------------------------------------------------------
+
+
+def node_of(value: Any) -> Node:
+    """The node of a formula, of a node, or of an exact number."""
+    if isinstance(value, FormulaNode):
+        return value.node
+    return value if isinstance(value, Node) else constant(value)
+
+
+def _of_two(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], FormulaNode]:
+    return lambda a, b: FormulaNode(make(node_of(a), node_of(b)))
+
+
+def _of_two_reversed(make: Callable[[Node, Node], Node]) -> Callable[[Any, Any], FormulaNode]:
+    return lambda a, b: FormulaNode(make(node_of(b), node_of(a)))
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaNode:
+    """A node with the operators of Python; numbers beside it are exact constants."""
+
+    node: Node
+
+    __add__, __radd__ = _of_two(add), _of_two_reversed(add)
+    __sub__, __rsub__ = _of_two(sub), _of_two_reversed(sub)
+    __mul__, __rmul__ = _of_two(mul), _of_two_reversed(mul)
+    __truediv__, __rtruediv__ = _of_two(div), _of_two_reversed(div)
+    __pow__ = _of_two(lambda a, b: a if rational(a) == 1 else power(a, b))
+    __lt__ = _of_two(partial(compare, "<"))
+    __gt__ = _of_two_reversed(partial(compare, "<"))
+    __le__ = _of_two(partial(compare, "<="))
+    __ge__ = _of_two_reversed(partial(compare, "<="))
+    __and__ = _of_two(partial(logic, "and"))
+
+    def __neg__(self) -> FormulaNode:
+        return FormulaNode(neg(self.node))
+
+    def __abs__(self) -> FormulaNode:
+        value = rational(self.node)
+        return FormulaNode(apply(sympy.Abs, self.node) if value is None else constant(abs(value)))
+
+
+def function(head: Any) -> Callable[..., FormulaNode]:
+    """A function of formulas."""
+    return lambda *args: FormulaNode(apply(head, *map(node_of, args)))
+
+
+def where(condition: FormulaNode, a: Any, b: Any) -> FormulaNode:
+    """The value a where the condition holds, else b."""
+    return FormulaNode(select(condition.node, node_of(a), node_of(b)))
+
+
+def formulas(*nodes: Node) -> list[FormulaNode]:
+    """The nodes as formulas."""
+    return list(map(FormulaNode, nodes))
+
 
 Formula = Callable[..., FormulaNode]
 
@@ -81,6 +139,7 @@ def _normal(node: Node, squared: bool, forms: Forms) -> Term:
 
 
 ARGUMENTS = tuple([input_node(sympy.Symbol(name, real=True)) for name in "uv"])
+"""The arguments of what is written, of which patterns are read."""
 
 
 def _pattern(written: Node) -> Pattern:

@@ -24,7 +24,6 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, select
 from symad.stable.differences import Differences, Near, difference_of_squares, never
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
-from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import head_of, terms_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
 from symad.stable.products import (
@@ -36,7 +35,7 @@ from symad.stable.products import (
     may_simplify,
 )
 from symad.stable.removable import may_have_series, without_cancellation
-from symad.stable.rows import NEAR_ONE
+from symad.stable.rows import NEAR_ONE, FormulaNode
 from symad.stable.selections import Selections
 from symad.stable.shifts import without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import softplus
@@ -191,17 +190,13 @@ class NodeRules:
         made = self.selections.moved(Node.of(op, args)) if self.selections.inside else None
         return None if made is None or (made.op is op and made.args == args) else made
 
-    def of_softmax(self, op: ExponentialOp, args: Nodes) -> Node | None:
-        """Softmax and log-softmax without a shift."""
-        return without_shift(op, args)
-
 
 RULES: dict[type[Op], Callable[[NodeRules, Any, Nodes], Node | None]] = {
     Add: NodeRules.of_sum,
     Mul: NodeRules.of_product,
     Apply: NodeRules.of_function,
     Select: NodeRules.of_selection,
-    Softmax: NodeRules.of_softmax,
-    LogSoftmax: NodeRules.of_softmax,
+    Softmax: lambda rules, op, args: without_shift(op, args),
+    LogSoftmax: lambda rules, op, args: without_shift(op, args),
 }
 """The first rules, by ops: a numerically better node for ``op(*args)``, or None."""

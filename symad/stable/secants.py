@@ -25,10 +25,10 @@ from symad.ops.basic.arithmetic import Add, add, mul
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.powers import HALF, Pow, power
 from symad.ops.elementwise.selection import compare
-from symad.stable.formulas import FormulaNode, function, where
 from symad.stable.normal_forms import head_of, rational
 from symad.stable.rows import (
     Formula,
+    FormulaNode,
     Row,
     cos,
     cosh,
@@ -36,6 +36,7 @@ from symad.stable.rows import (
     erfc,
     exp,
     exp_1,
+    function,
     log,
     log_1,
     log_cosh,
@@ -47,6 +48,7 @@ from symad.stable.rows import (
     sinh,
     tan,
     tanh,
+    where,
 )
 from symad.sympy_functions.scalar_functions import logcosh, sigmoid, softplus
 

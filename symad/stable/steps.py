@@ -20,7 +20,6 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import compare, select
 from symad.ops.elementwise.slopes import of_layer
-from symad.stable.formulas import FormulaNode
 from symad.stable.normal_forms import (
     ONE,
     Forms,
@@ -34,7 +33,7 @@ from symad.stable.normal_forms import (
     rational,
     total,
 )
-from symad.stable.rows import COMPLEMENTS, REFLECTIONS
+from symad.stable.rows import COMPLEMENTS, REFLECTIONS, FormulaNode
 from symad.stable.secants import spelled
 
 Step = tuple[Terms, Node]
@@ -115,11 +114,6 @@ class SumTraits:
         """The marks of the terms."""
         return set(map(_mark, self.terms))
 
-    @cached_property
-    def lengths(self) -> set[int]:
-        """The numbers of factors of the terms."""
-        return set(map(len, self.terms))
-
 
 def reflections(whole: SumTraits) -> Iterator[Step]:
     """Two functions with equal factors beside them by their row."""
@@ -146,8 +140,6 @@ def complements(whole: SumTraits) -> Iterator[Step]:
     terms, given = whole.terms, whole.given
     found: dict[tuple[Monomial, Number], list[tuple[Number, Monomial, Node]]] = {}
     for m, base, k in whole.named:
-        if len(m) - 1 not in whole.lengths:
-            continue
         rest = without(m, base)
         if rest not in terms:
             continue

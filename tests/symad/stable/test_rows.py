@@ -18,7 +18,6 @@ from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
-from symad.stable.formulas import formulas
 from symad.stable.normal_forms import head_of
 from symad.stable.rows import (
     ARGUMENTS,
@@ -29,6 +28,7 @@ from symad.stable.rows import (
     PRODUCTS,
     REFLECTIONS,
     Row,
+    formulas,
     guarded,
 )
 from symad.stable.secants import GAUSS, SECANTS, growth, power_secant, sine_of_difference
