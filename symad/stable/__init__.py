@@ -3,9 +3,9 @@
 `stabilize` rewrites a graph before it is evaluated in floating point. `smooth` rewrites a graph before
 differentiation: the derivative of log Σ exp(x) contains a softmax, that of its operands a quotient ∞/∞.
 
-The tables are `rows` (of one argument) and `secants` (differences of a function), in one notation, which `rows`
-defines. Engines apply them: `differences` with `steps` to sums, on the normal forms of `normal_forms`,
-`products`, and `exponentials` to logarithms and quotients. `removable` adds Taylor pieces, `overflows` keeps
+The tables are `rows` (of one argument) and `secants` (differences of a function), in one notation that `rows`
+defines. Engines apply them: `differences` with `steps` to sums, `products` to products, and `exponentials` to
+logarithms and quotients; `normal_forms` finds equal terms. `removable` adds Taylor pieces, `overflows` keeps
 products in range, `selections` moves conditions outside of sums.
 """
 
