@@ -73,12 +73,12 @@ HELPERS: dict[str, str] = {
     "sinc": "$real $sinc($real a) { return a == 0 ? ($real)1 : $sin(a) / a; }",
     "loggamma": "$real $loggamma($real a) { return a > 0 ? $lgamma(a) : ($real)(0.0 / 0.0); }",
     "hypot": """$real $hypot($real a, $real b) {  /* without a branch, so that loops are vectorized */
-  const $real square = a * a + b * b, low = ($real)(sizeof a == 4 ? 1e-30 : 1e-280);
-  const int few = square < low, many = square > 1 / low;
+  const $real square = a * a + b * b, low = ($real)(sizeof a == 4 ? 1e-30 : 1e-280), high = 1 / low;
   const $real up = ($real)(sizeof a == 4 ? 0x1p80 : 0x1p600), down = 1 / up;
-  const $real factor = few ? up : many ? down : 1;
+  const $real factor = square < low ? up : square > high ? down : 1;
+  const $real back = square < low ? down : square > high ? up : 1;  /* an int between would be converted */
   a *= factor, b *= factor;
-  return $sqrt(a * a + b * b) * (few ? down : many ? up : 1);
+  return $sqrt(a * a + b * b) * back;
 }""",
     "xlogy": "$real $xlogy($real a, $real b) { return a == 0 && b == b ? ($real)0 : a * $log(b); }",
 }

@@ -46,13 +46,13 @@ Bound: TypeAlias = "str | Callable[..., Array | float]"
 
 MATH_AND_NUMPY = {
     **dict.fromkeys(("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "expm1", "log1p")),
-    **dict.fromkeys(("log2", "log10", "hypot", "inf", "nan")),
+    **dict.fromkeys(("log2", "log10", "inf", "nan")),
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
     "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
 }  # fmt: skip
 """Names in `math`, and NumPy's names of the same functions where they differ."""
 
-IN_MATH = frozenset(f"math.{name}" for name in (*MATH_AND_NUMPY, "pow", "erf", "erfc", "gamma"))
+IN_MATH = frozenset(f"math.{name}" for name in (*MATH_AND_NUMPY, "hypot", "pow", "erf", "erfc", "gamma"))
 """The functions and constants of `math` that names are bound to."""
 
 BINDINGS: dict[str, tuple[Bound, Bound]] = {
@@ -60,6 +60,7 @@ BINDINGS: dict[str, tuple[Bound, Bound]] = {
     "floor": (helpers._floor, "np.floor"),
     "ceil": (helpers._ceil, "np.ceil"),
     "absolute": ("abs", "np.abs"),
+    "hypot": ("math.hypot", helpers._hypot_of_arrays),
     "power": ("math.pow", "np.power"),
     "logaddexp": (helpers._logaddexp, "np.logaddexp"),
     "sigmoid": (helpers._sigmoid, helpers._sigmoid_of_arrays),

@@ -5,7 +5,9 @@
 for norms of all orders. The squares of 10^200 and of 10^−200 are no floats. m is max |u|, and for Euclidean
 norms one of three powers of 2. Two or three numbers have hypot(u, v). Slopes are made of r and of ratios u/r
 (`symad.ops.elementwise.radius`); where sums of squares are compared, or divided by each other, as in
-(y² + z²)/(x² + y² + z²), it is by their norms.
+(y² + z²)/(x² + y² + z²), it is by their norms. Other powers of such sums are powers of r. A positive constant
+may be a term of a sum that is one number: √(x² + 1) is hypot(x, 1), and (x² + 1)^(1/3) is hypot(x, 1)^(2/3).
+Of the elements of arrays, √(u² + 1) is the root: with np.hypot it takes twice as long.
 
 Source: Blue (1978), "A portable Fortran program to find the Euclidean norm of a vector".
 """
@@ -13,7 +15,7 @@ Source: Blue (1978), "A portable Fortran program to find the Euclidean norm of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from math import inf, isqrt
@@ -33,7 +35,7 @@ from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
 from symad.ops.basic.sources import Constant, Source, constant, constant_value, dimension
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import Pow, power
-from symad.ops.elementwise.radius import Number, Part, degree, is_size, order_of, parts, powers_in
+from symad.ops.elementwise.radius import Number, Part, is_size, powers_in
 from symad.ops.elementwise.selection import Compare, Select, compare, equal, logic, select
 
 MAX_BY_MEAN = 4
@@ -83,9 +85,59 @@ def norms_in_range(graph: Graph, dtype: str = "float64", checked: bool = True) -
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
+@dataclass(frozen=True)
+class _Norm:
+    """q^(1/d) of a sum q of powers of one order d; a number w among its terms is the part w·1^d."""
+
+    sum: Node
+    parts: tuple[Part, ...]
+    order: Number
+
+    @property
+    def root(self) -> Node:
+        """q^(1/d) as it is."""
+        return power(self.sum, constant(1 / Fraction(self.order)))
+
+    @property
+    def number(self) -> Number:
+        """The number among the terms."""
+        return sum(p.weight for p in self.parts if isinstance(p.node.op, Constant))
+
+
+def _norm_of(q: Node, squares: bool = False) -> _Norm | None:
+    """The norm whose power a sum is; with ``squares`` that of order 2 of powers of the elements."""
+    found = powers_in(q, constants=not q.shape) or []
+    orders: set[Number] = {p.exponent for p in found} - {0}
+    if not orders or any(0 in p.node.shape for p in found):
+        return None
+    if any(isinstance(step.op, (Broadcast, Slice)) for p in found for step in p.path):
+        return None
+    if squares:
+        if any(p.path or float(p.exponent) % 2 for p in found):
+            return None
+        found = [replace(p, node=power(p.node, constant(int(p.exponent) // 2))) for p in found]
+        orders = {2}
+    if len(orders) > 1:
+        return None
+    (d,) = orders
+    return _Norm(q, tuple([replace(p, exponent=d) for p in found]), d)
+
+
+def _as_power_of_norm(node: Node) -> tuple[_Norm, Number] | None:
+    """r and k for a power q^p = r^k that may be a normal number where q is none."""
+    p = constant_value(node.args[1]) if isinstance(node.op, Pow) else None
+    if not isinstance(p, (Fraction, float)) or not -1 < p < 1:
+        return None
+    norm = _norm_of(node.args[0])
+    if norm is not None and Fraction(norm.order) * Fraction(p) == 1:
+        return norm, 1
+    norm = _norm_of(node.args[0], squares=True)
+    return None if norm is None else (norm, 2 * p)
+
+
 def _roots_and_sums(nodes: Iterable[Node]) -> set[Node]:
     """The sums of powers whose roots are in a graph, or which divide one of the elements."""
-    roots = {n.args[0] for n in nodes if isinstance(n.op, Pow) and parts(n)}
+    roots = {n.args[0] for n in nodes if _as_power_of_norm(n)}
     return roots | {q for n in nodes if isinstance(n.op, Mul) and (q := _divisor(n.op, n.args)) is not None}
 
 
@@ -108,6 +160,8 @@ class _Scaling:
 
     levels: ScaleLevels
     checked: bool = False
+    norms: set[Node] = field(default_factory=set)
+    """Those that were made."""
 
     def all_of(self, graph: Graph) -> Nodes:
         """The outputs of a graph with their norms scaled."""
@@ -123,12 +177,12 @@ class _Scaling:
                 return node if op is node.op and args == node.args else Node.of(op, args)
             if isinstance(op, Compare) and not sums.isdisjoint(map(_unsigned, args)):
                 return self.compared(op, args) or Node.of(op, args)
-            if isinstance(op, Mul) and not sums.isdisjoint(args):
+            if isinstance(op, Mul) and -1 in op.powers and any(a in sums or self.of_root(a) for a in args):
                 return self.divided(op, args)
             if isinstance(op, Select) and args[1] is constant(0) and args[0] is equal(args[2], args[1]):
                 return args[2]
             made = node if args == node.args else Node.of(op, args)
-            return (self.norm(made) if isinstance(op, Pow) and parts(made) else None) or made
+            return self.power(made) or made
 
         return rebuild(graph, {}, scaled)
 
@@ -149,12 +203,13 @@ class _Scaling:
             below = self.of_sum(under[1])
             for over in [f for f in factors if f[0] == 1] if below is not None else []:
                 above = self.of_sum(over[1])
-                if above is None or below is None or above.order != below.order:
+                if above is None or below is None or not _divides(above, below):
                     continue
                 factors.remove(over)
                 factors.remove(under)
-                factors.append((1, power(div(above.norm, below.norm), constant(below.order))))
+                factors.append((1, power(div(above.norm, below.norm), constant(above.order))))
                 factors.append((1, constant(above.sign * below.sign)))
+                factors += [(-1, below.norm)] * int(below.order - above.order)
                 break
         q = _divisor(op, args)
         known = None if q is None or (-1, q) not in factors else self.of_sum(q)
@@ -165,67 +220,88 @@ class _Scaling:
         same = [f for _, f in factors] == list(args)
         return Node.of(op, args) if same else signed_product(factors)
 
+    def of_root(self, node: Node) -> _PowerSum | None:
+        """The norm and the exponent of r², r³, ... of one number r; None for other nodes."""
+        k = constant_value(node.args[1]) if isinstance(node.op, Pow) and not node.shape else None
+        known = isinstance(k, int) and k > 1 and node.args[0] in self.norms
+        return _PowerSum(1, node.args[0], k) if known and k is not None else None
+
+    def power(self, node: Node) -> Node | None:
+        """q^p by the norm; None for other nodes."""
+        found = _as_power_of_norm(node)
+        r = None if found is None else self.norm(found[0])
+        if found is None or r is None:
+            return None
+        self.norms.add(r)
+        k = found[1]
+        return div(constant(1), r) if k == -1 else power(r, constant(k))
+
     def of_sum(self, node: Node) -> _PowerSum | None:
         """The norm of a sum of powers of one degree, or of its negative; None for other nodes."""
         sign = 1
         if isinstance(node.op, Add) and set(node.op.signs) == {-1}:
             sign, node = -1, add(*node.args)
-        d = degree(node)
-        root = None if d is None else power(node, constant(1 / Fraction(d)))
-        made = self.norm(root) if root is not None and parts(root) else None
-        return None if made is None or d is None else _PowerSum(sign, made, d)
+        known = self.of_root(node)
+        if known is not None:
+            return known
+        found = _norm_of(node)
+        made = None if found is None else self.norm(found)
+        return None if found is None or made is None else _PowerSum(sign, made, found.order)
 
-    def norm(self, radius: Node) -> Node | None:
-        """The norm without powers that are no floats; None if its terms have several exponents, or none."""
-        known, d = parts(radius), order_of(radius)
-        if any(p.exponent != d or 0 in p.node.shape for p in known):
+    def norm(self, norm: _Norm) -> Node | None:
+        """The norm without powers that are no floats; None for those that are taken as they are."""
+        known = norm.parts
+        if 0 < norm.number < self.levels.low:
             return None
         if len(known) == 1 and not known[0].path:
-            return mul(_root_of_weight(known[0], d), _absolute(known[0].node))
-        return self.of_sum_along_axes(radius) if any(p.path for p in known) else self.of_elements(radius)
+            return mul(_root_of_weight(known[0], norm.order), _absolute(known[0].node))
+        return self.of_sum_along_axes(norm) if any(p.path for p in known) else self.of_elements(norm)
 
-    def of_elements(self, radius: Node) -> Node | None:
+    def of_elements(self, norm: _Norm) -> Node | None:
         """The norm of a few numbers, or of the elements of a few arrays."""
-        known, few = parts(radius), _is_few(radius)
-        if order_of(radius) != 2:
-            return _by_largest(radius)
+        known, few = norm.parts, _is_few(norm)
+        if norm.order != 2:
+            return _by_largest(norm)
         if len(known) <= 3 and few is not False:
+            numbers_last = sorted(known, key=lambda p: isinstance(p.node.op, Constant))
             return reduce(
-                lambda a, b: apply(hypot, a, b), [mul(_root_of_weight(p, 2), p.node) for p in known]
+                lambda a, b: apply(hypot, a, b), [mul(_root_of_weight(p, 2), p.node) for p in numbers_last]
             )
-        return self.by_levels(radius) if few else None
+        return self.by_levels(norm) if few else None
 
-    def of_sum_along_axes(self, radius: Node) -> Node | None:
+    def of_sum_along_axes(self, norm: _Norm) -> Node | None:
         """The norm of a vector, or the norms of rows."""
-        d, few = order_of(radius), _is_few(radius)
+        d, few = norm.order, _is_few(norm)
         if d != 2:
-            made = _by_largest(radius)
-            return self.where_needed(radius, made) if d <= MAX_BY_MEAN else made
-        return self.where_needed(radius, self.by_levels(radius), not few) if few or self.checked else None
+            made = _by_largest(norm)
+            return self.where_needed(norm, made) if d <= MAX_BY_MEAN else made
+        return self.where_needed(norm, self.by_levels(norm), not few) if few or self.checked else None
 
-    def where_needed(self, radius: Node, scaled: Node, many: bool = False) -> Node:
+    def where_needed(self, norm: _Norm, scaled: Node, many: bool = False) -> Node:
         """The root, and the scaled norm where the sum of powers is no normal number.
 
         Of ``many`` elements sums that are 0 are taken as they are: in distances of all pairs there are some.
         """
         if not self.checked:
             return scaled
-        q, known = radius.args[0], parts(radius)
+        q = norm.sum
         checked = select(equal(q, constant(0)), broadcast_to(constant(1), q.shape), q) if many else q
-        xs = [q, *_sources([p.node for p in known])]
-        return fallback(checked, radius, scaled, xs, self.levels.low, self.levels.high)
+        xs = [q, *_sources([p.node for p in norm.parts])]
+        return fallback(checked, norm.root, scaled, xs, self.levels.low, self.levels.high)
 
-    def by_levels(self, radius: Node) -> Node:
+    def by_levels(self, norm: _Norm) -> Node:
         """√q of squares; where q is no normal number, from elements times a power of 2.
 
         The three sums are independent of each other, so that one loop computes them.
         """
-        square, levels = radius.args[0], self.levels
+        square, levels = norm.sum, self.levels
         up, down = constant(2.0**levels.shift), constant(2.0**-levels.shift)
-        small = mul(_again(radius, lambda p: mul(p.node, up)), down)
-        large = mul(_again(radius, lambda p: mul(p.node, down)), up)
-        few, many = compare("<", square, constant(levels.low)), compare("<", constant(levels.high), square)
-        return select(few, small, select(many, large, radius))
+        large = mul(_again(norm, lambda p: mul(p.node, down)), up)
+        made = select(compare("<", constant(levels.high), square), large, norm.root)
+        if norm.number:
+            return made
+        small = mul(_again(norm, lambda p: mul(p.node, up)), down)
+        return select(compare("<", square, constant(levels.low)), small, made)
 
 
 @dataclass(frozen=True)
@@ -237,21 +313,27 @@ class _PowerSum:
     order: Number
 
 
-def _is_few(radius: Node) -> bool | None:
+def _divides(above: _PowerSum, below: _PowerSum) -> bool:
+    """Whether a quotient is a power of the quotient of the norms, over powers of the lower one."""
+    more = below.order - above.order
+    return more == 0 or (more > 0 and more % 1 == 0 and not below.norm.shape)
+
+
+def _is_few(norm: _Norm) -> bool | None:
     """Whether norms are one, or of no more than `MAX_IN_ROWS` elements; None if that is not known."""
-    count = sum(size(p.node.shape) for p in parts(radius))
-    if not radius.shape:
+    count = sum(size(p.node.shape) for p in norm.parts)
+    if not norm.sum.shape:
         return True
     return count <= MAX_IN_ROWS if isinstance(count, int) else None
 
 
-def _again(radius: Node, scaled: Callable[[Part], Node]) -> Node:
+def _again(norm: _Norm, scaled: Callable[[Part], Node]) -> Node:
     """The norm of other elements."""
     terms = []
-    for part in parts(radius):
+    for part in norm.parts:
         value = scaled(part)
         first = part.path[0].op if part.path else None
-        if order_of(radius) == 2 and isinstance(first, Einsum):
+        if norm.order == 2 and isinstance(first, Einsum):
             labels = first.inputs[0]
             whole = replace(part, path=part.path[1:]).total(
                 contract([labels, labels], first.output, value, value)
@@ -259,16 +341,16 @@ def _again(radius: Node, scaled: Callable[[Part], Node]) -> Node:
         else:
             whole = part.total(power(value, constant(part.exponent)))
         terms.append(mul(constant(part.weight), whole))
-    return power(add(*terms), radius.args[1])
+    return power(add(*terms), norm.root.args[1])
 
 
-def _by_largest(radius: Node) -> Node:
+def _by_largest(norm: _Norm) -> Node:
     """m (Σ w |u/m|^d)^(1/d) with the largest |u| as m; 1 where it is 0 or infinite."""
-    largest = [_largest(p, order_of(radius)) for p in parts(radius)]
+    largest = [_largest(p, norm.order) for p in norm.parts]
     m = largest[0] if len(largest) == 1 else apply(sympy.Max, *largest)
     known = logic("and", compare("<", constant(0), m), compare("<", m, constant(inf)))
     m = select(known, m, constant(1))
-    return mul(m, _again(radius, lambda p: div(p.node, p.spread(m))))
+    return mul(m, _again(norm, lambda p: div(p.node, p.spread(m))))
 
 
 def _sources(elements: Iterable[Node]) -> list[Node]:
@@ -296,7 +378,7 @@ def _root_of_weight(part: Part, d: Number) -> Node:
 
 
 def _absolute(node: Node) -> Node:
-    return node if is_size(node) else apply(sympy.Abs, node)
+    return node if is_size(node) or isinstance(node.op, Constant) else apply(sympy.Abs, node)
 
 
 def _largest(part: Part, d: Number) -> Node:

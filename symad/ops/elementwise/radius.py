@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf
 
 import sympy
 from sympy.codegen.cfunctions import hypot
@@ -65,13 +66,17 @@ def _spread(step: Node, value: Node) -> Node:
 # ---- sums of powers -------------------------------------------------------------------------------
 
 
-def powers_in(node: Node) -> list[Part] | None:
+def powers_in(node: Node, constants: bool = False) -> list[Part] | None:
     """The terms of a sum of powers; None if a node is no such sum.
 
     The sum is along axes or term by term, of even powers, powers of absolute values, or ⟨x, x⟩, with positive
-    weights. It is not negative, and is 0 only where all terms are.
+    weights. It is not negative, and is 0 only where all terms are. With ``constants`` a positive number w may
+    be a term; its part is w·1⁰.
     """
     op, args = node.op, node.args
+    value = constant_value(node) if constants else None
+    if isinstance(value, (int, float, Fraction)) and 0 < value < inf:
+        return [Part(constant(1), value, 0)]
     if isinstance(op, Pow):
         exponent = constant_value(args[1])
         if type(exponent) not in (int, Fraction, float) or exponent <= 0:
@@ -79,17 +84,17 @@ def powers_in(node: Node) -> list[Part] | None:
         even = isinstance(exponent, int) and exponent % 2 == 0
         return [Part(args[0], 1, exponent)] if even or is_size(args[0]) else None
     if isinstance(op, Add):
-        terms = [powers_in(a) for a in args] if -1 not in op.signs else [None]
+        terms = [powers_in(a, constants) for a in args] if -1 not in op.signs else [None]
         return None if None in terms else [part for term in terms if term is not None for part in term]
     if isinstance(op, Mul):
-        return _of_product(op, args)
+        return _of_product(op, args, constants)
     if isinstance(op, Einsum):
         return _of_contraction(op, args)
     found = powers_in(args[0]) if isinstance(op, (Broadcast, Reshape, Slice)) else None
     return None if found is None else [replace(part, path=(*part.path, node)) for part in found]
 
 
-def _of_product(op: Mul, args: Nodes) -> list[Part] | None:
+def _of_product(op: Mul, args: Nodes, constants: bool) -> list[Part] | None:
     """A square, or a sum of powers times positive numbers."""
     weight: Number = 1
     rest = []
@@ -103,7 +108,7 @@ def _of_product(op: Mul, args: Nodes) -> list[Part] | None:
     if len(rest) > 1:
         one = _of_one_base([factor for _, factor in rest]) if all(sign == 1 for sign, _ in rest) else None
         return None if one is None else [replace(one, weight=weight)]
-    found = powers_in(rest[0][1]) if len(rest) == 1 and rest[0][0] == 1 else None
+    found = powers_in(rest[0][1], constants) if len(rest) == 1 and rest[0][0] == 1 else None
     return None if found is None else [replace(part, weight=part.weight * weight) for part in found]
 
 

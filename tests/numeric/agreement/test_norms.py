@@ -241,3 +241,88 @@ def test_norms_are_scaled_where_that_is_needed() -> None:
     assert sum("vdot" in line for line in own) == 1
     units = symad.trace(lambda u: u / np.linalg.norm(u, axis=1, keepdims=True), [(n, 8)])
     assert re.findall(r"if \((\w+)\) \{\n#pragma omp simd reduction", lower(units, "c").c_source)
+
+
+# ---- other powers, and a number among the terms ---------------------------------------------------
+
+THIRD = sp.Rational(1, 3)
+OTHER_POWERS = {
+    "root": (sp.sqrt(x**2 + 1), 2),
+    "root with weights": (sp.sqrt(3 * x**2 + 2), 2),
+    "quotient of a root": (x / sp.sqrt(x**2 + 1), 2),
+    "reciprocal": (1 / sp.sqrt(x**2 + 7), 2),
+    "two numbers": (sp.sqrt(x**2 + y**2 + 3), 2),
+    "four numbers": (sp.sqrt(x**2 + y**2 + z**2 + 5), 1),
+    "third power": ((x**2 + 1) ** THIRD, 1),
+    "two thirds": ((x**2 + y**2 + 1) ** (2 * THIRD), 1),
+    "third power without a number": ((x**2 + y**2) ** THIRD, 1),
+    "fourth powers": (sp.sqrt(x**4 + y**2 + 1), 0),
+    "cubes": (sp.cbrt(sp.Abs(x) ** 3 + sp.Abs(y) ** 3 + 1), 0),
+    "small number": (sp.sqrt(x**2 + sp.Rational(1, 10**20)), 2),
+}
+"""Functions, and how many derivatives are right; others multiply what overflows by what underflows."""
+
+AT = {"float64": (1e200, -1e160, 3e-200, 0.75, -3.0), "float32": (1e25, -1e20, 3e-25, 0.75, -3.0)}
+
+
+def with_derivatives(name: str) -> tuple[list[Graph], list[list[sp.Expr]]]:
+    """The function and its derivatives, as symad makes them and by SymPy."""
+    f, most = OTHER_POWERS[name]
+    inputs = sorted(f.free_symbols, key=str)
+    gradient = [f.diff(v).replace(sp.DiracDelta, lambda *_: sp.S.Zero) for v in inputs]
+    expected = [[f], gradient, [g.diff(v) for g in gradient for v in inputs] if most == 2 else []]
+    derived = [symad.trace(f, inputs), symad.gradient(f, inputs), symad.hessian(f, inputs)]
+    return derived[: most + 1], expected[: most + 1]
+
+
+def check_powers(name: str, backend: str, dtype: str) -> None:
+    graphs, expected = with_derivatives(name)
+    inputs = sorted(OTHER_POWERS[name][0].free_symbols, key=str)
+    eps, least = (1e-14, 1e-300) if dtype == "float64" else (1e-6, 1e-37)
+    for at in AT[dtype]:
+        point = [float(np.dtype(dtype).type(v)) for v in (at, 2 * at, -at / 3)[: len(inputs)]]
+        for graph, formulas in zip(graphs, expected, strict=True):
+            with mpmath.workdps(1300), np.errstate(over="ignore"):
+                values = [mpmath.mpf(v) for v in point]
+                exact = [float(sp.lambdify(inputs, f, "mpmath")(*values)) for f in formulas]
+                right = np.array(exact).astype(dtype)
+            found = np.concatenate([np.ravel(r) for r in leaves(called(graph, backend, dtype, tuple(point)))])
+            curved = graph is graphs[-1] and len(graphs) == 3
+            beside = min(1, 4 / max(map(abs, point))) if curved else 0  # 1/r − x²/r³ beside 1/r
+            np.testing.assert_allclose(
+                found, right, rtol=100 * eps, atol=max(least, 100 * eps * beside), err_msg=f"{name} {point}"
+            )
+
+
+@pytest.mark.parametrize("name", ["root", "two numbers", "third power"])
+def test_powers_of_sums_with_a_number(name: str) -> None:
+    check_powers(name, "graph", "float64")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("backend", "dtype"),
+    [
+        *[(b, "float64") for b in ("graph", "numpy", "plain", "c", "runs")],
+        *[(b, "float32") for b in ("numpy", "plain")],
+    ],
+)
+def test_all_powers_of_sums(backend: str, dtype: str) -> None:
+    for name in OTHER_POWERS:
+        check_powers(name, backend, dtype)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_many_points_of_all_magnitudes(backend: str) -> None:
+    """Compiled and NumPy code for many points at once has ways of its own to compute hypot(x, y)."""
+    points = np.array([1e200, -1e-200, 0.75, 1e10, 0.0, -np.inf] * 50)
+    for f, right in ((sp.sqrt(x**2 + 1), [1e200, 1, 1.25, 1e10, 1, np.inf]),
+                     (sp.sqrt(x**2 + 4) / 2, [5e199, 1, np.sqrt(4.5625) / 2, 5e9, 1, np.inf])):  # fmt: skip
+        kernel = lower(f, backend)
+        np.testing.assert_allclose(kernel(points), right * 50, rtol=1e-15)
+        np.testing.assert_allclose(kernel(points[:3]), right[:3], rtol=1e-15)
+        assert np.isnan(kernel(np.array([np.nan] * 300))).all()
+    two = lower(sp.sqrt(x**2 + y**2), backend)
+    for scale in (1.0, 1e200, 1e-200):
+        many = [np.full(300, side * scale) for side in (3, 4)]
+        np.testing.assert_allclose(two(*many), 5 * scale, rtol=1e-15)
