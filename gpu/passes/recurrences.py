@@ -13,21 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.dims import Shape, is_concrete, plus
+from symad.core.contents import readers
+from symad.core.dims import Shape, is_concrete
 from symad.core.graph import Graph, Node, Op, op_of, rebuild, shape, topological
 from symad.core.questions import Array, Nodes, Values, definition, evaluate
 from symad.gpu.passes.integers import needed_as_integers
 from symad.gpu.passes.known_rows import filled
 from symad.gpu.recurrences.step import NotByRows, step_of
-from symad.higher_order.scan import Local, Scan, backwards
+from symad.higher_order.scan import Scan, backwards
 from symad.numeric.passes import expand, keep, prepare
 from symad.numeric.passes.bodies import LoopValue, by_loop, loop_evaluate, pieces
 from symad.numeric.passes.loops.sink_into_loop import sink
+from symad.numeric.passes.loops.split_state import apart, before_steps
 from symad.numeric.passes.loops.zeros import drop_pads
 from symad.numeric.passes.memory_layout.pads import join_pads
 from symad.numeric.passes.rewriting import with_results
-from symad.ops.arrays.stacking import Stack, concatenate, stack, take
-from symad.ops.basic.shaping import Pad, Reshape, Slice, broadcast_to, reshape, slice_axes, slice_axis
+from symad.ops.arrays.stacking import Stack, stack
+from symad.ops.basic.shaping import Pad, Reshape, Slice, broadcast_to, reshape, slice_axes
 from symad.ops.basic.sources import Iota, constant
 
 # ---- the op --------------------------------------------------------------------------------------
@@ -98,164 +100,28 @@ def recurrence_definition(op: Recurrence, y: Node) -> Node:
     """The loop."""
     initial, xs, constants = parts_of(op, y.args)
     shapes = [local.shape for local in op.body.input_nodes]
-    starts = [
-        broadcast_to(constant(0), s) if a is None else a for a, s in zip(initial, shapes, strict=False)
-    ]
+    starts = [broadcast_to(constant(0), s) if a is None else a for a, s in zip(initial, shapes, strict=False)]
     loop = Node.of(LoopValue(op.body, op.slices, op.k, op.states), (*starts, *xs, *constants))
     return before_steps(loop) if op.before else loop
 
 
-def before_steps(loop: Node) -> Node:
-    """The value of a state before every step of its loop."""
-    op = op_of(loop, LoopValue)
-    start = pieces(op, loop.args)[0][op.k]
-    rest = slice_axis(loop, 0, 0, plus(loop.shape[0], -1))
-    return concatenate([reshape(start, (1, *start.shape)), rest])
-
-
-def is_known(node: Node) -> bool:
-    """Whether all sizes are numbers."""
-    return is_concrete(node.shape)
-
-
-# ---- stacks as separate arrays -------------------------------------------------------------------
-
-# The state of an LSTM is (h, c); each row of h and of c is a row of a separate state.
-
-
-MAX_PARTS = 4
-"""The most arrays in a stack that become separate states.
-
-Origin: not recorded; not measured on a device.
-"""
-
-
-def apart(group: Sequence[Node]) -> dict[Node, Node]:
-    """The replacements of the values of a loop whose states and results are stacks, by stacks of values.
-
-    Raises:
-        NotByRows: a state is not a stack of a few arrays.
-    """
-    op = op_of(group[0], LoopValue)
-    outputs, args = op.body.output_nodes, group[0].args
-    counts = _counts(op)
-    initial, xs, constants = pieces(op, args)
-    starts = [take(a, 0, j) for a, count in zip(initial, counts, strict=False) for j in range(count)]
-    states = sum(counts[: op.states])
-    local, replaced = _locals(op, starts, counts)
-    bodies = rebuild(outputs, replaced)
-    parts = [
-        take(body, 0, j) if count else body
-        for body, count in zip(bodies, counts, strict=True)
-        for j in range(count or 1)
-    ]
-    body = Graph(local, tuple(parts))
-    given = (*starts, *xs, *constants)
-    first = [sum(count or 1 for count in counts[:k]) for k in range(len(counts))]
-    made: dict[Node, Node] = {}
-    for k, count in enumerate(counts):
-        values = [Node.of(LoopValue(body, op.slices, first[k] + j, states), given) for j in range(count or 1)]
-        old = Node.of(LoopValue(op.body, op.slices, k, op.states), args)
-        made[old] = stack(values, 1) if count else values[0]
-        if k < op.states and old.shape[0] != 0:
-            made[before_steps(old)] = stack([before_steps(value) for value in values], 1)
-    return made
-
-
-def _counts(op: LoopValue) -> list[int]:
-    """The number of arrays in the stack of each value of a loop; 0 for a value that is not split."""
-    outputs = op.body.output_nodes
-    counts = [_count(o) if len(o.shape) == len(outputs[0].shape) else 0 for o in outputs]
-    if not all(counts[: op.states]):
-        raise NotByRows("a state that is not a stack")
-    return counts
-
-
-def _count(output: Node) -> int:
-    """The number of arrays in a stack; 0 for a value that is not split."""
-    size = output.shape[0] if len(output.shape) > 1 else 0
-    return size if isinstance(size, int) and 1 <= size <= MAX_PARTS else 0
-
-
-def _locals(op: LoopValue, starts: Sequence[Node], counts: Sequence[int]) -> tuple[Nodes, dict[Node, Node]]:
-    """The inputs of the new body, and the replacements of the old body's inputs."""
-    old = pieces(op, op.body.input_nodes)
-    shapes = [s.shape for s in starts] + [here.shape for here in (*old[1], *old[2])]
-    local = tuple(Node.of(Local(k, shape)) for k, shape in enumerate(shapes))
-    given, replaced = iter(local), {}
-    for here, count in zip(old[0], counts, strict=False):
-        replaced[here] = stack([next(given) for _ in range(count)])
-    replaced |= dict(zip((*old[1], *old[2]), given, strict=True))
-    return local, replaced
-
-
-def spread(group: Sequence[Node]) -> dict[Node, Node]:
-    """The replacements of the values of a loop that reads stacks: the new loop reads the stacked arrays.
-
-    An array whose elements are one known number is replaced by the number.
-    """
-    op = op_of(group[0], LoopValue)
-    initial, xs, constants = pieces(op, group[0].args)
-    old = pieces(op, op.body.input_nodes)
-    moving: list[Node] = []
-    inside: list[list[int] | float] = []
-    for k, x in enumerate(xs):
-        number, last = filled(x), k == len(xs) - 1 and not moving  # one must remain, to count the steps
-        if isinstance(number, (int, float)) and not last:
-            inside.append(number)
-            continue
-        arrays = x.args if isinstance(x.op, Stack) and x.op.axis else (x,)
-        inside.append([*range(len(moving), len(moving) + len(arrays))])
-        moving += arrays
-    if tuple(moving) == xs:
-        return {}
-    given = (*initial, *moving, *constants)
-    shapes = [a.shape for a in (*initial, *moving, *constants)]
-    shapes[op.states : op.states + len(moving)] = [x.shape[1:] for x in moving]
-    local = tuple(Node.of(Local(k, shape)) for k, shape in enumerate(shapes))
-    same = (*local[: op.states], *local[op.states + len(moving) :])
-    replaced = dict(zip((*old[0], *old[2]), same, strict=True))
-    for here, x, places in zip(old[1], xs, inside, strict=True):
-        if not isinstance(places, list):
-            replaced[here] = broadcast_to(constant(places), here.shape)
-            continue
-        parts_ = [local[op.states + place] for place in places]
-        stacked = parts_[0].shape != here.shape
-        replaced[here] = stack(parts_, op_of(x, Stack).axis - 1) if stacked else parts_[0]
-    body = Graph(local, rebuild(op.body.output_nodes, replaced))
-    numbers = range(len(op.body.output_nodes))
-    loops = [Node.of(LoopValue(op.body, op.slices, k, op.states), group[0].args) for k in numbers]
-    made = {o: Node.of(LoopValue(body, len(moving), k, op.states), given) for k, o in enumerate(loops)}
-    return made | {before_steps(o): before_steps(made[o]) for o in loops[: op.states] if o.shape[0] != 0}
-
-
-def open_stacks(outputs: Sequence[Node]) -> Nodes:
-    """The outputs, with slices of stacks as slices of the stacked arrays."""
-    return rebuild(outputs, {}, _opened)
+# ---- the pass ------------------------------------------------------------------------------------
 
 
 def _opened(node: Node, args: Nodes) -> Node:
+    """A node over new arguments, where a slice of a stack is a stack of slices of its arrays."""
     made = node.over(args)
-    if not isinstance(made.op, Slice) or not isinstance(args[0].op, Stack):
-        return _unthinned(made)
-    op, (whole,) = made.op, args
-    axis = op_of(whole, Stack).axis
-    if not isinstance(op.start[axis], int) or not isinstance(op.count[axis], int):
+    op = made.op
+    if not made.args or not isinstance(made.args[0].op, Stack):
         return made
-    rest = [k for k in range(len(op.start)) if k != axis]
-    rows = [op.start[axis] + j * op.step[axis] for j in range(op.count[axis])]
-    pieces_ = [
-        slice_axes(whole.args[r], *(tuple(field[k] for k in rest) for field in (op.start, op.count, op.step)))
-        for r in rows
-    ]
-    return stack(pieces_, axis)
-
-
-def _unthinned(node: Node) -> Node:
-    """The array itself for a stack of one array that is reshaped back; else the node."""
-    if isinstance(node.op, Reshape) and isinstance(node.args[0].op, Stack) and len(node.args[0].args) == 1:
-        return reshape(node.args[0].args[0], node.shape)
-    return node
+    arrays, axis = made.args[0].args, made.args[0].op.axis
+    if isinstance(op, Reshape) and len(arrays) == 1:
+        return reshape(arrays[0], op.shape)
+    if not isinstance(op, Slice) or not is_concrete((op.start[axis], op.count[axis])):
+        return made
+    rest = [[*field[:axis], *field[axis + 1 :]] for field in (op.start, op.count, op.step)]
+    taken = [arrays[op.start[axis] + j * op.step[axis]] for j in range(op.count[axis])]
+    return stack([slice_axes(array, *rest) for array in taken], axis)
 
 
 def recurrent(graph: Graph) -> Graph:
@@ -270,7 +136,7 @@ def recurrent(graph: Graph) -> Graph:
             outputs = changed
     except NotByRows:
         return graph
-    return join_pads(with_results(graph, open_stacks(outputs)))
+    return join_pads(with_results(graph, rebuild(outputs, {}, _opened)))
 
 
 def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
@@ -285,14 +151,14 @@ def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
     groups = by_loop(node for node in order if isinstance(node.op, LoopValue))
     if not groups:
         return None
-    fewer = spread(groups[0])
-    if fewer:
-        return rebuild(outputs, fewer)
     integers = needed_as_integers(outputs, None)
     try:
         return rebuild(outputs, _replaced(groups[0], set(order), integers))
     except NotByRows:
-        return open_stacks(rebuild(outputs, apart(groups[0])))  # the loop has more states now: try again
+        fewer = apart(groups[0], readers(order), set(outputs), always=True)
+        if fewer is None:
+            raise
+        return rebuild(outputs, fewer)
 
 
 def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> dict[Node, Node]:

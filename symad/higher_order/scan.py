@@ -177,11 +177,11 @@ def parts(op: Scan, args: Nodes) -> tuple[Node, Nodes, Nodes]:
     return args[0], args[1 : 1 + op.slices], args[1 + op.slices :]
 
 
-def previous_states(y: Node) -> Node:
-    """(c_0, ..., c_{T−1}) of a scan."""
+def previous_states(y: Node, k: int = 0) -> Node:
+    """(c_0, ..., c_{T−1}) of a scan; for a loop of several states that of state ``k``."""
     if y.shape[0] == 0:
         return y
-    first = reshape(y.args[0], (1, *y.args[0].shape))
+    first = reshape(y.args[k], (1, *y.args[k].shape))
     return concatenate([first, slice_axis(y, 0, 0, plus(y.shape[0], -1))])
 
 

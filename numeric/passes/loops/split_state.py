@@ -7,12 +7,12 @@ for each part, a step reads and writes separate arrays, and a later reader of h 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from symad.core.contents import holds, readers
-from symad.core.dims import plus
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, LoopOp, backwards, previous_states
+from symad.higher_order.scan import Local, LoopOp, Scan, backwards, previous_states
 from symad.numeric.passes.bodies import LoopValue, by_loop, loop_of, pieces
 from symad.numeric.passes.memory_layout.pads import boxes, source
 from symad.numeric.passes.rewriting import with_results
@@ -39,36 +39,51 @@ def _one(outputs: Nodes) -> Nodes | None:
     users = readers(order)
     loops = [n for n in order if isinstance(n.op, LoopValue) and n.op.states == 1]
     for group in by_loop(loops):
-        found = _changed(group, users, set(outputs))
+        found = apart(group, users, set(outputs))
         if found:
             return rebuild(outputs, found)
     return None
 
 
-def _changed(group: Sequence[Node], users: Users, kept: set[Node]) -> dict[Node, Node] | None:
-    """The replacements of a loop's values and of parts of its state; None if a reader needs all parts."""
-    op = loop_of(group[0])
-    args = group[0].args
-    parts = _parts(op.body.output_nodes[0])
-    if not parts or not _reads_parts(op.body):
+def apart(
+    group: Sequence[Node], users: Users, kept: set[Node], always: bool = False
+) -> dict[Node, Node] | None:
+    """The replacements of a loop's values and of parts of its states; None if a reader needs all parts.
+
+    If ``always``, such readers get a stack of the parts, and kept values with as many axes have parts, too.
+    """
+    op, args = loop_of(group[0]), group[0].args
+    states, xs, constants = pieces(op, args)
+    outputs, rank = op.body.output_nodes, len(op.body.output_nodes[0].shape)
+    found = [_parts(o) or (_rows(o) if always else None) for o in outputs[: len(states)]]
+    if None in found or not (always or _reads_parts(op.body)):
         return None
-    n = len(parts)
-    body, xs = _body(op.body, op.slices, parts, pieces(op, args)[1])
-    initial = [take(args[0], 0, k) for k in range(n)]
-    new = (*initial, *xs, *pieces(op, args)[2])
-    states = [Node.of(LoopValue(body, op.slices, k, n), new) for k in range(n)]
+    found += [_rows(o) if always and len(o.shape) == rank else None for o in outputs[len(states) :]]
+    body, moving = _body(op, found, xs)
+    initial = [
+        take(a, 0, k) for a, parts in zip(states, found, strict=False) for k in range(len(parts or ()))
+    ]
+    given = (*initial, *moving, *constants)
+    every = [
+        Node.of(LoopValue(body, op.slices, k, len(initial)), given) for k in range(len(body.output_nodes))
+    ]
+    first = [0, *accumulate(len(parts or (None,)) for parts in found)]
     made: dict[Node, Node] = {}
     for value in group:
-        if op_of(value, LoopValue).k:
-            made[value] = Node.of(LoopValue(body, op.slices, op_of(value, LoopValue).k + n - 1, n), new)
+        k = op_of(value, LoopValue).k
+        if found[k] is None:
+            made[value] = every[first[k]]
             continue
-        if value in kept:
-            return None
-        for user in users.get(value, []):
-            found = _of_parts(user, value, states, users)
-            if found is None or user in kept:
+        own = every[first[k] : first[k + 1]]
+        replaced = [_of_parts(user, value, own, users) for user in users.get(value, [])]
+        if value in kept or None in replaced or not kept.isdisjoint(users.get(value, [])):
+            if not always:
                 return None
-            made |= found
+            made[value] = stack(own, 1)
+            if k < len(states):
+                made[before_steps(value)] = stack(list(map(before_steps, own)), 1)
+        for part in replaced:
+            made |= part or {}
     return made
 
 
@@ -86,6 +101,20 @@ def _parts(state: Node) -> Nodes | None:
     return tuple(inner[k][0] for k in range(len(found)))
 
 
+MAX_ROWS = 4
+"""The most rows of an array that is no stack which become separate states.
+
+Origin: not recorded; not measured on a device.
+"""
+
+
+def _rows(array: Node) -> Nodes | None:
+    """The rows of a value; None if there are not a few."""
+    count = array.shape[0] if len(array.shape) > 1 else 0
+    few = isinstance(count, int) and 1 <= count <= MAX_ROWS
+    return tuple([take(array, 0, k) for k in range(count)]) if few else None
+
+
 def _part(node: Node, axis: int) -> int | None:
     """The position along an axis that a slice takes alone, with everything of the other axes; None if not."""
     op = node.op
@@ -98,10 +127,11 @@ def _part(node: Node, axis: int) -> int | None:
 
 
 def _reads_parts(body: Graph) -> bool:
-    """Whether a body reads only single parts of its state."""
+    """Whether a body reads only single parts of its only state."""
     state = body.input_nodes[0]
-    order = body.nodes
-    return state not in body.output_nodes and all(_part(n, 0) is not None for n in order if state in n.args)
+    return state not in body.output_nodes and all(
+        _part(node, 0) is not None for node in body.nodes if state in node.args
+    )
 
 
 def _of_parts(user: Node, value: Node, states: Sequence[Node], users: Users) -> dict[Node, Node] | None:
@@ -113,7 +143,8 @@ def _of_parts(user: Node, value: Node, states: Sequence[Node], users: Users) -> 
         at = [slice_axis(state, 0, op_of(user, Slice).start[0], 1) for state in states]
         return {user: stack(at, axis=1)}
     joined, *others = users.get(user) or [user]
-    before = previous_states(value)
+    op = op_of(value, LoopValue)
+    before = before_steps(value) if op.k < op.states else None
     if others or joined is not before or not isinstance(joined.op, Concatenate):
         return None
     made: dict[Node, Node] = {}
@@ -121,7 +152,7 @@ def _of_parts(user: Node, value: Node, states: Sequence[Node], users: Users) -> 
         k = _part(reader, 1)
         if k is None:
             return None
-        made |= _reshaped(reader, _before(states[k], k), users)
+        made |= _reshaped(reader, before_steps(states[k]), users)
     return made
 
 
@@ -131,35 +162,38 @@ def _reshaped(node: Node, array: Node, users: Users) -> dict[Node, Node]:
     return {n: reshape(array, n.shape) for n in (node, *shapes)}
 
 
-def _before(state: Node, k: int) -> Node:
-    """The states, each one step earlier."""
-    first = reshape(state.args[k], (1, *state.shape[1:]))
-    return Node.of(Concatenate(0), (first, slice_axis(state, 0, 0, plus(state.shape[0], -1))))
+def before_steps(loop: Node) -> Node:
+    """The value of a state before every step of its loop."""
+    return previous_states(loop, op_of(loop, LoopValue).k)
 
 
-def _body(body: Graph, slices: int, parts: Nodes, xs: Nodes) -> tuple[Graph, Nodes]:
+def _body(op: Scan | LoopValue, found: Sequence[Nodes | None], xs: Nodes) -> tuple[Graph, Nodes]:
     """The body with a state for each part, and its moving inputs; leading axes of length 1 are dropped."""
-    n = len(parts)
-    local = body.input_nodes
+    states, inputs, constants = pieces(op, op.body.input_nodes)
     thin = [len(x.shape) > 2 and x.shape[1] == 1 for x in xs]
-    shapes = [p.shape for p in parts]
+    shapes = [part.shape for _, parts in zip(states, found, strict=False) for part in parts or ()]
     shapes += [x.shape[2:] if cut else x.shape[1:] for x, cut in zip(xs, thin, strict=True)]
-    shapes += [given.shape for given in local[1 + slices :]]
+    shapes += [given.shape for given in constants]
     sources = [Node.of(Local(k, shape)) for k, shape in enumerate(shapes)]
-    made = {}
-    for given, source_ in zip(local[1:], sources[n:], strict=True):
-        made[given] = reshape(source_, given.shape)
+    rest = iter(sources)
+    own = {s: [next(rest) for _ in parts or ()] for s, parts in zip(states, found, strict=False)}
+    made = {state: stack(parts) for state, parts in own.items()}
+    made |= {
+        given: reshape(source_, given.shape)
+        for given, source_ in zip((*inputs, *constants), rest, strict=True)
+    }
 
     def better(node: Node, args: Nodes) -> Node:
-        if local[0] in node.args:
-            k = _part(node, 0)
-            return reshape(sources[k or 0], node.shape)
+        parts = own.get(node.args[0]) if node.args else None
+        k = _part(node, 0) if parts else None
+        if parts and k is not None:
+            return reshape(parts[k], node.shape)
         if isinstance(node.op, Reshape):
             return _moved_inside(node, args[0])
         return node.over(args)
 
-    made[local[0]] = local[0]
-    outputs = rebuild((*parts, *body.output_nodes[1:]), made, better)
+    wanted = [p for o, parts in zip(op.body.output_nodes, found, strict=True) for p in parts or (o,)]
+    outputs = rebuild(tuple(wanted), made, better)
     moving = tuple(_without_first(x) if cut else x for x, cut in zip(xs, thin, strict=True))
     return Graph(tuple(sources), outputs), moving
 
