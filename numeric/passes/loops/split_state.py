@@ -12,7 +12,7 @@ from itertools import accumulate
 from symad.core.contents import holds, readers
 from symad.core.graph import Graph, Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
-from symad.higher_order.scan import Local, LoopOp, Scan, backwards, previous_states
+from symad.higher_order.scan import Local, LoopOp, backwards, previous_states
 from symad.numeric.passes.bodies import LoopValue, by_loop, loop_of, pieces
 from symad.numeric.passes.memory_layout.pads import boxes, source
 from symad.numeric.passes.rewriting import with_results
@@ -167,7 +167,7 @@ def before_steps(loop: Node) -> Node:
     return previous_states(loop, op_of(loop, LoopValue).k)
 
 
-def _body(op: Scan | LoopValue, found: Sequence[Nodes | None], xs: Nodes) -> tuple[Graph, Nodes]:
+def _body(op: LoopOp, found: Sequence[Nodes | None], xs: Nodes) -> tuple[Graph, Nodes]:
     """The body with a state for each part, and its moving inputs; leading axes of length 1 are dropped."""
     states, inputs, constants = pieces(op, op.body.input_nodes)
     thin = [len(x.shape) > 2 and x.shape[1] == 1 for x in xs]
