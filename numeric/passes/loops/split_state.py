@@ -54,11 +54,9 @@ def apart(
     """
     op, args = loop_of(group[0]), group[0].args
     states, xs, constants = pieces(op, args)
-    outputs, rank = op.body.output_nodes, len(op.body.output_nodes[0].shape)
-    found = [_parts(o) or (_rows(o) if always else None) for o in outputs[: len(states)]]
-    if None in found or not (always or _reads_parts(op.body)):
+    found = _all_parts(op, len(states), always)
+    if found is None:
         return None
-    found += [_rows(o) if always and len(o.shape) == rank else None for o in outputs[len(states) :]]
     body, moving = _body(op, found, xs)
     initial = [
         take(a, 0, k) for a, parts in zip(states, found, strict=False) for k in range(len(parts or ()))
@@ -71,19 +69,45 @@ def apart(
     made: dict[Node, Node] = {}
     for value in group:
         k = op_of(value, LoopValue).k
-        if found[k] is None:
-            made[value] = every[first[k]]
-            continue
         own = every[first[k] : first[k + 1]]
-        replaced = [_of_parts(user, value, own, users) for user in users.get(value, [])]
-        if value in kept or None in replaced or not kept.isdisjoint(users.get(value, [])):
-            if not always:
-                return None
-            made[value] = stack(own, 1)
-            if k < len(states):
-                made[before_steps(value)] = stack(list(map(before_steps, own)), 1)
-        for part in replaced:
-            made |= part or {}
+        replaced = _by_parts(value, own, users, kept, always) if found[k] else {value: own[0]}
+        if replaced is None:
+            return None
+        made |= replaced
+    return made
+
+
+def _all_parts(op: LoopOp, states: int, always: bool) -> list[Nodes | None] | None:
+    """The parts of each value of a loop (None: it stays one array); None if a state has no parts."""
+    outputs = op.body.output_nodes
+    found = [_parts(o) or (_rows(o) if always else None) for o in outputs[:states]]
+    if None in found or not (always or _reads_parts(op.body)):
+        return None
+    rank = len(outputs[0].shape)
+    return found + [_rows(o) if always and len(o.shape) == rank else None for o in outputs[states:]]
+
+
+def _by_parts(
+    value: Node, own: Sequence[Node], users: Users, kept: set[Node], always: bool
+) -> dict[Node, Node] | None:
+    """The replacements of a value and of its readers; None if one needs all parts, and not ``always``."""
+    reading = users.get(value, [])
+    found = [_of_parts(user, value, own, users) for user in reading]
+    together = value in kept or None in found or not kept.isdisjoint(reading)
+    if together and not always:
+        return None
+    made = _stacked(value, own) if together else {}
+    for part in found:
+        made |= part or {}
+    return made
+
+
+def _stacked(value: Node, own: Sequence[Node]) -> dict[Node, Node]:
+    """A value of a loop, and its state before the steps, as stacks of the parts."""
+    made = {value: stack(own, 1)}
+    op = op_of(value, LoopValue)
+    if op.k < op.states:
+        made[before_steps(value)] = stack(list(map(before_steps, own)), 1)
     return made
 
 
@@ -170,31 +194,27 @@ def before_steps(loop: Node) -> Node:
 def _body(op: LoopOp, found: Sequence[Nodes | None], xs: Nodes) -> tuple[Graph, Nodes]:
     """The body with a state for each part, and its moving inputs; leading axes of length 1 are dropped."""
     states, inputs, constants = pieces(op, op.body.input_nodes)
-    thin = [len(x.shape) > 2 and x.shape[1] == 1 for x in xs]
-    shapes = [part.shape for _, parts in zip(states, found, strict=False) for part in parts or ()]
-    shapes += [x.shape[2:] if cut else x.shape[1:] for x, cut in zip(xs, thin, strict=True)]
-    shapes += [given.shape for given in constants]
+    moving = tuple(map(_without_first, xs))
+    parts_of = dict(zip(states, found, strict=False))
+    shapes = [part.shape for parts in parts_of.values() for part in parts or ()]
+    shapes += [x.shape[1:] for x in moving] + [given.shape for given in constants]
     sources = [Node.of(Local(k, shape)) for k, shape in enumerate(shapes)]
     rest = iter(sources)
-    own = {s: [next(rest) for _ in parts or ()] for s, parts in zip(states, found, strict=False)}
+    own = {state: [next(rest) for _ in parts or ()] for state, parts in parts_of.items()}
     made = {state: stack(parts) for state, parts in own.items()}
-    made |= {
-        given: reshape(source_, given.shape)
-        for given, source_ in zip((*inputs, *constants), rest, strict=True)
-    }
+    for given, source_ in zip((*inputs, *constants), rest, strict=True):
+        made[given] = reshape(source_, given.shape)
 
     def better(node: Node, args: Nodes) -> Node:
-        parts = own.get(node.args[0]) if node.args else None
-        k = _part(node, 0) if parts else None
-        if parts and k is not None:
-            return reshape(parts[k], node.shape)
+        k = _part(node, 0) if not own.keys().isdisjoint(node.args) else None
+        if k is not None:
+            return reshape(own[node.args[0]][k], node.shape)
         if isinstance(node.op, Reshape):
             return _moved_inside(node, args[0])
         return node.over(args)
 
     wanted = [p for o, parts in zip(op.body.output_nodes, found, strict=True) for p in parts or (o,)]
     outputs = rebuild(tuple(wanted), made, better)
-    moving = tuple(_without_first(x) if cut else x for x, cut in zip(xs, thin, strict=True))
     return Graph(tuple(sources), outputs), moving
 
 
@@ -207,7 +227,9 @@ def _moved_inside(node: Node, arg: Node) -> Node:
 
 
 def _without_first(x: Node) -> Node:
-    """The steps of an input without their first axis, which has length 1."""
+    """The steps of an input, without their first axis if it is one of several and has length 1."""
+    if len(x.shape) < 3 or x.shape[1] != 1:
+        return x
     turned = isinstance(x.op, Slice) and backwards(x) is x.args[0]
     inner = x.args[0] if turned else x
     cut = reshape(inner, (x.shape[0], *x.shape[2:]))
