@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from symad.core.arrays import Array
 from symad.sparsity.coloring.color import color
-from symad.sparsity.coloring.result import Coloring
+from symad.sparsity.coloring.result import Coloring, entry_numbers
 from symad.sparsity.patterns.pattern import IntArray, as_pattern
-from symad.sparsity.recovery.entry_numbers import entry_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from symad.core.graph import Graph
 from symad.display.tables import Math, Table, text
-from symad.sparsity.recovery.entry_numbers import entry_numbers
+from symad.sparsity.coloring.result import entry_numbers
 
 if TYPE_CHECKING:
     from symad.sparsity.coloring.result import Coloring

@@ -1,4 +1,4 @@
-"""Derivatives of elliptic integrals, as integrals of the same family.
+"""Elliptic integrals as one family, and their derivatives, which are integrals of it.
 
     I(p, r, q; n, z, m) = ∫_0^z sin^2p θ (1 − n sin² θ)^(−r) (1 − m sin² θ)^(−q − 1/2) dθ
 
@@ -10,16 +10,48 @@ of tables, dK/dm = (E − (1 − m) K)/(2m (1 − m)), are differences of nearly
 from __future__ import annotations
 
 import sympy
+from sympy.core.function import ArgumentIndexError
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
+from symad.facts.functions import state
 from symad.ops.basic.arithmetic import div, mul, neg, sub
 from symad.ops.basic.sources import constant
 from symad.ops.elementwise.apply import apply, slope
 from symad.ops.elementwise.powers import power, sqrt
-from symad.sympy_functions import elliptic_values  # noqa: F401  (registers values)
-from symad.sympy_functions.elliptic_integral import elliptic_moment
+from symad.sympy_functions.special_functions import SpecialFunction
+
+# ---- the integrals in terms of which elliptic integrals and their derivatives are expressed ------
+
+
+class elliptic_moment(SpecialFunction):
+    """I(p, r, q; n, z, m), or with five arguments I(p, r, q; n, m), the complete integral up to z = π/2.
+
+    p, r, q are integers, m sin² θ ≤ 1 and n sin² θ ≤ 1 on the whole range; NaN otherwise.
+    """
+
+    nargs = (5, 6)
+
+    def fdiff(self, argindex: int = 6) -> sympy.Expr:
+        """∂I/∂n = r I(p+1, r+1, q), ∂I/∂m = (q + 1/2) I(p+1, r, q+1); ∂I/∂z is the integrand."""
+        p, r, q, n, *z, m = self.args
+        if argindex == len(self.args):
+            return (q + sympy.Rational(1, 2)) * elliptic_moment(p + 1, r, q + 1, n, *z, m)
+        if argindex == 4:
+            return r * elliptic_moment(p + 1, r + 1, q, n, *z, m)
+        if argindex == 5:
+            s = sympy.sin(z[0]) ** 2
+            return s**p * (1 - n * s) ** -r * (1 - m * s) ** (-q - sympy.Rational(1, 2))
+        raise ArgumentIndexError(self, argindex)
+
+
+state(elliptic_moment, "symad.special.elliptic_moment")
+
+
+def in_tables(p: int, r: int, q: int) -> bool:
+    """True if the formulas cover an integral: all derivatives of K, E, F and Π consist of such integrals."""
+    return r >= 0 and p >= 0 and q - max(p - r, 0) >= (0 if r else -1)
 
 
 def moment(p: int, r: int, q: int, n: Node, *rest: Node) -> Node:

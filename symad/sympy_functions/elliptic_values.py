@@ -13,7 +13,7 @@ from flint import acb, arb
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
 from symad.facts.functions import state
-from symad.sympy_functions.elliptic_integral import elliptic_moment, in_tables
+from symad.sympy_functions.elliptic_moments import elliptic_moment, in_tables
 
 Real: TypeAlias = "mpmath.mpf | arb"
 

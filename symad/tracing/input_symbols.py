@@ -1,20 +1,15 @@
-"""Symbols and functions of SymPy that can be inputs, and their declared shapes."""
+"""Symbols and functions of SymPy that can be inputs, and their declared or inferred shapes."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import sympy
 from sympy.core.function import AppliedUndef
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.core.dims import as_shape
+from symad.core.dims import Shape, as_shape
 from symad.errors import TraceError
 from symad.facts.functions import fact
 from symad.ops.elementwise.apply import SLOPES
-
-if TYPE_CHECKING:
-    from symad.core.dims import Shape
 
 
 def as_input_symbol(symbol: sympy.Symbol) -> sympy.Basic:
@@ -93,3 +88,22 @@ def declared_shape(symbol: sympy.Symbol) -> Shape | None:
     if isinstance(symbol, sympy.IndexedBase):
         return as_shape(symbol.shape) if symbol.shape is not None else None
     return ()
+
+
+# ---- IndexedBases whose shape was inferred -------------------------------------------------------
+
+
+class InferredBase(sympy.IndexedBase):
+    """An IndexedBase that was declared without shape, together with the shape that its indices imply."""
+
+    @property
+    def declared(self) -> sympy.Basic:
+        """The base in its declared form."""
+        return sympy.IndexedBase(self.label)
+
+
+def with_shape(symbol: sympy.Expr, shape: Shape) -> sympy.Expr:
+    """The symbol of an input, with its shape if it has none of its own."""
+    if isinstance(symbol, sympy.IndexedBase) and symbol.shape is None:
+        return InferredBase(symbol.label, shape=shape)
+    return symbol

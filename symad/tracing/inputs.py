@@ -16,8 +16,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 from symad.core.dims import Shape, as_shape
 from symad.errors import TraceError
 from symad.tracing.index_ranges import IndexRange, larger, ranges_of, reach
-from symad.tracing.inferred_bases import InferredBase
-from symad.tracing.input_symbols import check_real, declared_shape, is_function_input
+from symad.tracing.input_symbols import InferredBase, check_real, declared_shape, is_function_input
 
 Ranges = tuple[IndexRange, ...]
 Child = tuple[Any, Ranges, bool]

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from symad.core.arrays import Array
 from symad.core.graph import METHODS
 from symad.sparsity.coloring import compression
+from symad.sparsity.coloring.compression import bidirectional_positions
 from symad.sparsity.coloring.substitution import Forest, forest
 from symad.sparsity.patterns.pattern import ColoringError, IntArray, Pattern
 
@@ -214,3 +215,23 @@ def _times(matrix: Any, seeds: Array, left: bool = False) -> Array:
     if not isinstance(matrix, np.ndarray) and hasattr(matrix, "__array_function__"):
         seeds = np.asarray(seeds, like=matrix)
     return seeds.T @ matrix if left else matrix @ seeds
+
+
+# ---- the product from which each stored entry of a derivative is read ----------------------------
+
+
+def entry_numbers(coloring: Coloring) -> IntArray:
+    """For each stored entry (nnz,) the number of the product it is read from, rows before columns."""
+    pattern = coloring.pattern
+    if coloring.kind == "row":
+        return coloring.colors[pattern.rows]
+    if coloring.kind in ("column", "acyclic"):
+        return coloring.colors[pattern.indices]
+    positions = coloring.positions
+    if coloring.kind == "star":
+        return positions % coloring.num_colors
+    positions = bidirectional_positions(pattern, *coloring.colors)
+    split = coloring.row_colors * pattern.shape[1]
+    by_row = positions // max(1, pattern.shape[1])
+    by_column = coloring.row_colors + (positions - split) % max(1, coloring.column_colors)
+    return np.where(positions < split, by_row, by_column)

@@ -13,7 +13,6 @@ from symad.tracing.from_numpy.functions import (
     joining,
     linalg,
     ordering,
-    polynomials,
     products,
     reductions,
     shapes,
@@ -22,6 +21,6 @@ from symad.tracing.from_numpy.functions import (
 
 __all__ = [
     "assembling", "assigning", "curves", "finite_and_close", "fourier", "joining", "linalg", "making",
-    "ordering", "polynomials", "products", "reductions", "registry", "shapes", "statistics",
+    "ordering", "products", "reductions", "registry", "shapes", "statistics",
     "ufuncs",
 ]  # fmt: skip

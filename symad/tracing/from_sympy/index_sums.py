@@ -28,7 +28,7 @@ from symad.tracing.from_sympy.bound_indices import IndexScope, parts, read
 from symad.tracing.from_sympy.index_reads import load
 from symad.tracing.from_sympy.range_sums import ELEMENTS, nested_ranges, parts_of_arrays, unknown_symbols
 from symad.tracing.index_ranges import IndexRange, ranges_of
-from symad.tracing.inferred_bases import InferredBase
+from symad.tracing.input_symbols import InferredBase
 from symad.tracing.walk import Tracer, lift, operands
 
 # ---- expressions under indices ------------------------------------------------------------------

@@ -49,7 +49,7 @@ from symad.ops.linalg.solve_det import MatrixOp, determinant
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import SparseSolve
 from symad.sympy_functions import matrix_functions
-from symad.tracing.inferred_bases import with_shape
+from symad.tracing.input_symbols import with_shape
 from symad.tracing.into_sympy import arrays
 from symad.tracing.into_sympy.arrays import inverted
 from symad.tracing.into_sympy.nodes import nodes_to_sympy

@@ -9,7 +9,7 @@ from symad.numbers.function_values import by_arb, mpmath_function
 from symad.numbers.number_domains import HighPrecision
 from symad.sympy_functions import probability
 from symad.sympy_functions import special_functions as special
-from symad.sympy_functions.elliptic_integral import elliptic_moment
+from symad.sympy_functions.elliptic_moments import elliptic_moment
 
 POINTS = ["0", "1", "-1", "2", "0.5", "-0.5", "0.999", "1.3", "-1.7", "3.25", "12.5", "-20.25", "41.0078125"]
 ORDERS = ["0", "1", "2", "3", "0.5", "-1.25", "2.75"]

@@ -18,7 +18,7 @@ from symad.numeric import lower
 from symad.ops.basic.sources import input_node
 from symad.ops.elementwise.apply import apply
 from symad.special import elliptic_moment
-from symad.sympy_functions.elliptic_integral import elliptic_moment as elliptic_moment_of
+from symad.sympy_functions.elliptic_moments import elliptic_moment as elliptic_moment_of
 from tests.verification.programs.domains import DOMAINS, points
 
 x, y, z, w = sp.symbols("x y z w")

@@ -12,7 +12,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
 from symad import functions
-from symad.sympy_functions.elliptic_integral import elliptic_moment
+from symad.sympy_functions.elliptic_moments import elliptic_moment
 from symad.sympy_functions.probability import (
     gammainc,
     gammaincc,

@@ -22,7 +22,7 @@ from symad.facts.functions import float_names
 from symad.numbers.function_values import mpmath_function
 from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
-from symad.sympy_functions.elliptic_integral import elliptic_moment
+from symad.sympy_functions.elliptic_moments import elliptic_moment
 from symad.sympy_functions.probability import (
     ive,
 )

@@ -18,7 +18,7 @@ from symad.ops.basic.arithmetic import add, div, mul, neg, sub
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
-from symad.sympy_functions.elliptic_integral import elliptic_moment, in_tables
+from symad.sympy_functions.elliptic_moments import elliptic_moment, in_tables
 from symad.sympy_functions.special_functions import polylog_slope, spherical_in
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.identities.elementary import (
