@@ -26,7 +26,7 @@ from symad.ops.basic.arithmetic import (
 from symad.ops.basic.sources import constant, constant_value, input_node, is_exact
 from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
 from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
-from symad.sympy_functions import elliptic_moments  # noqa: F401  (registers rules)
+from symad.sympy_functions import elliptic_values  # noqa: F401  (registers rules and values)
 from symad.sympy_functions.special_functions import polylog_slope, spherical_in
 from symad.tracing.from_sympy.parameter_derivatives import by_parameter
 from symad.tracing.from_sympy.scalars import trace_scalar
