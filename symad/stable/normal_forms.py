@@ -216,7 +216,7 @@ class Forms:
             ((base, k),) = factors
             if k == 1 and base is not node and type(base.op) is Add:
                 return {m: coefficient * c for m, c in self.terms(base, depth - 1).items()}
-        return {factors: coefficient} if coefficient else {}  # rules divide by coefficients
+        return {factors: coefficient} if coefficient else {}
 
 
 def collected(*parts: tuple[int, Terms]) -> tuple[Terms, bool]:
@@ -228,7 +228,8 @@ def collected(*parts: tuple[int, Terms]) -> tuple[Terms, bool]:
             c = c if sign > 0 else -c
             before = found.get(m)
             if before is None:
-                found[m] = c
+                if c:  # rules divide by coefficients
+                    found[m] = c
                 continue
             met = met or (before < 0) != (c < 0)
             if before == -c:

@@ -2,6 +2,8 @@
 
 A constant NaN would have derivative 0. But a function has no derivative where it has no value. So
 every derivative by an input of a Piecewise, the inputs of its conditions included, is NaN there too.
+
+Where only the derivatives from some order on are missing, the value and those before are 0 everywhere.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ from symad.ops.elementwise.selection import logic, select
 
 @dataclass(frozen=True, eq=False)
 class Undefined(ElementwiseOp):
-    """undefined(c, x_1, ...): 0 where c holds, else NaN, as a function of the x_i."""
+    """undefined(c, x_1, ...): 0 where c holds, else NaN, as a function of the x_i.
+
+    ``order`` is that of the first derivative that is NaN there.
+    """
+
+    order: int = 0
 
 
 def undefined(conditions: Sequence[Node], values: Sequence[Node]) -> Node:
@@ -67,14 +74,15 @@ def undefined_shape(op: Undefined, args: Nodes) -> Shape:
 def undefined_definition(op: Undefined, y: Node) -> Node:
     from symad.ops.basic.shaping import broadcast_to
 
-    return broadcast_to(select(y.args[0], constant(0), NAN), y.shape)
+    return broadcast_to(constant(0) if op.order else select(y.args[0], constant(0), NAN), y.shape)
 
 
 @jvp.dispatch
 def undefined_jvp(op: Undefined, y: Node, tangents: Tangents) -> Tangent:
-    """0 or NaN by each argument, like the value: the same op again."""
+    """0 or NaN by each argument, like the value: the same op again, of one order less."""
     total = add_tangents(tangents[1:])
-    return tangent_of_shape(mul(y, total), y.shape) if isinstance(total, Node) else ZERO
+    slope = Node.of(Undefined(op.order - 1), y.args) if op.order else y
+    return tangent_of_shape(mul(slope, total), y.shape) if isinstance(total, Node) else ZERO
 
 
 @flops.dispatch
@@ -89,5 +97,5 @@ def undefined_evaluate(op: Undefined, values: Values) -> Array:
     from symad.numbers.number_domains import select as select_values
 
     total = sum(values[2:], values[1])
-    nan = domain_of(values).number(float("nan"))
-    return select_values(values[0], total * 0, total * nan)
+    missing = 0 if op.order else domain_of(values).number(float("nan"))
+    return select_values(values[0], total * 0, total * missing)
