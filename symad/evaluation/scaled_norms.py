@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from math import inf, isqrt
 
 import sympy
@@ -169,22 +169,28 @@ class _Scaling:
         if not sums and not any([inner_graphs(node.op) for node in graph.nodes]):
             return graph.output_nodes
 
-        def scaled(node: Node, args: Nodes) -> Node:
-            kind, op = type(node.op), node.op
-            if kind not in TOUCHED:
-                if not issubclass(kind, (ElementwiseOp, Source)):
-                    op = in_bodies(op, _Scaling(self.levels).all_of)  # loops are compiled whole
-                return node if op is node.op and args == node.args else Node.of(op, args)
-            if isinstance(op, Compare) and not sums.isdisjoint(map(_unsigned, args)):
-                return self.compared(op, args) or Node.of(op, args)
-            if isinstance(op, Mul) and -1 in op.powers and any(a in sums or self.of_root(a) for a in args):
-                return self.divided(op, args)
-            if isinstance(op, Select) and args[1] is constant(0) and args[0] is equal(args[2], args[1]):
-                return args[2]
-            made = node if args == node.args else Node.of(op, args)
-            return self.power(made) or made
+        return rebuild(graph, {}, partial(self.scaled, sums))
 
-        return rebuild(graph, {}, scaled)
+    def scaled(self, sums: set[Node], node: Node, args: Nodes) -> Node:
+        """A node with new arguments: a norm, or what compares or divides by sums of powers, in range."""
+        op = node.op
+        if type(op) not in TOUCHED:
+            return self.untouched(node, args)
+        if isinstance(op, Compare) and not sums.isdisjoint(map(_unsigned, args)):
+            return self.compared(op, args) or Node.of(op, args)
+        if isinstance(op, Mul) and -1 in op.powers and any(a in sums or self.of_root(a) for a in args):
+            return self.divided(op, args)
+        if isinstance(op, Select) and args[1] is constant(0) and args[0] is equal(args[2], args[1]):
+            return args[2]
+        made = node if args == node.args else Node.of(op, args)
+        return self.power(made) or made
+
+    def untouched(self, node: Node, args: Nodes) -> Node:
+        """A node of another op with new arguments; bodies of loops are scaled, too: they are compiled whole."""
+        op = node.op
+        if not isinstance(op, (ElementwiseOp, Source)):
+            op = in_bodies(op, _Scaling(self.levels).all_of)
+        return node if op is node.op and args == node.args else Node.of(op, args)
 
     def compared(self, op: Compare, args: Nodes) -> Node | None:
         """A comparison of two sums of powers, or of one with 0, by their norms."""

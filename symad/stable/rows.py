@@ -103,13 +103,13 @@ class Row:
     count: int = 1
 
     @cached_property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> WrittenForm:
         """What an engine looks for."""
         return _pattern(self.written(*map(FormulaNode, ARGUMENTS[: self.count])).node)
 
 
 @dataclass(frozen=True)
-class Pattern:
+class WrittenForm:
     """number + sign f^power of a function; f g^power, or f + power g, of two; ``other``: the head of g."""
 
     first: Node
@@ -142,18 +142,20 @@ ARGUMENTS = tuple([input_node(sympy.Symbol(name, real=True)) for name in "uv"])
 """The arguments of what is written, of which patterns are read."""
 
 
-def _pattern(written: Node) -> Pattern:
+def _pattern(written: Node) -> WrittenForm:
     terms = Forms().terms(written)
     if len(terms) == 1:
         (factors,) = terms
         (f, _), *others = factors
-        return Pattern(f, others[0][1], others[0][0], head_of(others[0][0])) if others else Pattern(f, 1)
+        return (
+            WrittenForm(f, others[0][1], others[0][0], head_of(others[0][0])) if others else WrittenForm(f, 1)
+        )
     if ONE in terms:
         ((factors, sign),) = [(m, int(c)) for m, c in terms.items() if m]
         ((f, power),) = factors
-        return Pattern(f, power, sign=sign, number=terms[ONE])
+        return WrittenForm(f, power, sign=sign, number=terms[ONE])
     (((f, _),), _), (((g, _),), second) = terms.items()
-    return Pattern(f, int(second), g, head_of(g))
+    return WrittenForm(f, int(second), g, head_of(g))
 
 
 def guarded(row: Row, given: Sequence[Node], written: Node) -> Node:
