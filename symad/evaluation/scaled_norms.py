@@ -186,7 +186,7 @@ class _Scaling:
         return self.power(made) or made
 
     def untouched(self, node: Node, args: Nodes) -> Node:
-        """A node of another op with new arguments; bodies of loops are scaled, too: they are compiled whole."""
+        """A node of another op with new arguments; bodies of loops, which are compiled whole, are scaled."""
         op = node.op
         if not isinstance(op, (ElementwiseOp, Source)):
             op = in_bodies(op, _Scaling(self.levels).all_of)
