@@ -268,12 +268,15 @@ class Kernel:
 
         Raises:
             LoweringError: a .c, .h or .cu file is asked for, and the kernel has no such form; a .py file is
-                asked for, and the kernel is a C function of scalars; a binary file is asked for; or the
-                kernel calls a user's function that cannot be imported by name from a module.
+                asked for, and the kernel is a C function of scalars; a file with another ending is asked for;
+                or the kernel calls a user's function that cannot be imported by name from a module.
         """
         suffix = Path(path).suffix
-        if suffix in (".so", ".o", ".a", ".dll", ".dylib", ".pyd"):
-            raise LoweringError(f"{path}: code is saved as text: .py, .c with .h, or .cu for backend 'cupy'")
+        if suffix not in ("", ".py", ".c", ".h", ".cu"):
+            raise LoweringError(
+                f"{path}: code is saved as .py, .c with .h, or .cu for backend 'cupy', not as {suffix}; its "
+                "text is kernel.source"
+            )
         if suffix == ".py" and self.c_header:
             raise LoweringError(
                 f"{path}: {self.name} is a C function; save it as .c and .h, or write Python by "

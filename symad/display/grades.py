@@ -152,9 +152,14 @@ def _tangents(names: Notation, last: set[Node]) -> list[str]:
 
 
 def _without_advice(fault: Entry) -> Entry:
-    """The entry without the options of `verify`, which students do not have, and without whole matrices."""
-    whole = fault.blame is not None and fault.blame.expected.startswith("Matrix(")
-    blame = None if whole else fault.blame
+    """The entry without the options of `verify`, which students do not have, and without its solution.
+
+    The smallest part that differs is the solution if its value is that of the entry.
+    """
+    blame, witness = fault.blame, fault.witness
+    value = blame.expected.rpartition(" = ")[2] if blame else ""
+    if blame and (blame.expected.startswith("Matrix(") or (witness and value == str(witness.left))):
+        blame = replace(blame, expected="", found="")
     return replace(fault, reason=fault.reason.partition("; computed_in=")[0], blame=blame)
 
 

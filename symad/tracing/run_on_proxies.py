@@ -22,7 +22,7 @@ from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pa
 from symad.core.identifiers import counted
 from symad.core.signatures import Inputs
 from symad.core.variables import named
-from symad.errors import TraceError
+from symad.errors import SymadError, TraceError
 from symad.ops.basic.sources import input_node, symbol_of
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.input_symbols import as_input_symbol, check_real
@@ -32,7 +32,7 @@ from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import SESSION, Session, tracing
 from symad.tracing.proxies.wrapped import Wrapped, as_node
 from symad.tracing.random_draws import told_of_draws
-from symad.tracing.users_line import library_call_in, users_line_in
+from symad.tracing.users_line import is_of_a_call, library_call_in, users_line_in
 from symad.tracing.wrt import as_outputs, symbol_like
 
 
@@ -98,29 +98,26 @@ def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | lis
     """The result of the function on proxies."""
     try:
         return reading_stand_ins(f)(*values)
-    except TypeError as error:
-        _refuse_library(name, error)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError, AttributeError, RuntimeError) as error:
+        of_tracing = isinstance(error, SymadError) or isinstance(error.__cause__, TraceError)
         told, line = str(error), users_line_in(error)
-        for texts, advice in OF_TYPES:
-            if all(any(part in told for part in each) for each in texts):
-                raise TraceError(advice.format(name=name, line=line, told=_readable(told))) from error
-        raise
-    except ValueError as error:
-        if isinstance(error.__cause__, TraceError) and "setting an array element" in str(error):
+        if isinstance(error, ValueError) and of_tracing and "setting an array element" in told:
             raise TraceError(
                 f"{name} writes a traced value into a NumPy array, or makes a NumPy number of it; collect "
                 "the values in a list and use np.stack(list) or np.array(list), or fill np.zeros_like(x) of "
                 "a traced x, instead of filling an array"
             ) from error
-        _refuse_library(name, error)
-        raise
-    except (AttributeError, RuntimeError) as error:
-        _refuse_library(name, error)
-        raise
-    except IndexError as error:
-        if "only integers, slices" in str(error):
+        if not isinstance(error, (IndexError, ZeroDivisionError)):
+            _refuse_library(name, error)
+        if isinstance(error, SymadError):
+            raise
+        for kind, texts, advice in OF_ERRORS:
+            if isinstance(error, kind) and all(any(part in told for part in each) for each in texts):
+                raise TraceError(advice.format(name=name, line=line, told=_readable(told))) from error
+        if not of_tracing and not isinstance(error, (AttributeError, RuntimeError)) and is_of_a_call(error):
             raise TraceError(
-                f"{name} indexes a NumPy array by a traced array; use functions.lookup(array, index)"
+                f"{name} fails{line}: {_readable(told)}; call {name} with arrays of numbers: what fails there "
+                "too is no matter of tracing"
             ) from error
         raise
 
@@ -149,8 +146,20 @@ SIZES_NEEDED = (
 )
 """Messages of Python, NumPy and SymPy for an expression in place of a number of elements."""
 
-OF_TYPES: tuple[tuple[tuple[tuple[str, ...], ...], str], ...] = (
+OF_ERRORS: tuple[tuple[type[Exception], tuple[tuple[str, ...], ...], str], ...] = (
     (
+        IndexError,
+        (("only integers, slices",),),
+        "{name} indexes a NumPy array by a traced array{line}; use functions.lookup(array, index)",
+    ),
+    (
+        ValueError,
+        (("inhomogeneous shape",),),
+        "{name} makes an array of entries of different shapes{line}: {told}; use np.concatenate for vectors "
+        "of different lengths",
+    ),
+    (
+        TypeError,
         (SIZES_NEEDED,),
         "{name} calls a function that takes sizes as numbers with one that is a symbol, perhaps "
         "x.shape[0]{line}; instead of a loop over range(x.shape[0]) write sums of arrays, functions.scan or "
@@ -158,37 +167,43 @@ OF_TYPES: tuple[tuple[tuple[tuple[str, ...], ...], str], ...] = (
         "take symbols; or trace it with shapes that are numbers ({told})",
     ),
     (
+        TypeError,
         (("truth value of Relational",),),
         "{name} decides by a comparison of SymPy expressions{line}, perhaps of a symbolic dimension "
         "x.shape[0]: its truth depends on the values of a call; use sympy.Min, sympy.Max or sympy.Piecewise, "
         "np.where for traced values, or shapes that are numbers ({told})",
     ),
     (
+        TypeError,
         (("unsupported operand",), ("'Proxy'",)),
         "{name} computes with a traced value and what is no number{line}: {told}",
     ),
     (
+        TypeError,
         (("ufunc",), ("not supported for the input types", "'O'")),
         "{name} calls a function of compiled code with an array of traced numbers, as np.array and "
         "np.asarray make them; give it the traced value itself, or use NumPy's functions ({told})",
     ),
     (
+        TypeError,
         (("Cannot cast array data from dtype('O')",),),
         "{name} calls compiled code with a traced value{line}, which has no number yet: use NumPy's "
         "functions, and functions.rand or functions.randn for random numbers",
     ),
     (
+        TypeError,
         (("Proxy'>",), ("valid JAX type", "ndarray or scalar arguments")),
         "{name} calls a function of JAX with a traced value; use NumPy's functions and those of "
         "symad.functions, or make a JAX function of a graph by symad.jax.as_function ({told})",
     ),
     (
+        TypeError,
         (("ufunc",), ("no callable",)),
         "{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension such as "
         "x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({told})",
     ),
 )
-"""What a TypeError may say, one text of each tuple, and the message in its place."""
+"""What an error may say, one text of each tuple, and the message in its place."""
 
 
 def _refuse_library(name: str, error: Exception) -> None:
@@ -221,6 +236,11 @@ def _inputs(f: Callable[..., Any], inputs: Inputs | None) -> tuple[tuple[Argumen
         inputs = _by_parameter(f, inputs)
     if isinstance(inputs, (str, sympy.Basic, np.ndarray)) or not isinstance(inputs, Sequence):
         raise TraceError(f"inputs is a list with one entry for each parameter, not {inputs!r}")
+    if isinstance(inputs, tuple) and any(type(v) is int for v in inputs) and all(map(_is_dim, inputs)):
+        raise TraceError(
+            f"inputs={inputs!r} has a number for each parameter, or is the shape of one: give "
+            f"inputs=[{inputs!r}] for an array of this shape, or () for each parameter that is a number"
+        )
     names = _parameter_names(f, inputs)
     arguments, found = group([("", entry) for entry in inputs], _is_leaf, names)
     taken = {str(v) for _, v in found if isinstance(v, (sympy.Basic, sympy.MatrixBase))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import itertools
 import linecache
 import sys
@@ -86,10 +87,29 @@ def users_line_in(error: BaseException) -> str:
     return next(filter(None, itertools.starmap(_line, lines)), "")
 
 
+def is_of_a_call(error: BaseException) -> bool:
+    """True if a call, an operator or an index of the user's code failed in Python or in NumPy.
+
+    It is false for errors that the user's code or symad raises, and for those of other libraries.
+    """
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    frame, place = last.tb_frame, last.tb_lasti
+    if not is_users_code(frame):
+        return str(frame.f_globals.get("__name__", "")).partition(".")[0] == "numpy"
+    steps = dis.get_instructions(frame.f_code)
+    return not any(step.offset == place and "RAISE" in step.opname for step in steps)
+
+
 def _line(frame: FrameType, number: int) -> str:
     """A line of the user's code; empty if it is none."""
     path = frame.f_code.co_filename
-    if path.startswith("<") or not is_users_code(frame):
-        return ""
     text = linecache.getline(path, number, frame.f_globals).strip()
+    if not is_users_code(frame) or (path.startswith("<") and not text):
+        return ""
+    if path.startswith("<"):  # of a console, which has no file
+        return f" (line {number}: {text})"
     return f" ({Path(path).name}, line {number}{': ' + text if text else ''})"

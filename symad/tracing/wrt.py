@@ -20,6 +20,7 @@ from symad.errors import DerivativeError
 from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import input_node, symbol_of
+from symad.ops.elementwise.selection import Condition
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,13 @@ def select(graph: Graph, wrt: Wrt | None) -> Selection:
 
     Raises:
         DerivativeError: an entry is not an input of the graph or occurs twice, a name fits several, or
-            another input such as q(t) is a function of it.
+            another input such as q(t) is a function of it; or the graph has conditions as values.
     """
+    if graph.output_nodes and all(isinstance(y.op, Condition) for y in graph.output_nodes):
+        raise DerivativeError(
+            f"the value of {graph.name} is a condition, which has no derivative; of an equation give the left "
+            "side minus the right side, of a comparison a function such as Max(left - right, 0)"
+        )
     if wrt is None:
         entries = tuple(_arguments(graph))
         selection = Selection(entries, bare=len(entries) == 1)

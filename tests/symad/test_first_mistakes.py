@@ -56,6 +56,9 @@ SYMPY: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "lower of symad": (lambda: symad.lower, ("no attribute 'lower'", "it is symad.numeric.lower")),
     "a short name": (lambda: symad.gradiant, ("'gradiant'", "did you mean symad.gradient?")),
     "a pattern of ragged lists": (lambda: symad.color([[1, 0], [1]]), ("rows of equal length",)),
+    "an equation": (lambda: symad.gradient(sp.Eq(x, 1)), ("is a condition", "left side minus the right")),
+    "a comparison": (lambda: symad.check(x > 1), ("is a condition", "Max(left - right, 0)")),
+    "an ending of a file": (lambda: lower(f).save("model.txt"), ("model.txt", "not as .txt", ".py, .c")),
     "an axis list too short": (lambda: symad.vmap(f, in_axes=(0,)), ("has 1 entry", "f has 2 inputs")),
 }
 
@@ -64,6 +67,22 @@ ARRAYS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "a number of inputs": (
         lambda: symad.trace(lambda a, b: a, [(3,)]),
         ("inputs has 1 entry", "<lambda>(a, b)", "one entry for each parameter"),
+    ),
+    "a shape for the inputs": (
+        lambda: symad.trace(lambda a: a, (3,)),
+        ("inputs=(3,)", "inputs=[(3,)] for an array of this shape"),
+    ),
+    "a negative size": (lambda: traced(lambda a: a @ np.eye(-1)), ("np.eye(-1)", "test_first", "x.shape[0]")),
+    "half a size": (lambda: traced(lambda a: np.zeros(2.5) + a), ("np.zeros(2.5)", "an integer >= 0")),
+    "steps of nothing": (lambda: traced(lambda a: a + np.arange(0, 4, 0)), ("np.arange(0, 4, 0)", "zero")),
+    "an empty list": (
+        lambda: traced(lambda a: np.concatenate([])),
+        ("fails (test_first_mistakes.py, line", "need at least one array", "arrays of numbers"),
+    ),
+    "a missing argument": (lambda: traced(lambda a: np.dot(a)), ("np.dot(a)", "missing 1", "'b'")),
+    "parts of two lengths": (
+        lambda: traced(lambda a: np.array([a, a[:2]])),
+        ("entries of different shapes", "np.concatenate"),
     ),
     "text for an input": (lambda: symad.trace(lambda a: a, ["a"]), ("given as 'a'", "such as (3,)")),
     "nothing returned": (lambda: traced(lambda a: None), ("returned None", "numbers, arrays")),
@@ -124,3 +143,11 @@ def test_a_mistake_is_told_with_its_names_and_its_remedy(case: Any) -> None:
 def test_tools_that_ask_for_private_names_get_no_guess() -> None:
     with pytest.raises(AttributeError, match=r"no attribute '__wrapped__'$"):
         _ = symad.__wrapped__
+
+
+def test_errors_that_a_traced_function_raises_are_its_own() -> None:
+    def refuses(a: Any) -> Any:
+        raise ValueError("a is needed in meters")
+
+    with pytest.raises(ValueError, match="^a is needed in meters$"):
+        traced(refuses)

@@ -243,7 +243,7 @@ def _maker(original: Function) -> Function:
             return sized
         if holds_traced(args):  # np.full(shape, traced)
             return Proxy(as_node(np.broadcast_to(options.get("fill_value", args[-1]), args[0])))
-        made = original(*args, **options)
+        made = _plain(original, args, options)
         if empty and made.dtype.kind == "f":
             made.fill(0)  # uninitialized memory is not a function of the inputs
         return refilled(made)
@@ -256,10 +256,30 @@ def _sized(original: Function) -> Function:
 
     @wraps(original)
     def make(*args: Any, **options: Any) -> Array:
-        sized = of_symbolic_size(original, args, options, sys._getframe(1)) if is_tracing() else None
-        return original(*args, **options) if sized is None else sized
+        if not is_tracing():
+            return original(*args, **options)
+        sized = of_symbolic_size(original, args, options, sys._getframe(1))
+        return _plain(original, args, options) if sized is None else sized
 
     return make
+
+
+def _plain(original: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """An array of NumPy.
+
+    Raises:
+        TraceError: NumPy refuses the arguments, and none of them is an expression.
+    """
+    try:
+        return original(*args, **options)
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        if isinstance(error, SymadError) or any(map(is_symbolic, (*args, *options.values()))):
+            raise
+        given = ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in options.items())])
+        raise TraceError(
+            f"np.{original.__name__}({given}){users_line()}: {str(error).rstrip('.')}; a size is an integer "
+            ">= 0, a symbol or x.shape[0]"
+        ) from error
 
 
 def _is_scalar(original: Function) -> Function:

@@ -27,6 +27,12 @@ def test_a_wrong_answer_tells_the_entry_and_the_mistake():
     assert made.score == 0.5
 
 
+def test_a_grade_does_not_contain_the_solution():
+    told = repr(grade(x**2 * sp.exp(x), x, gradient=2 * x))
+    assert "exp" not in told and "e^" not in told and "smallest part" not in told
+    assert "expected x = " in repr(grade(sp.sin(x * y), (x, y), gradient=[y * sp.cos(x * y)] * 2))
+
+
 def test_values_have_six_digits():
     """sin'(x) = cos(x) and not −cos(x), at the point that the grade names."""
     told = repr(grade(sp.sin(x), x, gradient=-sp.cos(x))).splitlines()
