@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
@@ -15,7 +14,7 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.arguments import Argument, argument_of
-from symad.core.arrays import Array, ArrayLike
+from symad.core.arrays import ArrayLike
 from symad.core.dims import Shape, as_shape, dim_symbols
 from symad.core.following import told_of_rewriting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
@@ -57,8 +56,11 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
             derivative here, or returns a value that is not a number.
     """
     name = getattr(f, "__name__", "f")
-    with _told_of_recursion(name):
+    try:
         grouping, nodes = _inputs(f, inputs)
+    except RecursionError as error:
+        _tell(name, error)
+        raise
     dims = frozenset().union(*(dim_symbols(node.shape) for node in nodes))
     symbols = {symbol_of(node): node for node in nodes}
     for symbol in symbols:
@@ -70,8 +72,8 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
     known = dims | (around.dims - set(symbols))
     frames = Frames(Proxy, _node_of)
     opened = Session(f"the traced function {name}", known, symbols, around, frames=frames)
-    with tracing(opened), told_of_rewriting(frames.follow), _told_of_recursion(name), told_of_draws(f, name):
-        structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
+    with tracing(opened), told_of_rewriting(frames.follow), told_of_draws(f, name):
+        structure, outputs = _run(f, _proxies(grouping, nodes), name)
     title = name if name.isidentifier() else "f"
     plain = all(argument.structure is None for argument in grouping)
     names = named(frames.names(), outputs)
@@ -94,49 +96,35 @@ def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
     return values
 
 
-def _run(f: Callable[..., Any], values: Sequence[Array | dict[str, Proxy]] | list[Proxy], name: str) -> Any:
-    """The result of the function on proxies."""
+def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> tuple[Structure, list[Node]]:
+    """The outputs of the function on proxies."""
     try:
-        return reading_stand_ins(f)(*values)
+        return _outputs(reading_stand_ins(f)(*values), name)
     except (TypeError, ValueError, IndexError, ZeroDivisionError, AttributeError, RuntimeError) as error:
-        of_tracing = isinstance(error, SymadError) or isinstance(error.__cause__, TraceError)
-        told, line = str(error), users_line_in(error)
-        if isinstance(error, ValueError) and of_tracing and "setting an array element" in told:
-            raise TraceError(
-                f"{name} writes a traced value into a NumPy array, or makes a NumPy number of it; collect "
-                "the values in a list and use np.stack(list) or np.array(list), or fill np.zeros_like(x) of "
-                "a traced x, instead of filling an array"
-            ) from error
         if not isinstance(error, (IndexError, ZeroDivisionError)):
             _refuse_library(name, error)
-        if isinstance(error, SymadError):
-            raise
-        for kind, texts, advice in OF_ERRORS:
-            if isinstance(error, kind) and all(any(part in told for part in each) for each in texts):
-                raise TraceError(advice.format(name=name, line=line, told=_readable(told))) from error
-        if not of_tracing and not isinstance(error, (AttributeError, RuntimeError)) and is_of_a_call(error):
-            raise TraceError(
-                f"{name} fails{line}: {_readable(told)}; call {name} with arrays of numbers: what fails there "
-                "too is no matter of tracing"
-            ) from error
+        if not isinstance(error, SymadError):
+            _tell(name, error)
         raise
 
 
-@contextmanager
-def _told_of_recursion(name: str) -> Iterator[None]:
-    """A context in which a recursion without end is an error that names its likely cause."""
-    try:
-        yield
-    except RecursionError as error:
-        _refuse_library(name, error)
+def _tell(name: str, error: Exception) -> None:
+    """Raise an error that says what another one means in a traced function, if it is not the user's own.
+
+    Raises:
+        TraceError: the error has one of the texts of `OF_ERRORS`, or comes from a call.
+    """
+    told, line = str(error).replace("'Proxy'", "a traced value"), users_line_in(error)
+    read = f"{error} {error.__cause__ or ''}"
+    for kind, texts, advice in OF_ERRORS:
+        if isinstance(error, kind) and all(any(part in read for part in each) for each in texts):
+            raise TraceError(advice.format(name=name, line=line, told=told)) from error
+    of_numbers = not isinstance(error, (AttributeError, RuntimeError)) and error.__cause__ is None
+    if of_numbers and is_of_a_call(error):
         raise TraceError(
-            f"the recursion does not end while {name} is traced{users_line_in(error)}: a list contains "
-            "itself, or a function calls itself until a condition holds that depends on data"
+            f"{name} fails{line}: {told}; call {name} with arrays of numbers: what fails there too is no "
+            "matter of tracing"
         ) from error
-
-
-def _readable(told: str) -> str:
-    return told.replace("'Proxy'", "a traced value")
 
 
 SIZES_NEEDED = (
@@ -147,6 +135,19 @@ SIZES_NEEDED = (
 """Messages of Python, NumPy and SymPy for an expression in place of a number of elements."""
 
 OF_ERRORS: tuple[tuple[type[Exception], tuple[tuple[str, ...], ...], str], ...] = (
+    (
+        RecursionError,
+        (),
+        "the recursion does not end while {name} is traced{line}: a list contains itself, or a function "
+        "calls itself until a condition holds that depends on data",
+    ),
+    (
+        ValueError,
+        (("setting an array element",), ("traced value",)),
+        "{name} writes a traced value into a NumPy array, or makes a NumPy number of it{line}; collect the "
+        "values in a list and use np.stack(list) or np.array(list), or fill np.zeros_like(x) of a traced x, "
+        "instead of filling an array",
+    ),
     (
         IndexError,
         (("only integers, slices",),),

@@ -112,8 +112,8 @@ def select(graph: Graph, wrt: Wrt | None) -> Selection:
     """
     if graph.output_nodes and all(isinstance(y.op, Condition) for y in graph.output_nodes):
         raise DerivativeError(
-            f"the value of {graph.name} is a condition, which has no derivative; of an equation give the left "
-            "side minus the right side, of a comparison a function such as Max(left - right, 0)"
+            f"the value of {graph.name} is a condition, which has no derivative; of an equation give the "
+            "left side minus the right side, of a comparison a function such as Max(left - right, 0)"
         )
     if wrt is None:
         entries = tuple(_arguments(graph))
