@@ -139,12 +139,21 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'symad' has no attribute {name!r}{_near(name)}")
 
 
+_ELSEWHERE = {
+    "backward": "gradient", "diff": "gradient", "jacfwd": "jacobian", "jacrev": "jacobian",
+    "jit": "numeric.lower", "lambdify": "numeric.lower",
+}  # fmt: skip
+"""Names of SymPy, JAX and PyTorch, and those here."""
+
+
 def _near(name: str) -> str:
     """Where a name that symad lacks may be found; empty for private ones, which tools ask for."""
     if name.startswith("_"):
         return ""
     if name in import_module("symad.numeric").__all__:
         return f"; it is symad.numeric.{name}"
+    if name in _ELSEWHERE:
+        return f"; use symad.{_ELSEWHERE[name]}"
     near = get_close_matches(name, __dir__(), 1)
     return f"; did you mean symad.{near[0]}?" if near else ""
 

@@ -120,7 +120,8 @@ def check_mode(mode: str, known: Sequence[str]) -> None:
         DerivativeError: it has not.
     """
     if mode not in known:
-        raise DerivativeError(not_one_of("mode", mode, known))
+        several = "" if isinstance(mode, str) else "; several inputs go in one list, wrt=[...]"
+        raise DerivativeError(not_one_of("mode", mode, known) + several)
 
 
 def _choose_mode(mode: str, rows: Dim, columns: Dim) -> tuple[str, str]:

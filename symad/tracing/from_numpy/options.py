@@ -128,8 +128,7 @@ def bound(
     """The arguments for an implementation, from those of a call of the function; ``call`` is its name.
 
     Raises:
-        TraceError: an option was given that the implementation does not support.
-        TypeError: the arguments do not fit the function, as in NumPy.
+        TraceError: the arguments do not fit the function, or the implementation does not support an option.
     """
     if _is_plain(function, answer, args, options):
         return list(args), dict(options)
@@ -141,7 +140,10 @@ def bound(
         options = {k: v for k, v in options.items() if _read(call, known, k, v, None, layout)}
     positional: list[ArrayLike] = []
     named: dict[str, ArrayLike] = {}
-    arguments = given.bind(*args, **options).arguments
+    try:
+        arguments = given.bind(*args, **options).arguments
+    except TypeError as error:
+        raise TraceError(f"{call}: {error}; it takes {', '.join(given.parameters)}") from None
     variadic = any(p.kind is p.VAR_POSITIONAL for p in given.parameters.values())
     for name, value in arguments.items():
         parameter = given.parameters[name]

@@ -166,7 +166,10 @@ class Proxy(Valueless):
         ufunc = None if name.startswith("_") else getattr(np, name, None)
         if isinstance(ufunc, np.ufunc) and ufunc in UFUNCS and ufunc.nin == 1:
             return partial(ufunc, self)  # NumPy calls these on the entries of arrays of objects
-        raise AttributeError(f"a traced value has no attribute {name!r}")
+        raise AttributeError(
+            f"a traced value has no attribute {name!r}; it is an array of NumPy: use NumPy's functions, or "
+            "symad.functions"
+        )
 
     def __repr__(self) -> str:
         return f"<traced value of shape {format_shape(self.shape)}>"
