@@ -15,6 +15,7 @@ import numpy as np
 from symad.core.arguments import Argument, grouped_values
 from symad.core.arrays import Array
 from symad.core.dims import is_concrete, solve_dims
+from symad.core.given import real_array
 from symad.core.graph import Graph
 from symad.core.identifiers import listed
 from symad.core.signatures import ByInput, Inputs, Traceable, Tree
@@ -348,7 +349,8 @@ def check_names(graph: str, inputs: list[str], start: dict[str, Tree], given: di
     if twice:
         raise EvaluationError(f"{', '.join(twice)}: given in x0 and in data")
     for name, value in start.items():
-        if not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
+        numbers = real_array(graph, f"the start of {name}", value)
+        if not np.all(np.isfinite(np.asarray(numbers, dtype=np.float64))):
             raise EvaluationError(f"the start of {name} is {value!r}, which is not finite")
 
 

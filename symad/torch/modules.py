@@ -135,10 +135,17 @@ class Model:
             data: for each input of the module an entry of `symad.trace`'s inputs: a shape, a symbol, an
                 example.
             named: further, constant arguments of ``forward``: masks as arrays, options.
+
+        Raises:
+            TraceError: no data are given.
         """
         shapes = {name: value.shape for name, value in self.parameters.items()}
         names = [p.name for p in self._forward if p.kind is p.POSITIONAL_OR_KEYWORD][: len(data)]
         names += [f"x{k}" for k in range(len(names), len(data))]
+        if not data and not named:
+            raise TraceError(
+                f"trace takes an entry for each input of {type(self.module).__name__}, such as its shape (3,)"
+            )
 
         def model(*values: Any) -> Any:
             made = self.apply(*values, **named) if shapes else self.apply({}, *values, **named)

@@ -116,6 +116,11 @@ def as_graph(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
         return _closed(f)
     if callable(f) and not isinstance(f, sympy.Basic):
         name = getattr(f, "__name__", "f")
+        if hasattr(f, "named_parameters"):
+            raise TraceError(
+                f"a {type(f).__name__} of PyTorch has inputs of unknown shape; read it by "
+                "symad.torch.from_torch(module).trace(shape)"
+            )
         raise TraceError(
             f"the Python function {name}{signature_text(f)} has inputs of unknown shape; give inputs=[...], "
             f"or trace it first: symad.trace({name}, inputs=[...])"

@@ -216,6 +216,14 @@ def test_complex_parameters_are_refused():
         symad.torch.from_torch(nn.Linear(2, 2, dtype=torch.complex64))
 
 
+def test_a_module_needs_its_inputs():
+    layer = torch.nn.Linear(3, 2)
+    with pytest.raises(symad.errors.TraceError, match=r"each input of Linear, such as its shape"):
+        symad.torch.from_torch(layer).trace()
+    with pytest.raises(symad.errors.TraceError, match=r"a Linear of PyTorch .* from_torch\(module\)\.trace"):
+        symad.gradient(layer)
+
+
 def test_what_is_no_module_is_refused():
     with pytest.raises(symad.errors.SymadError, match="Module"):
         symad.torch.from_torch(torch.tanh)
