@@ -95,8 +95,8 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
     for name, given in (("initial", starts), ("inputs", xs)):
         for part in given:
             real_array(asked, name, part)
-            if name == "inputs" and not np.shape(part):
-                raise ShapeError(f"{asked}: inputs={part!r} has no axis of steps; give an array (T, ...)")
+    if flat := [part for part in xs if not np.shape(part)]:
+        raise ShapeError(f"{asked}: inputs={flat[0]!r} has no axis of steps; give an array (T, ...)")
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
         return _scan_arrays(step, initial, inputs, history)
     states = tuple(number(c) for c in starts)
