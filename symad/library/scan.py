@@ -92,11 +92,7 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
     check_callable(asked, "step", step, "state", "inputs of the step")
     several = isinstance(initial, (tuple, list))
     starts = tuple(initial) if several else (initial,)
-    for name, given in (("initial", starts), ("inputs", xs)):
-        for part in given:
-            real_array(asked, name, part)
-    if flat := [part for part in xs if not np.shape(part)]:
-        raise ShapeError(f"{asked}: inputs={flat[0]!r} has no axis of steps; give an array (T, ...)")
+    _check_arrays(asked, starts, xs)
     if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
         return _scan_arrays(step, initial, inputs, history)
     states = tuple(number(c) for c in starts)
@@ -119,6 +115,14 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
         return Proxy(found)
     parts = _parts(found, shapes, 1) if history else _unpack(found, shapes, several)
     return tuple(Proxy(part) for part in parts)
+
+
+def _check_arrays(asked: str, starts: Sequence[ArrayLike], xs: Sequence[ArrayLike]) -> None:
+    for part in starts:
+        real_array(asked, "initial", part)
+    for part in xs:
+        if not np.shape(real_array(asked, "inputs", part)):
+            raise ShapeError(f"{asked}: inputs={part!r} has no axis of steps; give an array (T, ...)")
 
 
 def _steps(

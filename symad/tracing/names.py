@@ -12,18 +12,24 @@ from __future__ import annotations
 import dis
 import functools
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sympy.core.function import FunctionClass
 
-from symad.tracing.elements.filled import holds_traced
-from symad.tracing.float_of_traced import TracedFloat, compares_no_types
+from symad.core.dims import format_shape
+from symad.errors import TraceError
+from symad.ops.basic.shaping import reshape
+from symad.tracing.elements.filled import holds_traced, unfilled
+from symad.tracing.proxies.proxy import Proxy
+from symad.tracing.proxies.wrapped import Wrapped, number
 from symad.tracing.sympy_heads import stand_in
 from symad.tracing.users_line import LIBRARIES
 
-IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
-"""The names of a module that Python reads itself, not by running code."""
+if TYPE_CHECKING:
+    from symad.core.arrays import Array
 
 
 def reading_stand_ins(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -229,3 +235,73 @@ def _copy(f: FunctionType, stand_ins: StandIns) -> tuple[FunctionType, tuple[Cel
     made.__kwdefaults__ = f.__kwdefaults__
     functools.update_wrapper(made, f)
     return made, cells
+
+
+# ---- float(x) of a traced number in the code of a traced function --------------------------------
+
+
+class _LikeFloat(type):
+    """The class of the stand-in."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Array | float:
+        """The number itself if it is traced, otherwise ``float`` of the arguments."""
+        if len(args) == 1 and not options and holds_traced(args[0]):
+            return _one_number(unfilled(args[0]))
+        return float(*args, **options)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, float)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, float)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is float or other is cls
+
+    def __hash__(cls) -> int:
+        return hash(float)
+
+
+class TracedFloat(float, metaclass=_LikeFloat):
+    """The replacement of ``float`` in traced functions: of a traced number it is the number itself.
+
+    Python requires that ``float`` returns a float, so no method of a traced value can implement it. For all
+    but traced values, and as a type, a dtype or a key, this class behaves like ``float``. Only ``is``
+    distinguishes the two, so code that tests ``type(x) is float`` keeps the original.
+    """
+
+    dtype = np.dtype(float)
+    """The dtype that NumPy reads if the class is used as a dtype."""
+
+
+def _one_number(value: Array) -> Array | float:
+    """A traced value of one element as a number, as NumPy converts arrays of one element.
+
+    Raises:
+        TraceError: it has several elements.
+        TypeError: it is a list.
+    """
+    if not isinstance(value, Wrapped):
+        return float(value)
+    node = number(value)
+    if any(length != 1 for length in node.shape):
+        raise TraceError(
+            f"float() of a traced array of shape {format_shape(node.shape)}: it takes a number, or an array "
+            "of one element; index it first"
+        )
+    return Proxy(reshape(node, ()))
+
+
+@lru_cache(maxsize=4096)
+def compares_no_types(code: CodeType) -> bool:
+    """True if code uses ``is`` for comparisons with None only."""
+    after_none = False
+    for step in dis.get_instructions(code):
+        if step.opname == "IS_OP" and not after_none:
+            return False
+        after_none = step.opname == "LOAD_CONST" and step.argval is None
+    return True
+
+
+IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
+"""The names of a module that Python reads itself, not by running code."""
