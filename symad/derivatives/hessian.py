@@ -27,10 +27,10 @@ from symad.ops.basic.shaping import broadcast_axes
 from symad.ops.basic.sources import constant
 from symad.tracing import as_graph
 from symad.tracing.wrt import (
+    differentiated,
     input_names,
     packing_of,
     scalar_output,
-    select,
     tangent_inputs,
     with_directions,
 )
@@ -95,7 +95,7 @@ def hessian(
         return sparse_hessian(graph, wrt, mode, chunk=chunk)
     if chunk is not None:
         raise DerivativeError("chunk is for sparse Hessians; give sparse=True as well")
-    selection = select(graph, wrt)
+    selection = differentiated(graph, wrt)
     value = scalar_output(graph, "a Hessian")
     from symad.sparsity.exact_zeros import with_exact_zeros
 
@@ -192,7 +192,7 @@ def hvp(
         (4, 6)
     """
     graph = as_graph(f, wrt, inputs)
-    selection = select(graph, wrt)
+    selection = differentiated(graph, wrt)
     nodes = selection.nodes
     check_mode(mode, MODES)
     if mode == "forward-over-forward":

@@ -52,7 +52,15 @@ from symad.ops.basic.sources import fresh_input, input_node, symbol_of
 from symad.ops.linalg.solve_det import Solve, solve
 from symad.ops.sparse.sparse_solve import solve_sparse, sparse_solve
 from symad.tracing import as_graph
-from symad.tracing.wrt import grouping_of, input_names, others, select, symbol_like, with_directions
+from symad.tracing.wrt import (
+    differentiated,
+    grouping_of,
+    input_names,
+    others,
+    select,
+    symbol_like,
+    with_directions,
+)
 from symad.transforms.batches import batch_outputs
 from symad.transforms.jacobians import forward_jacobian, total_size
 from symad.transforms.tangents import push
@@ -333,7 +341,7 @@ def implicit(
         0.25
     """
     graph = as_graph(F, unknown, inputs)
-    selection = select(graph, unknown)
+    selection = differentiated(graph, unknown)
     unknowns = selection.nodes
     if not unknowns:
         raise DerivativeError(f"implicit: unknown={unknown!r} has no symbol; give an input of F, or several")

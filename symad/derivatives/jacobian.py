@@ -12,7 +12,7 @@ from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import DerivativeError
 from symad.tracing import as_graph
-from symad.tracing.wrt import packing_of, scalar_output, select
+from symad.tracing.wrt import differentiated, packing_of, scalar_output
 from symad.transforms.cotangents import gradient_nodes
 from symad.transforms.jacobians import (
     forward_gradient,
@@ -48,7 +48,7 @@ def gradient(
         (12, 9)
     """
     graph = as_graph(f, wrt, inputs)
-    selection = select(graph, wrt)
+    selection = differentiated(graph, wrt)
     nodes = selection.nodes
     value = scalar_output(graph, "a gradient")
     check_mode(mode, ("reverse", "forward"))
@@ -102,7 +102,7 @@ def jacobian(
         return sparse_jacobian(graph, wrt, mode, chunk=chunk)
     if chunk is not None:
         raise DerivativeError("chunk is for sparse Jacobians; give sparse=True as well")
-    selection = select(graph, wrt)
+    selection = differentiated(graph, wrt)
     nodes = selection.nodes
     chosen, report = _choose_mode(mode, total_size(graph.output_nodes), total_size(nodes))
     build = forward_jacobian if chosen == "forward" else reverse_jacobian

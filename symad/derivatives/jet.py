@@ -24,6 +24,7 @@ from symad.higher_order import series as _rules  # noqa: F401  (registers answer
 from symad.stable import smooth
 from symad.tracing import as_graph
 from symad.tracing.wrt import (
+    differentiated,
     input_names,
     packing_of,
     tangent_inputs,
@@ -31,7 +32,6 @@ from symad.tracing.wrt import (
     value_part,
     with_directions,
 )
-from symad.tracing.wrt import select as select_inputs
 from symad.transforms.series import Coefficients, _scaled
 from symad.transforms.tangents import dense
 
@@ -59,7 +59,7 @@ def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None 
     if not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= MAX_ORDER:
         raise DerivativeError(f"jet: the order {brief(order)} is not an integer from 0 to {MAX_ORDER:,}")
     graph = as_graph(f, wrt, inputs)
-    selection = select_inputs(graph, wrt)
+    selection = differentiated(graph, wrt)
     nodes = selection.nodes
     dots = tangent_inputs(nodes, "dot", input_names(graph))
     outputs, _ = smooth(graph.output_nodes, dict(zip(nodes, dots, strict=True)))

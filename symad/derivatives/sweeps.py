@@ -9,16 +9,15 @@ from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.tracing import as_graph
 from symad.tracing.wrt import (
     cotangent_inputs,
+    differentiated,
     input_names,
     packing_of,
     scalar_output,
-    select,
     tangent_inputs,
     value_labels,
     value_part,
     with_directions,
 )
-from symad.tracing.wrt import select as select_inputs
 from symad.transforms.cotangents import gradient_nodes, pull
 from symad.transforms.tangents import dense, push
 
@@ -44,7 +43,7 @@ def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
         (6, 5, 2, 3)
     """
     graph = as_graph(f, wrt, inputs)
-    selection = select(graph, wrt)
+    selection = differentiated(graph, wrt)
     nodes = selection.nodes
     bars = cotangent_inputs(graph.output_nodes, input_names(graph))
     x_bars = pull(graph.output_nodes, bars, nodes)
@@ -75,7 +74,7 @@ def value_and_gradient(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | No
         (18, 12, 9)
     """
     graph = as_graph(f, wrt, inputs)
-    selection = select(graph, wrt)
+    selection = differentiated(graph, wrt)
     nodes = selection.nodes
     value = scalar_output(graph, "a gradient")
     bars = gradient_nodes(value, nodes)
@@ -104,7 +103,7 @@ def pushforward(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = No
         (6, 5, 2, 1)
     """
     graph = as_graph(f, wrt, inputs)
-    selection = select_inputs(graph, wrt)
+    selection = differentiated(graph, wrt)
     nodes = selection.nodes
     dots = tangent_inputs(nodes, "dot", input_names(graph))
     y_dots = push(graph.output_nodes, dict(zip(nodes, dots, strict=True)))

@@ -99,6 +99,20 @@ def as_outputs(structure: Structure, nodes: Sequence[Node]) -> tuple[list[Node],
     return made, replace(structure, items=tuple(items))
 
 
+def differentiated(graph: Graph, wrt: Wrt | None) -> Selection:
+    """What `select` gives, for a derivative.
+
+    Raises:
+        DerivativeError: as `select`; or all values of the graph are conditions.
+    """
+    if graph.output_nodes and all(isinstance(y.op, Condition) for y in graph.output_nodes):
+        raise DerivativeError(
+            f"the value of {graph.name} is a condition, which has no derivative; of an equation give the "
+            "left side minus the right side, of a comparison a function such as Max(left - right, 0)"
+        )
+    return select(graph, wrt)
+
+
 def select(graph: Graph, wrt: Wrt | None) -> Selection:
     """The arguments and inputs that ``wrt`` selects.
 
@@ -108,13 +122,8 @@ def select(graph: Graph, wrt: Wrt | None) -> Selection:
 
     Raises:
         DerivativeError: an entry is not an input of the graph or occurs twice, a name fits several, or
-            another input such as q(t) is a function of it; or the graph has conditions as values.
+            another input such as q(t) is a function of it.
     """
-    if graph.output_nodes and all(isinstance(y.op, Condition) for y in graph.output_nodes):
-        raise DerivativeError(
-            f"the value of {graph.name} is a condition, which has no derivative; of an equation give the "
-            "left side minus the right side, of a comparison a function such as Max(left - right, 0)"
-        )
     if wrt is None:
         entries = tuple(_arguments(graph))
         selection = Selection(entries, bare=len(entries) == 1)

@@ -33,7 +33,7 @@ from symad.sparsity.patterns.pattern import IntArray, Pattern, PatternError, Pat
 from symad.sparsity.recovery.colored_products import hessian_products, jacobian_products, recovered
 from symad.sparsity.recovery.seedless import seedless_entries
 from symad.tracing import as_graph
-from symad.tracing.wrt import packing_of, scalar_output, select
+from symad.tracing.wrt import differentiated, packing_of, scalar_output
 from symad.transforms.cotangents import gradient_nodes
 from symad.transforms.tangents import dense
 
@@ -196,7 +196,7 @@ def sparse_hessian(
 
 def _selected(graph: Graph, wrt: Wrt | None) -> tuple[Graph, tuple[Node, ...]]:
     """The graph, with what packed code of its derivative flattens, and the inputs of ``wrt``."""
-    selection = select(graph, wrt)
+    selection = differentiated(graph, wrt)
     packing = packing_of(graph, selection, PackedResult("matrix"))
     known = graph.with_outputs(graph.output_nodes, graph.structure, graph.name, None, graph.report, packing)
     return known, selection.nodes

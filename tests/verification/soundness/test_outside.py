@@ -48,9 +48,11 @@ def test_undecided_with_the_reason(name):
         assert symad.Certificate.from_json(certificate.to_json()) == certificate
 
 
-def test_truth_values_have_derivatives_but_not_in_sympy():
-    assert symad.check(sp.Eq(x, y)).status in ("proved", "tested", "undecided")
-    assert symad.check(x < y).status in ("proved", "tested", "undecided")
+@pytest.mark.parametrize("condition", [sp.Eq(x, y), x < y, (x < 1) & (y < 1)])
+def test_truth_values_are_compared_and_have_no_derivative(condition):
+    assert symad.verify(condition, value=condition).status == "proved"
+    with pytest.raises(DerivativeError, match="is a condition"):
+        symad.check(condition)
 
 
 @pytest.mark.parametrize("constant", [sp.Integer(3), sp.true, sp.pi])
