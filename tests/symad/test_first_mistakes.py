@@ -55,10 +55,6 @@ SYMPY: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "an integer type": (lambda: lower(f, dtype="int32"), ("'int32'", "'float64', 'float32'")),
     "lower of symad": (lambda: symad.lower, ("no attribute 'lower'", "it is symad.numeric.lower")),
     "a short name": (lambda: symad.gradiant, ("'gradiant'", "did you mean symad.gradient?")),
-    "text for a start": (
-        lambda: symad.numeric.minimize(x**2, "a"),
-        ("the start of x is 'a' of type str",),
-    ),
     "a name of SymPy": (lambda: symad.lambdify, ("use symad.numeric.lower",)),
     "a name of JAX": (lambda: symad.jacfwd, ("use symad.jacobian",)),
     "two symbols apart": (lambda: symad.hessian(f, x, y), ("mode=y", "go in one list, wrt=[...]")),

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.errors import EvaluationError, ShapeError
+from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.numeric import least_squares, minimize
 from symad.numeric.solvers.minimize import METHODS
 from symad.numeric.solvers.newton import steihaug
@@ -188,6 +188,8 @@ def test_bad_calls():
         minimize(x**2, {x: 1.0}, data={x: 3})
     with pytest.raises(EvaluationError, match="least_squares"):
         minimize([x, y], [1.0, 2.0])
+    with pytest.raises(TraceError, match="the start of x is 'a' of type str"):
+        minimize(x**2, "a")
     with pytest.raises(EvaluationError, match="not finite"):
         minimize(sp.log(x), -1.0)
     with pytest.raises(EvaluationError, match="start of x is nan"):
