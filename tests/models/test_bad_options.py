@@ -30,8 +30,8 @@ GOOD = {
 
 
 MADE = (
-    *("Contest", "Divergence", "Regression", "Kernel", "ReversibleChain", "Fit", "Deer", "NGram", "Preset"),
-    "Tokenizer",
+    *("Contest", "Divergence", "Regression", "NamedKernel", "ReversibleChain", "LagFit", "Deer", "NGram"),
+    *("Preset", "Tokenizer"),
 )
 """What functions return, and tables."""
 
