@@ -85,11 +85,7 @@ def powers_in(node: Node, constants: bool = False) -> list[Part] | None:
     if isinstance(value, (int, float, Fraction)) and 0 < value < inf:
         return [Part(constant(1), value, 0)]
     if isinstance(op, Pow):
-        exponent = constant_value(args[1])
-        if type(exponent) not in (int, Fraction, float) or exponent <= 0:
-            return None
-        even = isinstance(exponent, int) and exponent % 2 == 0
-        return [Part(args[0], 1, exponent)] if even or is_size(args[0]) else None
+        return _of_one_power(*args)
     if isinstance(op, Add):
         terms = [powers_in(a, constants) for a in args] if -1 not in op.signs else [None]
         return None if None in terms else [part for term in terms if term is not None for part in term]
@@ -99,6 +95,15 @@ def powers_in(node: Node, constants: bool = False) -> list[Part] | None:
         return _of_contraction(op, args)
     found = powers_in(args[0]) if isinstance(op, (Broadcast, Reshape, Slice)) else None
     return None if found is None else [replace(part, path=(*part.path, node)) for part in found]
+
+
+def _of_one_power(base: Node, raised: Node) -> list[Part] | None:
+    """An even power, or a power of an absolute value."""
+    exponent = constant_value(raised)
+    if type(exponent) not in (int, Fraction, float) or exponent <= 0:
+        return None
+    even = isinstance(exponent, int) and exponent % 2 == 0
+    return [Part(base, 1, exponent)] if even or is_size(base) else None
 
 
 def _of_product(op: Mul, args: Nodes, constants: bool) -> list[Part] | None:
