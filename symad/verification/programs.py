@@ -18,7 +18,7 @@ from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
 from symad.errors import EvaluationError
 from symad.tracing.wrt import Selection
 from symad.verification.budget import Meter
-from symad.verification.certificate.certificate import Certificate, Statement
+from symad.verification.certificate.certificate import Certificate, ExactForm
 from symad.verification.claimed_domain import with_values_of
 from symad.verification.decide import named_program, versions
 from symad.verification.measuring.call_users_code import BadReturn, Caller, on_host
@@ -136,7 +136,7 @@ def _takes(signature: inspect.Signature | None, count: int) -> bool:
 class Setting:
     """How a program is measured: what is claimed of it, how it is called, within which limits and points."""
 
-    claim: Statement
+    claim: ExactForm
     caller: Caller
     meter: Meter
     seed: int
@@ -163,7 +163,7 @@ class Setting:
         return replace(task, of=of, valued=with_values_of(of)) if of else task
 
 
-def measured(claim: Statement, caller: Caller, meter: Meter, hostile: bool, seed: int) -> Certificate:
+def measured(claim: ExactForm, caller: Caller, meter: Meter, hostile: bool, seed: int) -> Certificate:
     """Measurements of a numeric function inside of a domain; symbolic sizes become numbers.
 
     A program may be right for odd sizes alone, so it is called at two choices of sizes; and at a few points

@@ -23,7 +23,7 @@ from symad.errors import TraceError
 from symad.tracing.wrt import select
 from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.certificate import Certificate, Comparison, Statement, trusted
+from symad.verification.certificate.certificate import Certificate, Comparison, ExactForm, trusted
 from symad.verification.claimed_domain import condition_of, needed_condition
 from symad.verification.claims import as_array, fit, formula_of, with_inputs_of
 from symad.verification.decide import decide, named_formula, seed_of
@@ -220,7 +220,7 @@ CHECKED = {"vjp": "pullback", "jvp": "pushforward"}
 """The names that claims have for products."""
 
 
-def _claimed(graph: Graph, wrt: Wrt | None, kind: str, domain: Node | None) -> Statement:
+def _claimed(graph: Graph, wrt: Wrt | None, kind: str, domain: Node | None) -> ExactForm:
     """What a candidate is compared with."""
     reference, names = _reference(graph, wrt, kind)
     directions = tuple(n for n in reference.input_nodes if n not in graph.input_nodes)
@@ -228,10 +228,10 @@ def _claimed(graph: Graph, wrt: Wrt | None, kind: str, domain: Node | None) -> S
     of = Derivative(CHECKED.get(kind, kind), graph.output_nodes, tuple(select(graph, wrt).nodes), *along)
     assumes = trusted(graph, derivatives=kind != "value")
     own = () if kind == "value" else (OWN,)
-    return Statement(f"{kind} of {graph.name}", reference, names, (*assumes, *own), of, domain, graph)
+    return ExactForm(f"{kind} of {graph.name}", reference, names, (*assumes, *own), of, domain, graph)
 
 
-def _with_formula(claim: Statement, kind: str, read: Graph, by_position: bool) -> Comparison:
+def _with_formula(claim: ExactForm, kind: str, read: Graph, by_position: bool) -> Comparison:
     """The claim that a formula is the value or derivative."""
     assert claim.function is not None and claim.derivative is not None
     known = claim.left if kind in CHECKED else claim.function
@@ -240,7 +240,7 @@ def _with_formula(claim: Statement, kind: str, read: Graph, by_position: bool) -
 
 
 def _compared(
-    claim: Statement, wrt: Wrt | None, kind: str, candidate: Any, constants: str, seed: int, meter: Meter
+    claim: ExactForm, wrt: Wrt | None, kind: str, candidate: Any, constants: str, seed: int, meter: Meter
 ) -> Certificate:
     """The certificate of a formula; with a hint where it is right but for rounded constants.
 

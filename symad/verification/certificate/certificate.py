@@ -136,7 +136,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Statement:
+class ExactForm:
     """What a candidate is compared with: a value, or a derivative of a function, on a domain.
 
     ``left`` is its exact form, with a name for each output. A claim is made once; whatever decides it, names
@@ -156,7 +156,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Comparison(Statement):
+class Comparison(ExactForm):
     """Two graphs of the same inputs that are claimed to be one function; ``left`` is the reference.
 
     Output k of one belongs to output k of the other.

@@ -12,7 +12,7 @@ from symad.core.arrays import ArrayLike
 from symad.core.graph import Graph
 from symad.numbers.values import unchecked
 from symad.verification.certificate.blame import Blame
-from symad.verification.certificate.certificate import Certificate, Comparison, Entry, Statement
+from symad.verification.certificate.certificate import Certificate, Comparison, Entry, ExactForm
 from symad.verification.mistakes.elements import owners, without_input
 from symad.verification.mistakes.naming import Asked, with_entries, with_names
 from symad.verification.values.instance_sizes import sizes_of
@@ -37,7 +37,7 @@ def named_formula(certificate: Certificate, comparison: Comparison) -> Certifica
 
 def named_program(
     certificate: Certificate,
-    claim: Statement,
+    claim: ExactForm,
     reference: Graph,
     sizes: Mapping[sympy.Symbol, int],
     names: Sequence[str],
