@@ -47,7 +47,7 @@ def near_zero(function: Node, at: Node) -> Node:
     Its value and derivatives there are the same: those of a selection are selections by the same condition.
     """
     conditions = [node for node in topological([function]) if isinstance(node.op, Condition)]
-    there = map(Numbers(), decided(conditions, {at: zeros_like(at)}))
+    there = map(NumbersBelow(), decided(conditions, {at: zeros_like(at)}))
     known = {c: holds for c, holds in zip(conditions, there, strict=True) if holds is not None}
 
     def made(node: Node, args: Nodes) -> Node:
@@ -61,7 +61,7 @@ def near_zero(function: Node, at: Node) -> Node:
 
 def decided(nodes: Sequence[Node], replaced: Mapping[Node, Node]) -> Nodes:
     """The nodes with others replaced; conditions on numbers are decided."""
-    numbers = Numbers()
+    numbers = NumbersBelow()
 
     def remade(old: Node, args: Nodes) -> Node:
         return broadcast_to(_decided(old.op, args, numbers), old.shape)
@@ -93,7 +93,7 @@ def _is_never_zero(node: Node) -> bool:
     return isinstance(node.op, Apply) and fact(node.op.head).never_zero
 
 
-def _decided(op: Op, args: Nodes, number: Numbers) -> Node:
+def _decided(op: Op, args: Nodes, number: NumbersBelow) -> Node:
     if isinstance(op, Add):
         return signed_sum(zip(op.signs, args, strict=True))
     if isinstance(op, Mul):
@@ -121,7 +121,7 @@ def has_values(node: Node) -> bool:
     What stands in a branch of an open condition is not looked at: limits of earlier derivatives are such
     branches, and the other one holds the product F'(r) · slope that they replace.
     """
-    number, waiting, seen = Numbers(), [node], set[Node]()
+    number, waiting, seen = NumbersBelow(), [node], set[Node]()
     while waiting:
         part = waiting.pop()
         if part in seen:
@@ -134,7 +134,7 @@ def has_values(node: Node) -> bool:
     return True
 
 
-class Numbers(dict[Node, "float | None"]):
+class NumbersBelow(dict[Node, "float | None"]):
     """The values of nodes made of numbers; None for others."""
 
     def __call__(self, node: Node) -> float | None:

@@ -28,7 +28,7 @@ from symad.ops.elementwise.radius import (
     square_of,
 )
 from symad.ops.elementwise.undefined import Undefined
-from symad.transforms.at_zero import ROUNDING, Numbers, at_zero, decided, near_zero, vanishes, zeros_like
+from symad.transforms.at_zero import ROUNDING, NumbersBelow, at_zero, decided, near_zero, vanishes, zeros_like
 
 Slope = Callable[[Node, Node], Tangent]
 """The derivative of a function by an input, for each element."""
@@ -55,7 +55,7 @@ def series(radius: Node, k: int, rest: Node, slope: Slope) -> Node | None:
         return None
     if is_size(radius) and (values.end == 1 or _zeros(value, radius, slope)):
         return None
-    if order_of(radius) != 2 and Numbers()(first) != 0:
+    if order_of(radius) != 2 and NumbersBelow()(first) != 0:
         return None
     square = part.spread(square_of(radius))
     terms, lasts = _terms(radius, square, values, slope)
@@ -88,7 +88,7 @@ def _terms(
 
 def _missing(values: Derivatives, j: int, radius: Node, slope: Slope) -> tuple[int, Node] | None:
     """The order of the derivative that does not exist for a power r^j, but where its coefficient is 0."""
-    number = Numbers()
+    number = NumbersBelow()
     before, here, after = [
         nan if v is None else number(v) for v in (values(max(j - 1, 0)), values(j), values(j + 1))
     ]
@@ -146,7 +146,7 @@ def _zeros(value: Node, radius: Node, slope: Slope) -> float:
         found = values(zeros)
         if zeros >= values.end:
             return inf
-        if found is None or Numbers()(found) != 0:
+        if found is None or NumbersBelow()(found) != 0:
             return zeros
     return 1 if kinked else ORDER
 
@@ -164,7 +164,7 @@ def is_zero_at_zero(condition: Node, radius: Node) -> bool | None:
     """Whether a condition holds where r = 0; None if it depends on others."""
     at = zeros_like(radius)
     zero = by_radius(radius, condition, at) | {u: zeros_like(u) for u in inside(radius)}
-    holds = Numbers()(*decided([condition], zero))
+    holds = NumbersBelow()(*decided([condition], zero))
     return None if holds is None else bool(holds)
 
 

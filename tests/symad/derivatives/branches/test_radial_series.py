@@ -60,9 +60,7 @@ def test_six_derivatives(function: sp.Expr, spelling: str, size: int) -> None:
     """The series of products go on at all orders: t⁴ exp(−t²) has −720 as its sixth."""
     line = LINES[size]
     found = nested(Case(function, size, spelling, "none"), line, 6, ["reverse"])
-    np.testing.assert_allclose(
-        found, [right for right, _ in along(function, line)], rtol=1e-12, atol=1e-9
-    )
+    np.testing.assert_allclose(found, [right for right, _ in along(function, line)], rtol=1e-12, atol=1e-9)
 
 
 def test_derivatives_beyond_the_series_are_missing() -> None:
