@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
@@ -93,9 +95,9 @@ def undefined_flops(op: Undefined, y: Node) -> Count:
 @evaluate.dispatch
 def undefined_evaluate(op: Undefined, values: Values) -> Array:
     """0 or NaN in the arguments' number type: exact ones are undefined, dual numbers have derivative NaN."""
-    from symad.numbers.number_domains import domain_of
+    from symad.numbers.number_domains import FLOATS, domain_of
     from symad.numbers.number_domains import select as select_values
 
-    total = sum(values[2:], values[1])
-    missing = 0 if op.order else domain_of(values).number(float("nan"))
-    return select_values(values[0], total * 0, total * missing)
+    total, domain = sum(values[2:], values[1]), domain_of(values)
+    zero = np.zeros_like(total)[()] if domain is FLOATS else total * 0  # for floats that are infinite, too
+    return select_values(values[0], zero, zero if op.order else total * domain.number(float("nan")))
