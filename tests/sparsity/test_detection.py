@@ -224,17 +224,20 @@ def test_patterns_of_array_graphs_take_no_step_for_an_element():
 
 
 def example_nodes():
-    """Every example of every op, with inputs of known shape."""
+    """Every example of every op, with inputs of known shape; conditions as 1 and 0."""
     from symad.core.dims import is_concrete
     from symad.core.graph import Graph, topological
     from symad.op_examples import EXAMPLES
-    from symad.ops.basic.sources import Input
+    from symad.ops.basic.sources import Input, constant
+    from symad.ops.elementwise.selection import Condition, select
     from symad.saving.saved_ops import classes
 
     classes()  # loads all op families
     for op_class, make in sorted(EXAMPLES.items(), key=lambda item: item[0].__name__):
         for k, node in enumerate(make()):
             inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
+            if isinstance(node.op, Condition):
+                node = select(node, constant(1), constant(0))
             if inputs and all(is_concrete(n.shape) for n in (*inputs, node)):
                 yield pytest.param(Graph(inputs, (node,)), id=f"{op_class.__name__} {k}")
 
