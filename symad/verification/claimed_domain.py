@@ -73,9 +73,9 @@ def read_condition(graph: Graph, where: Any) -> Node:
         TraceError: ``where`` is not a condition on these inputs.
         TypeError: ``where`` is a function of other arguments.
     """
-    if isinstance(where, sympy.logic.boolalg.Boolean):
+    if isinstance(where, sympy.logic.boolalg.Boolean) and not isinstance(where, sympy.Symbol):
         read = _read_sympy(where)
-    elif callable(where):
+    elif callable(where) and not isinstance(where, sympy.Basic):
         refuse_arguments(where, [str(symbol) for symbol in graph.inputs], "where=")
         try:
             read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))

@@ -282,7 +282,7 @@ def losses_text(certificate: Certificate) -> list[str]:
             worst[key] = loss
     if not worst:
         return []
-    parts = ["digits lost, and values missing (hostile=False leaves extreme points out):"]
+    parts = ["digits lost, and values missing:"]
     for loss in list(worst.values())[:MAX_SHOWN_LOSSES]:
         index = f"[{', '.join(map(str, loss.index))}]" if loss.index else ""
         many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word

@@ -215,3 +215,10 @@ def test_what_was_only_assumed_stays_so_when_checked_again():
     certificate = symad.verify(Silent(x), x, gradient=2 * x)
     assert certificate.status == "measured"
     assert certificate.recheck().status == "measured"
+
+
+@pytest.mark.parametrize("where", [x, x + 1, sp.Symbol("q"), 3])
+def test_a_domain_is_a_condition(where):
+    """SymPy counts symbols among the conditions; one is no domain of a claim about numbers."""
+    with pytest.raises(TraceError, match="where= is a SymPy condition or a function of the inputs, not"):
+        symad.verify(x**2, gradient=2 * x, where=where)
