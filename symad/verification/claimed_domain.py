@@ -33,6 +33,7 @@ from symad.tracing import as_graph, trace
 from symad.verification.certificate.expression_text import text_of
 from symad.verification.claims import with_inputs_of
 from symad.verification.measuring.call_users_code import refuse_arguments
+from symad.verification.terms.discontinuities import jumps
 from symad.verification.values.domains import margins
 from symad.verification.values.point_set import FloatPoint
 from symad.verification.values.ranges import Box, box_within, ranges
@@ -142,9 +143,9 @@ def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     """The domain that logarithms, roots and inverse functions leave a scalar function, in words, too.
 
     Outside of it the function has no value, so that nothing is claimed of its derivatives. The boundary
-    counts as inside: √max(x, 0) and atan(log(max(x, 0))) have values on all of x < 0. None where there is no
-    bound, or where a part without a value may not reach the result: a branch that is not taken, or an element
-    that is not read.
+    counts as inside where it may hold an open set: √max(x, 0) and atan(log(max(x, 0))) have values on all of
+    x < 0. None where there is no bound, or where a part without a value may not reach the result: a branch
+    that is not taken, or an element that is not read.
     """
     nodes = topological(function)
     found = [m.inside for m in margins(nodes) if m.always and isinstance(m.of.op, (Apply, Pow))]
@@ -154,9 +155,11 @@ def implied_domain(function: Sequence[Node]) -> tuple[Node, str] | None:
     scalar = [y.shape for y in function] == [()] and (everywhere or not any(b.shape for b in bounds))
     if not bounds or branches or not scalar:
         return None
-    holds = (indicator(compare(">=", b, constant(0))) for b in bounds)
+    relations = [">=" if jumps(b) else ">" for b in bounds]
+    holds = (indicator(compare(r, b, constant(0))) for r, b in zip(relations, bounds, strict=True))
     domain = reduce(mul, map(_of_all, holds))
-    return domain, " and ".join(dict.fromkeys(f"{text_of(b)} >= 0" for b in bounds))
+    told = [f"{text_of(b)} {r} 0" for r, b in zip(relations, bounds, strict=True)]
+    return domain, " and ".join(dict.fromkeys(told))
 
 
 def with_values_of(function: Sequence[Node]) -> Callable[[FloatPoint], bool]:

@@ -143,6 +143,11 @@ def differ(left: Array, right: Array) -> Array:
     return np.asarray(compared(left, right) == DISJOINT)
 
 
+def _lack(left: Array, right: Array) -> Array:
+    """Where the formula may have no value, or the candidate has none."""
+    return ~_marked(left, VALUE) | _marked(right, NONE)
+
+
 class _Watch:
     """One inspection, and what it has seen so far."""
 
@@ -319,11 +324,9 @@ class _Watch:
             self._differs(k, apart & ~infinite, point)
         if pair.kind == "value":
             return
-        open_ = claimed & self.watched[k] & ~seen.differs & ~seen.lacks
-        without = ~_marked(left, VALUE) & open_
-        alone = _marked(left, VALUE) & _marked(right, NONE) & open_  # the candidate has no value
-        if alone.any():
-            without |= alone & self._next_to(k, point, lambda one, other: _marked(other, NONE))
+        without = _lack(left, right) & claimed & self.watched[k] & ~seen.differs & ~seen.lacks
+        if without.any():
+            without &= self._next_to(k, point, _lack)
         for index in list(map(tuple, np.argwhere(without)))[:LOOKED_AT]:
             self._by_quotient(k, index, point, right)
 

@@ -84,3 +84,40 @@ def test_points_satisfy_the_assumptions_about_integers():
     e = sp.Symbol("e", even=True)
     above = [sp.Piecewise((e, c), (2, True)) for c in (e > 1, e >= 1)]
     assert symad.equal(*above).status != "refuted"
+
+
+@pytest.mark.parametrize("f, candidate", [
+    (sp.sqrt(sp.Abs(x * y)), y * sp.sign(x * y) / (2 * sp.sqrt(sp.Abs(x * y)))),
+    (sp.Abs(x * y) ** sp.Rational(1, 3), y * sp.sign(x * y) * sp.Abs(x * y) ** sp.Rational(-2, 3) / 3),
+])  # fmt: skip
+def test_a_line_without_a_formula_weakens_no_proof(f, candidate):
+    """Of y = 0 the quotients know the slope 0, the formula none; next to it both have values."""
+    assert symad.verify(f, x, gradient=candidate).status == "proved"
+
+
+def test_norms_stay_proved_when_they_are_checked_again():
+    """The Hessian of ‖u‖ has no value at 0, wherever the points of a seed lie."""
+    certificate = symad.check(symad.trace(lambda u: np.linalg.norm(u), [(2,)]))
+    assert certificate.status == "proved"
+    assert certificate.recheck().status == "proved"
+
+
+@pytest.mark.parametrize("f, inside", [
+    (sp.log(1 - x**2), sp.Abs(x) < 1),
+    (sp.log(1 - x**2), sp.And(x < 1, x > -1)),
+    (sp.sqrt(4 - x**2), sp.Abs(x) < 2),
+    (sp.log(x**2 - 1), sp.Abs(x) > 1),
+    (sp.log(sp.sqrt(x) - 1), x > 1),
+])  # fmt: skip
+def test_what_a_candidate_says_outside_of_a_domain_is_not_asked(f, inside):
+    """A branch for points at which the function has no value; √max(x, 0) has values where its bound is 0."""
+    right = symad.verify(f, x, gradient=sp.Piecewise((f.diff(x), inside), (17, True)))
+    assert right.status in ("proved", "tested")
+    wrong = symad.verify(f, x, gradient=sp.Piecewise((2 * f.diff(x), inside), (17, True)))
+    assert wrong.status == "refuted"
+
+
+def test_a_boundary_that_holds_an_open_set_is_asked():
+    """√max(x, 0) has the slope 0 for x < 0, where the bound of the root is 0."""
+    wrong = sp.Piecewise((1 / (2 * sp.sqrt(x)), x > 0), (17, True))
+    assert symad.verify(sp.sqrt(sp.Max(x, 0)), x, gradient=wrong).status == "refuted"
