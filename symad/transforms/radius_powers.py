@@ -18,20 +18,10 @@ from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_sum
 from symad.ops.basic.shaping import Broadcast, Slice
-from symad.ops.basic.sources import constant, constant_value, fresh_input
+from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.radius import (
-    Number,
-    degree,
-    inside,
-    is_size,
-    order_of,
-    parts,
-    powers_in,
-    square_of,
-    terms_of,
-)
+from symad.ops.elementwise.radius import Number, degree, inside, is_size, order_of
 from symad.ops.elementwise.selection import Select, equal
 
 NO_HIGHER = 1e-14
@@ -42,7 +32,6 @@ def with_joined_powers(
     outputs: Sequence[Node], order: Sequence[Node], roots: Collection[Node]
 ) -> tuple[tuple[Node, ...], Sequence[Node]]:
     """The outputs with powers of powers joined, and the order of their nodes; arguments as `with_limits`."""
-    outputs, order = _with_one_form_of_squares(outputs, order, roots)
     if not any(_joined(node, node.args) for node in order):
         return tuple(outputs), order
 
@@ -52,29 +41,6 @@ def with_joined_powers(
 
     made_outputs = rebuild(outputs, {n: n for n in order if n in roots or not n.args}, made)
     return made_outputs, topological(made_outputs)
-
-
-def _with_one_form_of_squares(
-    outputs: Sequence[Node], order: Sequence[Node], roots: Collection[Node]
-) -> tuple[Sequence[Node], Sequence[Node]]:
-    """The outputs with r² in the form that the radius r has, also where it is written in another."""
-    radii = [node for node in order if inside(node) and order_of(node) == 2]
-    lengths = {node.shape: fresh_input(node.shape) for node in radii}
-    squares = {terms_of(parts(r), lengths[r.shape]): _square(r) for r in radii}
-    replaced = {}
-    for node in order if radii else ():
-        found = powers_in(node) if node.shape in lengths else None
-        square = None if found is None else squares.get(terms_of(found, lengths[node.shape]))
-        if square is not None and square is not node:
-            replaced[node] = square
-    if not replaced:
-        return outputs, order
-    made = rebuild(outputs, {n: n for n in order if n in roots or not n.args} | replaced)
-    return made, topological(made)
-
-
-def _square(radius: Node) -> Node:
-    return power(radius.args[0], constant(2)) if is_size(radius) else square_of(radius)
 
 
 def _joined(node: Node, args: Nodes) -> Node | None:

@@ -16,8 +16,7 @@ import sympy
 
 from symad.core.arrays import Number
 from symad.core.contents import holds, in_bodies
-from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, Op, op_of, rebuild
+from symad.core.graph import Graph, Node, op_of, rebuild
 from symad.core.questions import Nodes, definition, evaluate
 from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp, PairSumTangent
@@ -26,8 +25,7 @@ from symad.higher_order.remat import Remat
 from symad.higher_order.scan import Scan
 from symad.numbers.number_domains import HighPrecision
 from symad.numeric.passes.rewriting import with_results
-from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg, signed_product, signed_sum
-from symad.ops.basic.shaping import broadcast_to
+from symad.ops.basic.arithmetic import Add, Mul, div, mul, neg
 from symad.ops.basic.sources import Constant, Dimension, Input, constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
@@ -78,29 +76,16 @@ def written(graph: Graph, without_form: Callable[[Node], bool], inside: bool = F
 
     def make(node: Node, args: Nodes) -> Node:
         op = in_bodies(node.op, outputs_of) if inside else node.op
-        made = node if op is node.op and args == node.args else _simplified(op, args, node.shape)
+        if op is node.op and args == node.args:
+            made = node
+        else:
+            made = select(*args) if isinstance(op, Select) else Node.of(op, args)
         meaning = definition(made.op, made) if without_form(made) else None
         return rebuild((meaning,), {arg: arg for arg in args}, make)[0] if isinstance(meaning, Node) else made
 
     if not inside and not any(map(without_form, graph.nodes)):
         return graph
     return with_results(graph, outputs_of(graph))
-
-
-def _simplified(op: Op, args: Nodes, shape: Shape) -> Node:
-    """An op over other arguments; definitions may be zeros, which leave."""
-    if isinstance(op, Select):
-        return select(*args)
-    if isinstance(op, Add) and any(map(_is_zero, args)):
-        terms = [term for term in zip(op.signs, args, strict=True) if not _is_zero(term[1])]
-        return broadcast_to(signed_sum(terms), shape)
-    if isinstance(op, Mul) and any(map(_is_zero, args)):
-        return broadcast_to(signed_product(zip(op.powers, args, strict=True)), shape)
-    return Node.of(op, args)
-
-
-def _is_zero(node: Node) -> bool:
-    return constant_value(node.args[0] if node.op.repeats else node) == 0
 
 
 # ---- functions whose parts are known -------------------------------------------------------------

@@ -2,16 +2,12 @@
 
 A constant NaN would have derivative 0. But a function has no derivative where it has no value. So
 every derivative by an input of a Piecewise, the inputs of its conditions included, is NaN there too.
-
-Where only the derivatives from some order on are missing, the value and those before are 0 everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, shape
@@ -34,12 +30,7 @@ from symad.ops.elementwise.selection import logic, select
 
 @dataclass(frozen=True, eq=False)
 class Undefined(ElementwiseOp):
-    """undefined(c, x_1, ...): 0 where c holds, else NaN, as a function of the x_i.
-
-    ``order`` is that of the first derivative that is NaN there.
-    """
-
-    order: int = 0
+    """undefined(c, x_1, ...): 0 where c holds, else NaN, as a function of the x_i."""
 
 
 def undefined(conditions: Sequence[Node], values: Sequence[Node]) -> Node:
@@ -76,15 +67,14 @@ def undefined_shape(op: Undefined, args: Nodes) -> Shape:
 def undefined_definition(op: Undefined, y: Node) -> Node:
     from symad.ops.basic.shaping import broadcast_to
 
-    return broadcast_to(constant(0) if op.order else select(y.args[0], constant(0), NAN), y.shape)
+    return broadcast_to(select(y.args[0], constant(0), NAN), y.shape)
 
 
 @jvp.dispatch
 def undefined_jvp(op: Undefined, y: Node, tangents: Tangents) -> Tangent:
-    """0 or NaN by each argument, like the value: the same op again, of one order less."""
+    """0 or NaN by each argument, like the value: the same op again."""
     total = add_tangents(tangents[1:])
-    slope = Node.of(Undefined(op.order - 1), y.args) if op.order else y
-    return tangent_of_shape(mul(slope, total), y.shape) if isinstance(total, Node) else ZERO
+    return tangent_of_shape(mul(y, total), y.shape) if isinstance(total, Node) else ZERO
 
 
 @flops.dispatch
@@ -95,9 +85,9 @@ def undefined_flops(op: Undefined, y: Node) -> Count:
 @evaluate.dispatch
 def undefined_evaluate(op: Undefined, values: Values) -> Array:
     """0 or NaN in the arguments' number type: exact ones are undefined, dual numbers have derivative NaN."""
-    from symad.numbers.number_domains import FLOATS, domain_of
+    from symad.numbers.number_domains import domain_of
     from symad.numbers.number_domains import select as select_values
 
-    total, domain = sum(values[2:], values[1]), domain_of(values)
-    zero = np.zeros_like(total)[()] if domain is FLOATS else total * 0  # for floats that are infinite, too
-    return select_values(values[0], zero, zero if op.order else total * domain.number(float("nan")))
+    total = sum(values[2:], values[1])
+    nan = domain_of(values).number(float("nan"))
+    return select_values(values[0], total * 0, total * nan)
