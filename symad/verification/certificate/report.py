@@ -266,6 +266,9 @@ KINDS = {
 }  # fmt: skip
 """What points of losses are called where one word does not say it."""
 
+DRAWN = (*KINDS, "zeros among others")
+"""The kinds of points that are tried in any case, also with ``hostile=False``."""
+
 RAISED = "raised "
 """The beginning of the keyword of a loss that is an exception."""
 
@@ -282,7 +285,9 @@ def losses_text(certificate: Certificate) -> list[str]:
             worst[key] = loss
     if not worst:
         return []
-    parts = ["digits lost, and values missing:"]
+    extreme = any(loss.kind not in DRAWN for loss in worst.values())
+    advice = " (hostile=False leaves extreme points out)" if extreme else ""
+    parts = [f"digits lost, and values missing{advice}:"]
     for loss in list(worst.values())[:MAX_SHOWN_LOSSES]:
         index = f"[{', '.join(map(str, loss.index))}]" if loss.index else ""
         many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word
