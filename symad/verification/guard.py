@@ -324,9 +324,11 @@ class _Watch:
             self._differs(k, apart & ~infinite, point)
         if pair.kind == "value":
             return
-        without = _lack(left, right) & claimed & self.watched[k] & ~seen.differs & ~seen.lacks
-        if without.any():
-            without &= self._next_to(k, point, _lack)
+        open_ = claimed & self.watched[k] & ~seen.differs & ~seen.lacks
+        without = ~_marked(left, VALUE) & open_
+        alone = _marked(left, VALUE) & _marked(right, NONE) & open_  # the candidate has no value
+        if alone.any():
+            without |= alone & self._next_to(k, point, _lack)
         for index in list(map(tuple, np.argwhere(without)))[:LOOKED_AT]:
             self._by_quotient(k, index, point, right)
 
@@ -405,6 +407,8 @@ class _Watch:
         here[index] = True
         side = right[index]
         if side.mark == UNKNOWN:  # it may have a value there
+            return
+        if not self._next_to(k, point, _lack)[index]:  # an isolated point, or a boundary
             return
         if side.mark != VALUE or not side.is_finite:
             how = "the function has a value and its difference quotients are steady, and the formula has none"
