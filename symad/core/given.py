@@ -153,7 +153,7 @@ def renamed(**names: str) -> Callable[[T], T]:
 
 
 def earlier_names(module: str, **names: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module that answers to earlier names of what it defines, with a warning.
+    """A ``__getattr__`` for a module whose names have changed: it answers the earlier ones, with a warning.
 
     Args:
         module: its ``__name__``.

@@ -31,7 +31,7 @@ class Moved(IntEnum):
     PADDED = 5
     """Elements of its arguments, and zeros."""
     COMPUTED = 6
-    """Others."""
+    """Elements that are computed."""
 
 
 @dataclass(frozen=True, eq=False)

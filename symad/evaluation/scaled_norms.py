@@ -63,7 +63,7 @@ class ScaleLevels:
 
 
 TOUCHED = frozenset((Compare, Mul, Select, Pow))
-"""The ops of norms, and of what compares or divides by them."""
+"""The ops that are rewritten: norms, and comparisons, selections and products that use them."""
 
 MADE_AGAIN = (Add, Mul, Broadcast, Reshape, Slice)
 """Ops whose results are computed again rather than kept for a norm that may have to be scaled."""
@@ -161,7 +161,7 @@ class _Scaling:
     levels: ScaleLevels
     checked: bool = False
     norms: set[Node] = field(default_factory=set)
-    """Those that were made."""
+    """The norms that were made."""
 
     def all_of(self, graph: Graph) -> Nodes:
         """The outputs of a graph with their norms scaled."""

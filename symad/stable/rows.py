@@ -139,7 +139,7 @@ def _normal(node: Node, squared: bool, forms: Forms) -> Term:
 
 
 ARGUMENTS = tuple([input_node(sympy.Symbol(name, real=True)) for name in "uv"])
-"""The arguments of what is written, of which patterns are read."""
+"""The inputs u and v of the forms that rows are written for."""
 
 
 def _pattern(written: Node) -> WrittenForm:

@@ -160,7 +160,6 @@ class Descent:
         return self.pairs(limit) <= limit
 
 
-
 def pack_matrix(entries: Sequence[Sequence[Tangent]], rows: int, columns: int) -> Node:
     """Scalar entries, by rows, as a (rows, columns) array; structural zeros are constants."""
     zero = constant(0)

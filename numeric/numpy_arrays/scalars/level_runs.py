@@ -42,7 +42,7 @@ SHORT_POWERS = (2, 3, 4, Fraction(1, 2))
 """Exponents of powers that are computed by products or a square root."""
 
 MODERATE = 2.0**30
-"""Numbers c from its reciprocal up to this are nothing beside x where x² is above its fourth power.
+"""C: where x² > C⁴, a number c between 1/C and C does not count in √(x² + c²).
 
 Origin: c²/x² is then 2⁻⁶⁰, and all of these are normal in single precision, too.
 """
