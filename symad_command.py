@@ -1,8 +1,9 @@
 """The command ``symad``, which Ctrl-C ends within a second, with one line and the exit code 130.
 
 This file imports nothing of symad: an interrupt is answered while symad and SymPy are imported, too.
-An exception in a callback of Python, such as `__del__`, is printed and lost, and an interrupt may come there:
-a second thread then ends the process. The same thread ends it if the work at exit takes longer.
+An exception in a callback of Python, such as `__del__`, is printed and lost, and an interrupt may come there.
+An interrupt that comes just before a system call does not end the wait of that call. A second thread, which
+Python's own handler of signals wakes, then ends the process. It ends it, too, if the work at exit takes longer.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     watch = Interrupts()
     with suppress(ValueError):  # not the main thread: whoever runs it receives the interrupts
         signal.signal(signal.SIGINT, watch.receive)
+        watch.start()
     try:
         from symad.cli import main as run
 
@@ -53,11 +55,19 @@ class Interrupts:
             self.leave()
         self.received = True
         sys.unraisablehook = _say_nothing
-        _thread.start_new_thread(self.wait, ())
         raise KeyboardInterrupt
 
-    def wait(self) -> None:
-        """End the process after some time."""
+    def start(self) -> None:
+        """Start the thread that ends the process some time after an interrupt, whatever the main thread does."""
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        _thread.start_new_thread(self.wait, (read,))
+
+    def wait(self, pipe: int) -> None:
+        """End the process some time after an interrupt; ``pipe`` tells the number of each signal that comes."""
+        while os.read(pipe, 1) != bytes([signal.SIGINT]):
+            pass
         time.sleep(GRACE)
         self.leave()
 

@@ -26,6 +26,13 @@ WORK = {
         print("ready", flush=True)
         time.sleep(60)
         """,
+    "where the main thread's wait goes on, as after a signal just before it": """
+        import threading
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        print("ready", flush=True)
+        time.sleep(60)
+        """,
     "in a callback, where Python loses exceptions": """
         class Lost:
             def __del__(self):
@@ -67,7 +74,7 @@ STANDING_IN = """
 import sys, types
 
 def main(arguments):
-    import time
+    import signal, time
 {work}
 
 sys.modules["symad"] = types.ModuleType("symad")
