@@ -3,7 +3,7 @@
 This file imports nothing of symad: an interrupt is answered while symad and SymPy are imported, too.
 An exception in a callback of Python, such as `__del__`, is printed and lost, and an interrupt may come there.
 An interrupt that comes just before a system call does not end the wait of that call. A second thread, which
-Python's own handler of signals wakes, then ends the process. It ends it, too, if the work at exit takes longer.
+the handler of signals in C wakes, then ends the process. It ends it, too, if the work at exit takes longer.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class Interrupts:
         raise KeyboardInterrupt
 
     def start(self) -> None:
-        """Start the thread that ends the process some time after an interrupt, whatever the main thread does."""
+        """Start the thread that ends the process after an interrupt, whatever the main thread does."""
         read, write = os.pipe()
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         _thread.start_new_thread(self.wait, (read,))
 
     def wait(self, pipe: int) -> None:
-        """End the process some time after an interrupt; ``pipe`` tells the number of each signal that comes."""
+        """End the process after an interrupt; ``pipe`` gives the number of each signal that comes."""
         while os.read(pipe, 1) != bytes([signal.SIGINT]):
             pass
         time.sleep(GRACE)

@@ -121,6 +121,7 @@ MISTAKEN = {
 }
 
 
+@pytest.mark.sample(2, without=("rows",))
 @pytest.mark.parametrize("name", SHIFTED)
 def test_a_shift_by_the_largest_element_makes_no_difference(name):
     left, right, shape = SHIFTED[name]

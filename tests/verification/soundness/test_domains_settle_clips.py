@@ -56,6 +56,7 @@ def clips(graph):
     return [n for n in graph.nodes if getattr(n.op, "head", None) in (sp.Max, sp.Min)]
 
 
+@pytest.mark.thorough
 def test_a_domain_of_arrays_bounds_every_element():
     design = np.array([[1.0, -1.0], [1.0, 2.0], [1.0, 0.5]])
 
