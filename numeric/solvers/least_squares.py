@@ -118,7 +118,8 @@ def least_squares(
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
         inputs: order and grouping of the arguments, as in `symad.trace`; an argument that is a dict, list or
-            dataclass of arrays is given, and found, as such an object.
+            dataclass of arrays is given, and found, as such an object. By default a Python function has
+            inputs of the shapes of ``x0`` and ``data``.
 
     Raises:
         EvaluationError: names or bounds do not fit, or the residuals are not finite at the start.

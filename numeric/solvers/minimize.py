@@ -60,7 +60,8 @@ def minimize(
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
         inputs: order and grouping of the arguments, as in `symad.trace`; an argument that is a dict, list or
-            dataclass of arrays is given, and found, as such an object.
+            dataclass of arrays is given, and found, as such an object. By default a Python function has
+            inputs of the shapes of ``x0`` and ``data``.
 
     Returns:
         A `Minimum`, whose ``converged`` says whether it is one, and whose ``standard_errors()`` are those of

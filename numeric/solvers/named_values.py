@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +13,7 @@ import sympy
 
 from symad.core.arguments import Argument, argument_of, leaves_of
 from symad.core.graph import Graph
-from symad.core.signatures import Tree
+from symad.core.signatures import ByInput, Inputs, Traceable, Tree
 from symad.core.structures import Structure
 from symad.errors import EvaluationError
 from symad.tracing.wrt import WrtEntry, name_of, others
@@ -78,3 +80,31 @@ class Named:
         """Whether a start is the list of the one value of a scalar, as SciPy's callers give it."""
         scalar = argument.structure is None and not self.entries[argument.name].nodes[0].shape
         return scalar and isinstance(x0, (list, tuple, np.ndarray)) and np.shape(x0) == (1,)
+
+
+def examples(f: Traceable, x0: Tree, data: ByInput | None) -> Inputs | None:
+    """The values of the arguments of a Python function, whose shapes its inputs have; None for other forms.
+
+    Raises:
+        EvaluationError: a sequence x0 that has not one entry for each unknown.
+    """
+    if not isinstance(f, FunctionType):
+        return None
+    given = {str(k): v for k, v in (data or {}).items()}
+    required = [k for k, p in inspect.signature(f).parameters.items() if p.default is p.empty]
+    free = [k for k in required if k not in given]
+    if isinstance(x0, Mapping) and (len(free) != 1 or free[0] in x0):
+        return {**{str(k): _example(v) for k, v in x0.items()}, **given}
+    values = list(x0) if len(free) != 1 and isinstance(x0, (list, tuple, np.ndarray)) else [x0]
+    if len(values) != len(free):
+        unknowns = ", ".join(free)
+        raise EvaluationError(f"{f.__name__} has the unknowns {unknowns}, but x0 has {len(values)} entries")
+    return {**{k: _example(v) for k, v in zip(free, values, strict=True)}, **given}
+
+
+def _example(value: Tree) -> Any:
+    """A value; a list of numbers is an array."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):  # an object of arrays
+        return value

@@ -26,7 +26,7 @@ from symad.derivatives.join import join
 from symad.derivatives.sweeps import pullback, pushforward, value_and_gradient
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
-from symad.numeric.solvers.named_values import Named, Start
+from symad.numeric.solvers.named_values import Named, Start, examples
 from symad.sparsity.patterns.detection import hessian_sparsity
 from symad.tracing import as_graph
 
@@ -91,12 +91,13 @@ class Unknowns:
                 one entry for each. The value of
                 an argument that is a dict, list or dataclass of arrays is such an object.
             data: the values of the other arguments, by symbol or name.
-            inputs: order and grouping of the arguments, as in `symad.trace`.
+            inputs: order and grouping of the arguments, as in `symad.trace`; for a Python function the shapes
+                of ``x0`` and ``data`` by default.
 
         Raises:
             EvaluationError: a name is not an input's, an input has no value, or the start is not finite.
         """
-        whole = as_graph(f, None, inputs)
+        whole = as_graph(f, None, examples(f, x0, data) if inputs is None else inputs)
         by_name = Named.of(whole)
         given = by_name.values([(str(k), v) for k, v in (data or {}).items()])
         form, pairs = by_name.start(x0, given)

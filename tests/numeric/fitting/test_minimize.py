@@ -134,6 +134,39 @@ RNG = np.random.default_rng(2)
 X, Y = RNG.normal(size=(30, 4)), RNG.normal(size=30)
 
 
+ONES, PAIR = np.ones((3, 2)), {"w": 1.0, "v": np.ones(2)}
+
+AS_IN_SCIPY = {
+    "an array": (lambda x: np.sum((x - [1, 2, 3]) ** 2), np.zeros(3), {}, [1, 2, 3]),
+    "a list": (lambda x: (x[0] - 1) ** 2 + (x[1] - 2) ** 4 + x[1] ** 2, [0, 0], {}, [1, 1.16487765151863]),
+    "a number": (lambda x: (x - 3) ** 2, 1.0, {}, 3),
+    "several": (lambda a, b: (a - 1) ** 2 + np.sum((b - a) ** 2), [0, [0, 0]], {}, [1, 1, 1]),
+    "names": (lambda a, b: (a - 1) ** 2 + np.sum((b - 2) ** 2), {"b": [0, 0], "a": 0}, {}, [2, 2, 1]),
+    "data": (lambda x, A: np.sum((x @ A) ** 2) + np.sum((x - 1) ** 2), np.zeros(3), {"A": ONES}, [1 / 7] * 3),
+    "a dict": (lambda p: (p["w"] - 3) ** 2 + np.sum(p["v"] ** 2), PAIR, {}, [3, 0, 0]),
+    "options": (lambda x, power=4: np.sum((x - 1) ** power + (x - 1) ** 2), np.zeros(2), {}, [1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", AS_IN_SCIPY)
+def test_a_python_function_has_inputs_of_the_shapes_of_the_start(name):
+    f, x0, data, minimum = AS_IN_SCIPY[name]
+    found = minimize(f, x0, data=data).checked().x
+    parts = found.values() if isinstance(found, dict) else found if isinstance(found, tuple) else [found]
+    np.testing.assert_allclose(np.concatenate([np.ravel(p) for p in parts]), minimum, atol=1e-7)
+
+
+def test_starts_that_fit_no_function_of_python():
+    with pytest.raises(EvaluationError, match="f has the unknowns a, b, but x0 has 3 entries"):
+
+        def f(a, b):
+            return a + b
+
+        minimize(f, [1.0, 2.0, 3.0])
+    with pytest.raises(TraceError, match="a, c"):
+        minimize(f, {"a": 1, "c": 2})
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_unknowns_and_data(method):
     expected = np.linalg.solve(X.T @ X + np.eye(4) / 10, X.T @ Y)
