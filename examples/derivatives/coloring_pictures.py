@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from symad.core.arrays import Array
 from symad.sparsity.coloring.color import color
-from symad.sparsity.coloring.result import Coloring, entry_numbers
+from symad.sparsity.coloring.coloring import Coloring
 from symad.sparsity.patterns.pattern import IntArray, as_pattern
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _strips(coloring: Coloring) -> tuple[Any, Any]:
 
 def _entry_colors(coloring: Coloring) -> NDArray[np.float64]:
     """For each stored entry (nnz, 3) the color of the product that determines it."""
-    return palette(max(1, coloring.num_colors))[entry_numbers(coloring)]
+    return palette(max(1, coloring.num_colors))[coloring.products]
 
 
 def _draw_matrix(

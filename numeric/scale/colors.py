@@ -16,7 +16,7 @@ from symad.core.graph import Graph
 from symad.core.signatures import Inputs, Over, Traceable, Tree, Wrt
 from symad.core.structures import TupleOf
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
-from symad.sparsity.coloring.result import Coloring
+from symad.sparsity.coloring.coloring import Coloring
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
 from symad.tracing.wrt import select

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from symad.core.graph import Graph
 from symad.display.tables import Math, Table, text
-from symad.sparsity.coloring.result import entry_numbers
 
 if TYPE_CHECKING:
-    from symad.sparsity.coloring.result import Coloring
+    from symad.sparsity.coloring.coloring import Coloring
 
 
 def graph_html(graph: Graph) -> str:
@@ -72,7 +71,7 @@ def coloring_svg(coloring: Coloring) -> str | None:
         f'<rect x="{c * CELL + 1}" y="{r * CELL + 1}" width="{CELL - 2}" height="{CELL - 2}" '
         f'fill="{COLORS[number % len(COLORS)]}"><title>({r}, {c}): product {number + 1}</title></rect>'
         for r, c, number in zip(
-            pattern.rows.tolist(), pattern.indices.tolist(), entry_numbers(coloring).tolist(), strict=True
+            pattern.rows.tolist(), pattern.indices.tolist(), coloring.products.tolist(), strict=True
         )
     ]
     width, height = columns * CELL, rows * CELL

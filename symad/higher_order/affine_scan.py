@@ -30,10 +30,10 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
-from symad.higher_order.scan import scan
+from symad.higher_order.scan import backwards, scan, swapped
 from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.basic.arithmetic import add, add_tangents, mul
-from symad.ops.basic.contraction import matmul, matrix_transpose, permute
+from symad.ops.basic.contraction import matmul, matrix_transpose
 from symad.ops.basic.shaping import broadcast_to, lift, reshape, slice_axis
 from symad.ops.basic.sources import constant
 
@@ -138,25 +138,17 @@ def affine_scan_transpose(op: AffineScan, y: Node, y_bar: Node, linear: Flags) -
 @batch.dispatch
 def affine_scan_batch(op: AffineScan, args: Nodes, batched: Flags, count: Count) -> Node:
     """The batch axis comes after the time axis."""
-    inner = [
-        permute(x, (1, 0, *range(2, len(x.shape))))
-        for x in (lift(a, flag, count) for a, flag in zip(args, batched, strict=True))
-    ]
-    h = Node.of(op, tuple(inner))
-    return permute(h, (1, 0, *range(2, len(h.shape))))
+    inner = [swapped(lift(a, flag, count)) for a, flag in zip(args, batched, strict=True)]
+    return swapped(Node.of(op, tuple(inner)))
 
 
 @definition.dispatch
 def affine_scan_definition(op: AffineScan, y: Node) -> Node:
     """Computes the states in a loop over the steps."""
-    a, b = (_reversed(x) if op.backward else x for x in y.args)
+    a, b = (backwards(x) if op.backward else x for x in y.args)
     zero = broadcast_to(constant(0), b.shape[1:])
     h = scan(lambda c, a_t, b_t: add(_product(op, a_t, c), b_t), zero, [a, b])
-    return _reversed(h) if op.backward else h
-
-
-def _reversed(x: Node) -> Node:
-    return slice_axis(x, 0, plus(x.shape[0], -1), x.shape[0], -1)
+    return backwards(h) if op.backward else h
 
 
 @flops.dispatch

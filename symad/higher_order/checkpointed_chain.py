@@ -39,15 +39,14 @@ from symad.core.questions import (
     jvp,
 )
 from symad.errors import ShapeError
-from symad.higher_order.scan import Scan, check_steps, closed
+from symad.higher_order.scan import Scan, batched_step, closed, flops_of, swapped, traced_step
 from symad.numbers.values import outputs_at, unchecked
 from symad.ops.arrays.stacking import concatenate, take
-from symad.ops.basic.contraction import permute
 from symad.ops.basic.shaping import broadcast_to, cut, flatten, lift, reshape, slice_axis
 from symad.ops.basic.sources import constant, fresh_input
 from symad.transforms.batches import batch_outputs
 from symad.transforms.revolve import keep_states, places
-from symad.transforms.tangents import push
+from symad.transforms.tangents import dense, push
 
 POLICIES = ("recompute", "every", "sqrt", "binomial")
 
@@ -114,12 +113,7 @@ def chain(
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
     """
-    check_steps(xs)
-    fresh = [fresh_input(s) for s in (initial.shape, *(x.shape[1:] for x in xs))]
-    output = body(*fresh)
-    if not same_shape(output.shape, initial.shape):
-        raise ShapeError(f"scan: the state has shape {initial.shape}, but the body gives {output.shape}")
-    return close_chain(fresh, output, initial, xs, policy, number, history)
+    return close_chain(*traced_step(body, initial, xs), initial, xs, policy, number, history)
 
 
 def close_chain(
@@ -216,17 +210,13 @@ def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
         along = {node: fresh_input(t.shape) for node, t in known.items()}
         (dot,) = push(op.body.output_nodes, along)
         points |= {along[node]: t for node, t in known.items()}
-        new, new_dot = rebuild([op.body.output_nodes[0], dense_tangent(dot, c)], points)
+        new, new_dot = rebuild([op.body.output_nodes[0], dense(dot, c)], points)
         return concatenate([flatten(new), flatten(new_dot)])
 
     packed = concatenate([flatten(initial), flatten(first)])
     inputs = [*xs, *(t for t in tangents[1 : 1 + op.slices] if t is not None)]
     found = chain(body, packed, inputs, op.policy, op.number, op.history)
     return reshape(slice_axis(found, len(found.shape) - 1, half, half), y.shape)
-
-
-def dense_tangent(dot: Tangent, like: Node) -> Node:
-    return dot if isinstance(dot, Node) else broadcast_to(constant(0), like.shape)
 
 
 # ---- derivatives ---------------------------------------------------------------------------------
@@ -275,33 +265,18 @@ def push_through_definition(op: ChainOp, y: Node, tangents: Tangents) -> Tangent
 @batch.dispatch
 def kept_batch(op: Kept, args: Nodes, batched: Flags, count: Count) -> Node:
     made = _batched(op, args, batched, count)
-    return _behind(made.args[-1])
+    return swapped(made.args[-1])
 
 
 @batch.dispatch
 def chain_batch(op: Chain, args: Nodes, batched: Flags, count: Count) -> Node:
     made = _batched(op, args[:-1], batched[:-1], count)
-    return _behind(made) if op.history else made
-
-
-def _behind(x: Node) -> Node:
-    """Axes 0 and 1 swapped."""
-    return permute(x, (1, 0, *range(2, len(x.shape))))
+    return swapped(made) if op.history else made
 
 
 def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
-    """The chain of batched states: the batch axis comes after the time axis."""
-    moved = zip(args[1 : 1 + op.slices], batched[1:], strict=False)
-    xs = [_behind(x) if flag else x for x, flag in moved]
-    local = op.body.input_nodes
-    initial = lift(args[0], batched[0], count)
-    flags = (True, *batched[1:])
-    fresh = [fresh_input(s) for s in (initial.shape, *(x.shape[1:] for x in xs))]
-    values = (*fresh, *args[1 + op.slices :])
-    steady = {k: v for k, v, flag in zip(local, values, flags, strict=True) if not flag}
-    moving = {k: v for k, v, flag in zip(local, values, flags, strict=True) if flag}
-    (output,) = batch_outputs(op.body.output_nodes, moving, count, steady)
-    return close_chain(fresh, output, initial, xs, op.policy, op.number, op.history)
+    step = batched_step(op.body, op.slices, args, batched, count)
+    return close_chain(*step, op.policy, op.number, op.history)
 
 
 @batch.dispatch
@@ -320,8 +295,8 @@ def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: Co
     value = _batched(op, tuple(points), tuple(flags), count)
     (tangent,) = push([value], moving)
     at = {p: lift(a, f, count) if e else a for p, a, f, e in zip(points, given, batched, flags, strict=False)}
-    made = rebuild([dense_tangent(tangent, value)], at)[0]
-    return _behind(made) if op.history else made
+    made = rebuild([dense(tangent, value)], at)[0]
+    return swapped(made) if op.history else made
 
 
 def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Dim) -> Node:
@@ -371,7 +346,7 @@ def chain_tangent_evaluate(op: ChainTangent, values: Values) -> Array:
 
 @flops.dispatch
 def kept_flops(op: Kept, y: Node) -> Count:
-    return length_of(y.args) * sum(flops(n.op, n) for n in topological(op.body.output_nodes))
+    return length_of(y.args) * flops_of(op.body)
 
 
 @flops.dispatch

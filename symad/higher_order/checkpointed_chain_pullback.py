@@ -31,13 +31,13 @@ from symad.higher_order.checkpointed_chain import (
     ChainTangent,
     arguments,
     batched_definition,
-    dense_tangent,
     length_of,
     plain,
     push_through_definition,
     stepper,
     tangent_of_chain,
 )
+from symad.higher_order.scan import flops_of
 from symad.numbers.values import outputs_at
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.shaping import cut, flatten
@@ -77,7 +77,7 @@ def chain_pullback_definition(op: ChainPullback, y: Node) -> Node:
     args, _, (bar,) = arguments(op, y.args)
     points = tuple(fresh_input(a.shape) for a in args)
     found = pull([plain(op, points)], [bar], wanted(op, points))
-    flat = concatenate([flatten(dense_tangent(b, a)) for b, a in zip(found, wanted(op, args), strict=True)])
+    flat = concatenate([flatten(dense(b, a)) for b, a in zip(found, wanted(op, args), strict=True)])
     return rebuild([flat], dict(zip(points, args, strict=True)))[0]
 
 
@@ -173,9 +173,9 @@ def chain_pullback_flops(op: ChainPullback, y: Node) -> Count:
     length, again = length_of(y.args), 0
     if op.policy == "binomial" and isinstance(length, int) and not op.history:
         again = make_plan(length, "binomial", op.slots(length)).recomputations
-    once = sum(flops(n.op, n) for n in topological(op.body.output_nodes))
     known = set(topological(y.args))
-    return again * once + sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in known)
+    steps = again * flops_of(op.body)
+    return steps + sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in known)
 
 
 @transpose.dispatch

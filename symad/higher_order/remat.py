@@ -29,7 +29,7 @@ from symad.core.questions import (
     jvp,
     transpose,
 )
-from symad.higher_order.scan import Local, outer_nodes
+from symad.higher_order.scan import applied, body_of, flops_of, outer_nodes
 from symad.numbers.values import outputs_at
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.basic.shaping import cut, flatten
@@ -61,9 +61,7 @@ class Fallback(Op):
 def fallback(c: Node, y: Node, whole: Node, xs: Sequence[Node], low: float, high: float) -> Node:
     """y, or where c leaves a range, the node ``whole``, made of c, y and the nodes ``xs``."""
     args = tuple(dict.fromkeys((c, y, *xs)))
-    local = {node: Node.of(Local(k, node.shape)) for k, node in enumerate(args)}
-    body = Graph(tuple(local.values()), tuple(rebuild([whole], dict(local))))
-    return Node.of(Fallback(body, low, high), args)
+    return Node.of(Fallback(body_of(args, [whole]), low, high), args)
 
 
 def remat(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) -> list[Node]:
@@ -74,10 +72,7 @@ def remat(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) 
     """
     whole = outputs[0] if len(outputs) == 1 else concatenate([flatten(o) for o in outputs])
     outer = outer_nodes(fresh, [whole])
-    sources = [*fresh, *outer]
-    local = [Node.of(Local(k, node.shape)) for k, node in enumerate(sources)]
-    made = rebuild([whole], dict(zip(sources, local, strict=True)))
-    y = Node.of(Remat(Graph(tuple(local), made)), (*args, *outer))
+    y = Node.of(Remat(body_of([*fresh, *outer], [whole])), (*args, *outer))
     return [y] if len(outputs) == 1 else cut(y, [o.shape for o in outputs])
 
 
@@ -90,12 +85,11 @@ def remat_shape(op: Remat | Fallback, args: Nodes) -> Shape:
 @jvp.dispatch
 def remat_jvp(op: Remat, y: Node, tangents: Tangents) -> Tangent:
     """The tangent of the body, from the arguments and their tangents."""
-    local = op.body.input_nodes
     active = [k for k, t in enumerate(tangents) if isinstance(t, Node)]
     values = [fresh_input(x.shape) for x in y.args]
     dots = [fresh_input(y.args[k].shape) for k in active]
-    made = rebuild(op.body.output_nodes, dict(zip(local, values, strict=True)))
-    (y_dot,) = push(made, {values[k]: dot for k, dot in zip(active, dots, strict=True)})
+    along = {values[k]: dot for k, dot in zip(active, dots, strict=True)}
+    (y_dot,) = push([applied(op.body, tuple(values))], along)
     if not isinstance(y_dot, Node):
         return ZERO
     given = [*y.args, *(t for t in tangents if isinstance(t, Node))]
@@ -112,12 +106,10 @@ def _part(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) 
 @transpose.dispatch
 def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """The cotangents, by the transposed body as another part."""
-    local = op.body.input_nodes
     values = [fresh_input(x.shape) for x in y.args]
     bar = fresh_input(y.shape)
-    made = rebuild(op.body.output_nodes, dict(zip(local, values, strict=True)))
     wrt = [v for v, flag in zip(values, linear, strict=True) if flag]
-    bars = pull(made, [bar], wrt)
+    bars = pull([applied(op.body, tuple(values))], [bar], wrt)
     present = [b for b in bars if isinstance(b, Node)]
     parts = iter(_part([*values, bar], present, [*y.args, y_bar])) if present else iter(())
     found = iter([next(parts) if isinstance(b, Node) else ZERO for b in bars])
@@ -136,12 +128,12 @@ def remat_batch(op: Remat, args: Nodes, batched: Flags, count: Count) -> Node:
 @definition.dispatch
 def remat_definition(op: Remat, y: Node) -> Node:
     """The part's nodes in the graph itself."""
-    return rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, y.args, strict=True)))[0]
+    return applied(op.body, y.args)
 
 
 @flops.dispatch
 def remat_flops(op: Remat, y: Node) -> Count:
-    return sum(flops(node.op, node) for node in topological(op.body.output_nodes))
+    return flops_of(op.body)
 
 
 @evaluate.dispatch
@@ -157,7 +149,7 @@ def in_range(c: Array, low: float, high: float) -> bool:
 @definition.dispatch
 def fallback_definition(op: Fallback, y: Node) -> Node:
     """The body, which is right everywhere."""
-    return rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, y.args, strict=True)))[0]
+    return applied(op.body, y.args)
 
 
 @flops.dispatch

@@ -97,23 +97,26 @@ def scan(body: Callable[..., Node], initial: Node, xs: Sequence[Node]) -> Node:
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
     """
-    check_steps(xs)
-    inner = [initial.shape, *(x.shape[1:] for x in xs)]
-    fresh = [fresh_input(s) for s in inner]
-    output = body(fresh[0], *fresh[1:])
-    if not same_shape(output.shape, initial.shape):
-        raise ShapeError(f"scan: the state has shape {initial.shape}, but the body gives {output.shape}")
-    return close_scan(fresh, output, initial, xs)
+    return close_scan(*traced_step(body, initial, xs), initial, xs)
 
 
-def check_steps(xs: Sequence[Node]) -> None:
-    """Raise ShapeError unless there are inputs of steps, all of one length."""
+def traced_step(body: Callable[..., Node], initial: Node, xs: Sequence[Node]) -> tuple[list[Node], Node]:
+    """Fresh inputs of one step, and the next state that the body makes of them.
+
+    Raises:
+        ShapeError: no inputs, inputs of different length, or a state that changes its shape.
+    """
     if not xs or any(not x.shape for x in xs):
         raise ShapeError("scan needs at least one array of inputs with a leading time axis")
     length = xs[0].shape[0]
     for x in xs[1:]:
         if not same_dim(x.shape[0], length):
             raise ShapeError(f"scan: the inputs have {length} and {x.shape[0]} steps")
+    fresh = [fresh_input(s) for s in (initial.shape, *(x.shape[1:] for x in xs))]
+    output = body(*fresh)
+    if not same_shape(output.shape, initial.shape):
+        raise ShapeError(f"scan: the state has shape {initial.shape}, but the body gives {output.shape}")
+    return fresh, output
 
 
 def close_scan(fresh: Sequence[Node], output: Node, initial: Node, xs: Sequence[Node]) -> Node:
@@ -139,10 +142,23 @@ def closed(
         fresh, xs = [fresh[0], fresh_input(())], [iota(xs[0].shape[0])]
     else:
         fresh, xs = [fresh[0], *(fresh[1 + k] for k in used)], [xs[k] for k in used]
-    sources = [*fresh, *constants]
+    return body_of([*fresh, *constants], outputs), len(xs), (initial, *xs, *constants)
+
+
+def body_of(sources: Sequence[Node], outputs: Sequence[Node]) -> Graph:
+    """Outputs as a graph of local inputs, which stand for the sources."""
     local = [Node.of(Local(k, node.shape)) for k, node in enumerate(sources)]
-    made = rebuild(outputs, dict(zip(sources, local, strict=True)))
-    return Graph(tuple(local), made), len(xs), (initial, *xs, *constants)
+    return Graph(tuple(local), tuple(rebuild(outputs, dict(zip(sources, local, strict=True)))))
+
+
+def applied(body: Graph, args: Nodes) -> Node:
+    """The one output of a body at given nodes for its inputs."""
+    return rebuild(body.output_nodes, dict(zip(body.input_nodes, args, strict=True)))[0]
+
+
+def flops_of(body: Graph) -> Count:
+    """The operations of a body."""
+    return sum(flops(node.op, node) for node in topological(body.output_nodes))
 
 
 def outer_nodes(
@@ -165,11 +181,6 @@ def outer_nodes(
             found.update((a, None) for a in outer if a.op.outside)  # numbers stay in the body
     found.update((output, None) for output in outputs if output not in inside)
     return list(found)
-
-
-def step(op: Scan, args: Nodes) -> Node:
-    """The body's output at given nodes for its inputs."""
-    return rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, args, strict=True)))[0]
 
 
 def parts(op: Scan, args: Nodes) -> tuple[Node, Nodes, Nodes]:
@@ -267,7 +278,8 @@ def _sent_back(op: Scan, args: Nodes, y_bar: Node) -> Node:
 
     def body(later: Node, bar: Node, *x: Node) -> Node:
         state = fresh_input(initial.shape)
-        (sent,) = _anywhere(pull([step(op, (state, *x, *constants))], [add(bar, later)], [state]), [state])
+        new = applied(op.body, (state, *x, *constants))
+        (sent,) = _anywhere(pull([new], [add(bar, later)], [state]), [state])
         return sent if isinstance(sent, Node) else zeros
 
     return scan(body, zeros, [backwards(a) for a in (y_bar, *xs)])
@@ -297,23 +309,27 @@ def _reverses(x: Node) -> bool:
 
 @batch.dispatch
 def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Count) -> Node:
-    """A scan of batched states: the batch axis comes after the time axis."""
-    initial, xs, constants = parts(op, args)
-    swapped = [
-        permute(x, (1, 0, *range(2, len(x.shape)))) if flag else x
-        for x, flag in zip(xs, batched[1:], strict=False)
-    ]
-    flags = (True, *batched[1:])
+    return swapped(close_scan(*batched_step(op.body, op.slices, args, batched, count)))
 
-    def body(c: Node, *x: Node) -> Node:
-        local = op.body.input_nodes
-        values = (c, *x, *constants)
-        plain = {k: v for k, v, flag in zip(local, values, flags, strict=True) if not flag}
-        lifted = {k: v for k, v, flag in zip(local, values, flags, strict=True) if flag}
-        return batch_outputs(op.body.output_nodes, lifted, count, plain)[0]
 
-    history = scan(body, lift(initial, batched[0], count), swapped)
-    return permute(history, (1, 0, *range(2, len(history.shape))))
+def batched_step(
+    body: Graph, slices: int, args: Nodes, batched: Flags, count: Count
+) -> tuple[list[Node], Node, Node, list[Node]]:
+    """A step of batched states as `close_scan` takes it; the batch axis comes after the time axis."""
+    xs = [swapped(x) if flag else x for x, flag in zip(args[1 : 1 + slices], batched[1:], strict=False)]
+    initial = lift(args[0], batched[0], count)
+    fresh = [fresh_input(s) for s in (initial.shape, *(x.shape[1:] for x in xs))]
+    values = (*fresh, *args[1 + slices :])
+    given = list(zip(body.input_nodes, values, (True, *batched[1:]), strict=True))
+    moving = {k: v for k, v, flag in given if flag}
+    steady = {k: v for k, v, flag in given if not flag}
+    (output,) = batch_outputs(body.output_nodes, moving, count, steady)
+    return fresh, output, initial, xs
+
+
+def swapped(x: Node) -> Node:
+    """Axes 0 and 1 in the other order."""
+    return permute(x, (1, 0, *range(2, len(x.shape))))
 
 
 @definition.dispatch
@@ -324,14 +340,14 @@ def scan_definition(op: Scan, y: Node) -> Node | None:
         return None
     states, state = [], initial
     for t in range(y.shape[0]):
-        state = step(op, (state, *[take(x, 0, t) for x in xs], *constants))
+        state = applied(op.body, (state, *[take(x, 0, t) for x in xs], *constants))
         states.append(state)
     return stack(states)
 
 
 @flops.dispatch
 def scan_flops(op: Scan, y: Node) -> Count:
-    return y.shape[0] * sum(flops(node.op, node) for node in topological(op.body.output_nodes))
+    return y.shape[0] * flops_of(op.body)
 
 
 @evaluate.dispatch

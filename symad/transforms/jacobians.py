@@ -138,21 +138,24 @@ class Descent:
                 break
         return total
 
-    def columns(self) -> list[list[Tangent]]:
-        """∂outputs/∂w for each w, its seed folded: one list of output tangents for each w."""
+    def columns(self) -> list[dict[Node, Tangent]]:
+        """For each w the tangents ∂output/∂w of the outputs that depend on it, its seed folded."""
         guards = Guards.of(self.order, self.outputs)
-        return [self._column(w, guards) for w in self.wrt]
-
-    def _column(self, w: Node, guards: Guards) -> list[Tangent]:
-        heirs: set[Node] = {w} if w in self.rank else set()
-        stack = list(heirs)
-        while stack:
-            for user in self.users[stack.pop()]:
-                if user not in heirs:
-                    heirs.add(user)
-                    stack.append(user)
-        order = sorted(heirs, key=self.rank.__getitem__)
-        return push_along(order, {w: constant(1)}, guards, self.outputs)
+        wanted = dict.fromkeys(self.outputs)
+        columns = []
+        for w in self.wrt:
+            heirs: set[Node] = {w} if w in self.rank else set()
+            stack = list(heirs)
+            while stack:
+                for user in self.users[stack.pop()]:
+                    if user not in heirs:
+                        heirs.add(user)
+                        stack.append(user)
+            order = sorted(heirs, key=self.rank.__getitem__)
+            reached = [node for node in order if node in wanted]
+            dots = push_along(order, {w: constant(1)}, guards, reached)
+            columns.append(dict(zip(reached, dots, strict=True)))
+        return columns
 
     def worth_unrolling(self) -> bool:
         """True if folded unit seeds make a graph of reasonable size."""
@@ -201,7 +204,8 @@ def _columns(outputs: Sequence[Node], wrt: Sequence[Node], block: Block) -> Node
     if parts is not None and not block.members[0].shape:
         descent = Descent(parts, block.members)
         if descent.worth_unrolling():
-            rows = list(zip(*descent.columns(), strict=True))
+            columns = descent.columns()
+            rows = [[column.get(y, ZERO) for column in columns] for y in descent.outputs]
             return pack_matrix(rows, len(parts), len(block.members))
     lanes = through_lanes(lambda dots: push(outputs, dots), block)
     return transposed(flat_columns(lanes, outputs, block.total))

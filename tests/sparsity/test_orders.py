@@ -6,9 +6,13 @@ import pytest
 
 from symad.sparsity import ORDERS, ColoringError, PatternError, color
 from symad.sparsity.coloring import orders
-from symad.sparsity.coloring.acyclic import first_fit_proper, first_fit_trees
-from symad.sparsity.coloring.columns import first_fit, first_fit_bits
-from symad.sparsity.coloring.star import first_fit_stars
+from symad.sparsity.coloring.greedy import (
+    first_fit,
+    first_fit_bits,
+    first_fit_proper,
+    first_fit_stars,
+    first_fit_trees,
+)
 from symad.sparsity.patterns.pattern import as_pattern
 from tests.sparsity.cases import band, edges_of, five_point, random_integers
 from tests.sparsity.coloring_definitions import acyclic_fault, star_fault
@@ -73,15 +77,9 @@ def test_saturation_takes_a_vertex_that_sees_most_colors_and_of_those_the_fulles
         colors[v] = next(c for c in range(len(graph)) if c not in near)
 
 
-def test_saturation_colors_are_first_fit_in_saturation_order():
-    graph = graph_pattern(GRAPHS["random"])
-    assert np.array_equal(orders.saturation_colors(graph), first_fit_proper(graph, orders.saturation(graph)))
-
-
-def test_random_orders_repeat_and_differ_by_seed():
+def test_random_orders_repeat():
     graph = GRAPHS["random"]
     assert orders.random(graph) == orders.random(graph)
-    assert orders.shuffled(1)(graph) == orders.shuffled(1)(graph) != orders.shuffled(2)(graph)
     assert sorted(orders.random(graph)) == sorted(graph)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from symad.sparsity import as_pattern
-from symad.sparsity.coloring.columns import MIN_VERTICES, fewer_colors
+from symad.sparsity.coloring.tabu import MIN_VERTICES, fewer_colors
 
 GRAPHS = {
     # graph, its chromatic number

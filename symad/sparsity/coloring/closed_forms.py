@@ -20,7 +20,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from symad.sparsity.coloring.lower_bounds import middle_vertex, neighborhood
+from symad.sparsity.coloring.lower_bounds import induced, middle_vertex, nearest
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 MAX_OFFSETS = 250
@@ -58,9 +58,12 @@ def lattice_coloring(graph: Pattern, low: int, high: int, is_good: Judge, most: 
         is_good: the test; it is not called for colors that are not proper.
         most: candidates for each group and each interpretation of the vertex numbers as points.
     """
-    near, around = neighborhood(graph, middle_vertex(graph), NEAR) if graph.nnz else (None, graph)
-    for _, colors in lattice_colorings(graph, low, high, most):
-        if (near is None or is_good(around, colors[near])) and is_good(graph, colors):
+    if not graph.nnz:
+        return None  # one color suffices
+    near = nearest(graph, middle_vertex(graph), NEAR)
+    around = induced(graph, near)
+    for colors in lattice_colorings(graph, low, high, most):
+        if is_good(around, colors[near]) and is_good(graph, colors):
             return colors
     return None
 
@@ -81,13 +84,8 @@ def cyclic_blocks(graph: Pattern) -> IntArray:
     return np.arange(n) - np.repeat(first[:-1], np.diff(first))
 
 
-def is_proper(graph: Pattern, colors: IntArray) -> bool:
-    """True if adjacent vertices have different colors."""
-    return bool((colors[graph.rows] != colors[graph.indices]).all())
-
-
-def lattice_colorings(graph: Pattern, low: int, high: int, most: int) -> Iterator[tuple[int, IntArray]]:
-    """Candidates (p, colors), proper on the sampled vertices, fewest colors first.
+def lattice_colorings(graph: Pattern, low: int, high: int, most: int) -> Iterator[IntArray]:
+    """Candidates, proper on the sampled vertices, fewest colors first.
 
     At most ``most`` for each group and each interpretation of the vertex numbers as points.
     """
@@ -99,7 +97,7 @@ def lattice_colorings(graph: Pattern, low: int, high: int, most: int) -> Iterato
             if work < 0:
                 return
             for first, second in _proper_maps(differences, s, t, most):
-                yield p, (points @ first) % s * t + (points @ second) % t
+                yield (points @ first) % s * t + (points @ second) % t
 
 
 def _readings(graph: Pattern) -> Iterator[tuple[Matrix, Matrix]]:

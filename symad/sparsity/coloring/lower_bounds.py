@@ -77,15 +77,13 @@ def _clique_size(graph: Pattern, position: IntArray) -> int:
     for v in np.argsort(-count, kind="stable")[:64].tolist():
         if count[v] + 1 <= best:
             break
-        start, stop = graph.indptr[v], graph.indptr[v + 1]
-        candidates = graph.indices[start:stop]
+        candidates = graph.in_row(v)
         candidates = candidates[position[candidates] < position[v]]
         size = 1
         while len(candidates):
             w = candidates[np.argmax(position[candidates])]
             size += 1
-            near = graph.indices[graph.indptr[w] : graph.indptr[w + 1]]
-            candidates = np.intersect1d(candidates, near, assume_unique=True)
+            candidates = np.intersect1d(candidates, graph.in_row(w), assume_unique=True)
         best = max(best, size)
     return best
 
@@ -123,7 +121,7 @@ BALL, SMALL_BALL = 36, 20
 """The number of vertices of the subgraph."""
 
 PATIENT = 1000
-"""The number of vertices from which several subgraphs are tried."""
+"""The number of vertices from which a second subgraph is tried, its vertices by number."""
 
 STEPS = 20_000
 """The maximum number of attempts to color a vertex in one search."""
@@ -133,11 +131,12 @@ def local_star_bound(graph: Pattern, low: int, high: int) -> int:
     """A proved lower bound on the star colors, between ``low`` (known) and ``high``."""
     if low >= high or graph.nnz == 0:
         return low
-    for size in (BALL, SMALL_BALL) if graph.shape[0] > PATIENT else (BALL,):
-        near, around = neighborhood(graph, middle_vertex(graph), size)
-        for order in (np.arange(len(near)), np.argsort(near)) if size == SMALL_BALL else (None,):
-            neighbors = around.lists() if order is None else _renumbered(around, order)
-            low = _least_possible(neighbors, low, high)
+    center = middle_vertex(graph)
+    balls = [nearest(graph, center, BALL)]
+    if graph.shape[0] > PATIENT:
+        balls.append(np.sort(nearest(graph, center, SMALL_BALL)))
+    for near in balls:
+        low = _least_possible(induced(graph, near).lists(), low, high)
     return low
 
 
@@ -153,12 +152,6 @@ def _least_possible(neighbors: list[list[int]], low: int, high: int) -> int:
     return low
 
 
-def _renumbered(graph: Pattern, order: IntArray) -> list[list[int]]:
-    rank = np.argsort(order)
-    neighbors = graph.lists()
-    return [[int(rank[w]) for w in neighbors[v]] for v in order.tolist()]
-
-
 def middle_vertex(graph: Pattern) -> int:
     """A vertex of maximum degree whose number is near the middle."""
     fullest = np.flatnonzero(graph.row_degrees == graph.row_degrees.max())
@@ -167,24 +160,25 @@ def middle_vertex(graph: Pattern) -> int:
     return int(fullest[np.argmin(np.abs(fullest - (n // 2 + side // 2)))])
 
 
-def neighborhood(graph: Pattern, center: int, size: int) -> tuple[IntArray, Pattern]:
-    """The vertices nearest to one, in breadth-first order, and the graph they induce."""
-    number = {center: 0}
-    near = [center]
-    for v in near:
-        for w in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist():
-            if len(near) < size and w not in number:
-                number[w] = len(near)
-                near.append(w)
-    edges = [
-        (number[v], number[w])
-        for v in near
-        for w in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist()
-        if w in number
-    ]
-    ends = np.array(edges, np.int64).reshape(-1, 2)
-    around = Pattern.from_entries((len(near), len(near)), ends[:, 0], ends[:, 1])
-    return np.array(near, np.int64), around
+def nearest(graph: Pattern, center: int, size: int) -> IntArray:
+    """The vertices nearest to one, in breadth-first order."""
+    near = {center}
+    waiting = [center]
+    for v in waiting:
+        for w in graph.in_row(v).tolist():
+            if len(near) < size and w not in near:
+                near.add(w)
+                waiting.append(w)
+    return np.array(waiting, np.int64)
+
+
+def induced(graph: Pattern, vertices: IntArray) -> Pattern:
+    """The graph of some vertices, numbered in this order, and the edges between them."""
+    number = np.full(graph.shape[0], -1)
+    number[vertices] = np.arange(len(vertices))
+    ends = np.array([(number[v], number[w]) for v in vertices.tolist() for w in graph.in_row(v)], np.int64)
+    rows, columns = ends.reshape(-1, 2).T
+    return Pattern.from_entries((len(vertices),) * 2, rows[columns >= 0], columns[columns >= 0])
 
 
 def _star_colorable(neighbors: list[list[int]], p: int, most: int) -> tuple[bool | None, int]:

@@ -13,7 +13,6 @@ elimination).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from functools import wraps
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,14 +25,11 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-Order: TypeAlias = "Callable[..., IntArray]"
+Order: TypeAlias = "Callable[..., Any]"
 """A function that orders the vertices of a pattern, or the nodes of a NetworkX graph."""
 
 OrderLike: TypeAlias = "str | Callable[..., Any] | Sequence[int] | IntArray"
-"""An order by its name, a function that makes one, or the vertices in order."""
-
-_OURS: set[Order] = set()
-"""The orders that take a `Pattern`."""
+"""An order by its name, a strategy of NetworkX, or the vertices in order."""
 
 
 def _order(rule: Callable[[Pattern], IntArray]) -> Order:
@@ -48,7 +44,6 @@ def _order(rule: Callable[[Pattern], IntArray]) -> Order:
         adjacency = literal.selected(literal.rows != literal.indices)
         return [nodes[k] for k in rule(adjacency).tolist()]
 
-    _OURS.add(order)
     return order
 
 
@@ -68,58 +63,43 @@ def largest_first(graph: Pattern) -> IntArray:
 def smallest_last(graph: Pattern) -> IntArray:
     """A vertex of minimum degree comes last, then likewise in the graph without it.
 
-    First-fit in this order needs at most one color more than the degeneracy of the graph. Linear
-    time, by a bucket for each degree.
+    First-fit in this order needs at most one color more than the degeneracy of the graph. Linear time.
     """
-    n = graph.shape[0]
-    neighbors, degree = graph.lists(), graph.row_degrees.tolist()
-    buckets: list[list[int]] = [[] for _ in range(max(degree, default=0) + 1)]
-    for v in reversed(range(n)):
-        buckets[degree[v]].append(v)
-    removed = bytearray(n)
-    order: list[int] = []
-    least = 0
-    while len(order) < n:
-        while not buckets[least]:
-            least += 1
-        v = buckets[least].pop()
-        if removed[v] or degree[v] != least:
-            continue  # a stale entry: v has moved to a lower bucket since
-        removed[v] = 1
-        order.append(v)
-        for w in neighbors[v]:
-            if not removed[w]:
-                degree[w] -= 1
-                buckets[degree[w]].append(w)
-        least = max(least - 1, 0)
-    return np.array(order[::-1], np.int64)
+    return _in_buckets(graph, graph.row_degrees.tolist(), -1)[::-1]
 
 
 @_order
 def incidence_degree(graph: Pattern) -> IntArray:
     """Next comes a vertex with the most neighbors already ordered (maximum cardinality search)."""
-    n = graph.shape[0]
-    neighbors = graph.lists()
-    buckets: list[list[int]] = [[] for _ in range(int(graph.row_degrees.max(initial=0)) + 1)]
-    buckets[0] = list(reversed(range(n)))
-    known = [0] * n
+    return _in_buckets(graph, [0] * graph.shape[0], 1)
+
+
+def _in_buckets(graph: Pattern, keys: list[int], step: int) -> IntArray:
+    """Next comes a vertex of the smallest (step −1) or largest (step 1) key; its neighbors' keys then change.
+
+    They change by ``step``. Keys stay between 0 and the maximum degree; each has a bucket of vertices.
+    """
+    n, neighbors = graph.shape[0], graph.lists()
+    last = int(graph.row_degrees.max(initial=0))
+    buckets: list[list[int]] = [[] for _ in range(last + 1)]
+    for v in reversed(range(n)):
+        buckets[keys[v]].append(v)
     placed = bytearray(n)
     order: list[int] = []
-    most = 0
+    at = 0
     while len(order) < n:
-        while not buckets[most]:
-            most -= 1
-        v = buckets[most].pop()
-        if placed[v] or known[v] != most:
-            continue  # a stale entry
+        while not buckets[at]:
+            at -= step
+        v = buckets[at].pop()
+        if placed[v] or keys[v] != at:
+            continue  # a stale entry: v has moved to another bucket since
         placed[v] = 1
         order.append(v)
         for w in neighbors[v]:
             if not placed[w]:
-                known[w] += 1
-                buckets[known[w]].append(w)
-        if most + 1 < len(buckets):
-            most += 1
+                keys[w] += step
+                buckets[keys[w]].append(w)
+        at = min(max(at + step, 0), last)
     return np.array(order, np.int64)
 
 
@@ -130,15 +110,6 @@ def saturation(graph: Pattern) -> IntArray:
     Ties go to the larger degree, then to the smaller number. A heap makes this
     O((n + edges) log n), where NetworkX's ``saturation_largest_first`` takes O(n · edges).
     """
-    return _saturation(graph)[0]
-
-
-def saturation_colors(graph: Pattern) -> IntArray:
-    """First-fit colors, from 0, in `saturation` order."""
-    return _saturation(graph)[1]
-
-
-def _saturation(graph: Pattern) -> tuple[IntArray, IntArray]:
     n = graph.shape[0]
     neighbors = graph.lists()
     rank = np.empty(n, np.int64)
@@ -164,23 +135,13 @@ def _saturation(graph: Pattern) -> tuple[IntArray, IntArray]:
             if color[w] < 0 and not seen[w] & lowest:
                 seen[w] |= lowest
                 heappush(heap, tie[w] - n * seen[w].bit_count())
-    return np.array(order, np.int64), np.array(color, np.int64)
+    return np.array(order, np.int64)
 
 
 @_order
 def random(graph: Pattern) -> IntArray:
-    """A random order with a fixed seed, always the same; see `shuffled` for other seeds."""
+    """A random order with a fixed seed, always the same."""
     return np.random.default_rng(0).permutation(graph.shape[0])
-
-
-def shuffled(seed: int) -> Order:
-    """The random order of a seed."""
-
-    @_order
-    def order(graph: Pattern) -> IntArray:
-        return np.random.default_rng(seed).permutation(graph.shape[0])
-
-    return order
 
 
 @_order
@@ -230,67 +191,31 @@ ORDERS: dict[str, Order] = {
 """The orders by name."""
 
 
-def order_named(order: OrderLike) -> Order:
-    """The order for a name, a callable, or an explicit permutation of the vertices.
+def ordered(graph: Pattern, order: OrderLike) -> IntArray:
+    """The vertices of a graph in an order given by its name, as a NetworkX strategy, or explicitly.
 
     Raises:
-        ColoringError: the name is unknown.
+        ColoringError: the name is unknown, or the order is no permutation of the vertices.
     """
-    if callable(order):
-        return _from_strategy(order)
     if isinstance(order, str):
         if order not in ORDERS:
             raise ColoringError(f"order={order!r} is not one of {', '.join(ORDERS)}")
-        return ORDERS[order]
-    return _explicit(np.asarray(order))
-
-
-def _explicit(given: IntArray) -> Order:
-    def explicit(graph: Pattern, colors: object = None) -> IntArray:
-        n = graph.shape[0]
-        if given.shape != (n,) or not np.array_equal(np.sort(given), np.arange(n)):
-            raise ColoringError(
-                f"order is neither a name nor a permutation of the {n} vertices: an array of shape "
-                f"{given.shape} was given"
-            )
-        return given.astype(np.int64)
-
-    return explicit
-
-
-def _from_strategy(strategy: Order) -> Order:
-    """An order for patterns from any NetworkX strategy ``strategy(G, colors)``."""
-    if strategy in _OURS:
-        return strategy
-
-    @wraps(strategy)
-    def order(graph: Pattern, colors: object = None) -> IntArray:
+        return np.asarray(ORDERS[order](graph))
+    if callable(order):
+        if order in ORDERS.values():
+            return np.asarray(order(graph))
         import networkx
 
         G = networkx.empty_graph(graph.shape[0])
         G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
-        taken: dict[int, int] = {}
-        chosen: list[int] = []
-        for v in strategy(G, taken):  # some strategies read the colors given so far
-            used = {taken[w] for w in G[v] if w in taken}
-            taken[v] = next(c for c in range(len(used) + 1) if c not in used)
-            chosen.append(v)
-        return np.array(chosen, np.int64)
-
-    return order
-
-
-# ---- trying several colorings and keeping the best -----------------------------------------------
-
-
-def color_count(colors: IntArray) -> int:
-    """The number of different colors, for colors numbered from 0 without gaps."""
-    return int(colors.max(initial=-1)) + 1
-
-
-def compact(colors: IntArray) -> IntArray:
-    """The same classes, numbered from 0 without gaps in the order of the old numbers."""
-    return np.unique(colors, return_inverse=True)[1].reshape(colors.shape).astype(np.int64)
+        return np.array(list(networkx.greedy_color(G, order)), np.int64)  # the nodes as they are colored
+    n, given = graph.shape[0], np.asarray(order)
+    if given.shape != (n,) or not np.array_equal(np.sort(given), np.arange(n)):
+        raise ColoringError(
+            f"order is neither a name nor a permutation of the {n} vertices: an array of shape "
+            f"{given.shape} was given"
+        )
+    return given.astype(np.int64)
 
 
 def order_name(order: OrderLike) -> str:
@@ -298,27 +223,6 @@ def order_name(order: OrderLike) -> str:
     return order if isinstance(order, str) else getattr(order, "__name__", "given order")
 
 
-@dataclass
-class Race:
-    """The best coloring so far; of equal ones the first is kept, so that the result is deterministic.
-
-    ``bound`` is a lower bound on the number of colors: once it is reached no other coloring is tried.
-    """
-
-    bound: int
-    colors: Any = None
-    count: int = field(default=2**62)
-    winner: str = ""
-
-    def offer(self, name: str, colors: Any, count: int | None = None) -> bool:
-        """Compare a coloring (None: no coloring) with the best; returns true if the bound is reached."""
-        if colors is not None:
-            count = color_count(colors) if count is None else count
-            if count < self.count:
-                self.colors, self.count, self.winner = colors, count, name
-        return self.done
-
-    @property
-    def done(self) -> bool:
-        """True if no better coloring exists."""
-        return self.count <= self.bound
+def compact(colors: IntArray) -> IntArray:
+    """The same classes, numbered from 0 without gaps in the order of the old numbers."""
+    return np.unique(colors, return_inverse=True)[1].reshape(colors.shape).astype(np.int64)

@@ -113,6 +113,10 @@ class Pattern:
         shape = (self.shape[1], self.shape[0])
         return Pattern(shape, indptr, self.rows[order], self.column_labels, self.row_labels)
 
+    def in_row(self, i: int) -> IntArray:
+        """The columns of one row."""
+        return self.indices[self.indptr[i] : self.indptr[i + 1]]
+
     def lists(self) -> list[list[int]]:
         """The columns of each row, as Python lists, which a greedy loop reads fastest."""
         flat, ends = self.indices.tolist(), self.indptr.tolist()

@@ -26,12 +26,17 @@ from symad.ops.arrays.gathering import gather
 from symad.ops.basic.sources import array_constant
 from symad.ops.sparse.csr import compressed_rows
 from symad.sparsity.coloring.color import color
+from symad.sparsity.coloring.coloring import Coloring
 from symad.sparsity.coloring.lower_bounds import bidirectional_bound
-from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.detection import check_dimensions, jacobian_pattern
 from symad.sparsity.patterns.pattern import IntArray, Pattern, PatternError, PatternLike, as_pattern
-from symad.sparsity.recovery.colored_products import hessian_products, jacobian_products, recovered
-from symad.sparsity.recovery.seedless import seedless_entries
+from symad.sparsity.recovery.compressed_products import (
+    compressed_products,
+    hessian_product,
+    pulled,
+    pushed,
+)
+from symad.sparsity.recovery.entries import recovered, seedless_entries
 from symad.tracing import as_graph
 from symad.tracing.wrt import differentiated, packing_of, scalar_output
 from symad.transforms.cotangents import gradient_nodes
@@ -67,7 +72,8 @@ def check_pattern(
     if not len(missing):
         return
     coloring = color(detected, "column")
-    entries = recovered(jacobian_products(outputs, wrt, coloring), coloring)
+    products = compressed_products(coloring, outputs, wrt, None, pushed(outputs, wrt))
+    entries = recovered(products, coloring)
     probe = Graph(graph.input_nodes, (entries,), None, graph.name)
     rng = np.random.default_rng(0)
     for _ in range(POINTS):
@@ -126,9 +132,7 @@ def sparse_jacobian(
         PatternError: the pattern given misses an entry of the Jacobian; the message names it.
     """
     _check("mode", mode, JACOBIAN_MODES)
-    _check_chunk(chunk)
-    graph, nodes = _selected(as_graph(f, wrt, inputs), wrt)
-    check_dimensions(graph, graph.nodes)
+    graph, nodes = _selected(f, wrt, inputs, chunk)
     outputs = graph.output_nodes
     name = f"{graph.name}_jacobian"
     if mode == "auto" and pattern is None and coloring is None:
@@ -142,7 +146,8 @@ def sparse_jacobian(
         _check("coloring.kind", coloring.kind, ("column", "row", "bidirectional"))
         why = "; the coloring given"
         _known_pattern(graph, outputs, nodes, coloring.pattern)
-    products = jacobian_products(outputs, nodes, coloring, chunk)
+    maps = pulled(outputs, nodes), pushed(outputs, nodes)
+    products = compressed_products(coloring, outputs, nodes, *maps, chunk)
     entries = recovered(products, coloring)
     report = _report(coloring, why) + _chunks(chunk)
     return _on_pattern(graph, coloring, entries, coloring.pattern, report, name)
@@ -170,12 +175,11 @@ def sparse_hessian(
         PatternError: the pattern given misses an entry of the Hessian; the message names it.
     """
     _check("mode", mode, HESSIAN_MODES)
-    _check_chunk(chunk)
-    graph, nodes = _selected(as_graph(f, wrt, inputs), wrt)
-    check_dimensions(graph, graph.nodes)
+    graph, nodes = _selected(f, wrt, inputs, chunk)
     name = f"{graph.name}_hessian"
     value = scalar_output(graph, "a Hessian")
-    gradient = _gradient(value, nodes)
+    bars = gradient_nodes(value, nodes)
+    gradient = [dense(bar, x) for bar, x in zip(bars, nodes, strict=True)]
     if mode == "forward-over-reverse" and pattern is None and coloring is None:
         seedless = seedless_entries(gradient, nodes, symmetric=True)
         if seedless is not None:
@@ -188,17 +192,23 @@ def sparse_hessian(
     else:
         _check("coloring.kind", coloring.kind, ("star", "acyclic", "column"))
         known = _known_pattern(graph, gradient, nodes, coloring.pattern)
-    products = hessian_products(value, gradient, nodes, mode, coloring, chunk)
-    entries = recovered([products], coloring)
+    product = hessian_product(value, gradient, nodes, mode)
+    entries = recovered(compressed_products(coloring, nodes, nodes, None, product, chunk), coloring)
     report = f"{mode}: {coloring.num_colors} Hessian-vector products, {coloring!r}"
     return _on_pattern(graph, coloring, entries, known, report + _chunks(chunk), name)
 
 
-def _selected(graph: Graph, wrt: Wrt | None) -> tuple[Graph, tuple[Node, ...]]:
+def _selected(
+    f: Traceable, wrt: Wrt | None, inputs: Inputs | None, chunk: object
+) -> tuple[Graph, tuple[Node, ...]]:
     """The graph, with what packed code of its derivative flattens, and the inputs of ``wrt``."""
+    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
+        raise DerivativeError(f"chunk={chunk!r} is not a positive integer: how many products at a time?")
+    graph = as_graph(f, wrt, inputs)
     selection = differentiated(graph, wrt)
     packing = packing_of(graph, selection, PackedResult("matrix"))
     known = graph.with_outputs(graph.output_nodes, graph.structure, graph.name, None, graph.report, packing)
+    check_dimensions(known, known.nodes)
     return known, selection.nodes
 
 
@@ -207,17 +217,8 @@ def _check(what: str, given: str, known: Sequence[str]) -> None:
         raise DerivativeError(not_one_of(what, given, known))
 
 
-def _check_chunk(chunk: object) -> None:
-    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
-        raise DerivativeError(f"chunk={chunk!r} is not a positive integer: how many products at a time?")
-
-
 def _chunks(chunk: int | None) -> str:
     return "" if chunk is None else f", {chunk} products at a time"
-
-
-def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
-    return [dense(bar, x) for bar, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
 
 
 def _known_pattern(

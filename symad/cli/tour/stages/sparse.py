@@ -15,7 +15,7 @@ from symad.saving.atomic_files import write_text
 from symad.sparsity import color
 
 if TYPE_CHECKING:
-    from symad.sparsity.coloring.result import Coloring
+    from symad.sparsity.coloring.coloring import Coloring
 
 Array = np.ndarray
 

@@ -1,4 +1,8 @@
-"""`Coloring`: a coloring of a pattern, with compression and recovery."""
+"""`Coloring`: a coloring of a pattern, with compression and recovery.
+
+Direct recovery is one gather: every stored entry is alone at some position of the compressed matrix, a flat
+position that depends on the coloring only. The positions are computed once.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,7 @@ from numpy.typing import DTypeLike
 
 from symad.core.arrays import Array
 from symad.core.graph import METHODS
-from symad.sparsity.coloring import compression
-from symad.sparsity.coloring.compression import bidirectional_positions
+from symad.sparsity.coloring.conditions import Sides, alone_in_row, readable
 from symad.sparsity.coloring.substitution import Forest, forest
 from symad.sparsity.patterns.pattern import ColoringError, IntArray, Pattern
 
@@ -48,33 +51,41 @@ class Coloring:
         """True if the lower bound proves that no coloring of this kind has fewer colors."""
         return self.num_colors <= self.lower_bound
 
+    @cached_property
+    def sides(self) -> Sides:
+        """The colors of the rows (m,) and of the columns (n,), from 1; 0 for those without a product."""
+        if self.kind == "bidirectional":
+            return self.colors[0], self.colors[1]
+        rows, columns = (np.zeros(side, np.int64) for side in self.pattern.shape)
+        return (self.colors + 1, columns) if self.kind == "row" else (rows, self.colors + 1)
+
     @property
     def row_colors(self) -> int:
         """The number of row products."""
-        return self._side_counts[0]
+        return int(self.sides[0].max(initial=0))
 
     @property
     def column_colors(self) -> int:
         """The number of column products."""
-        return self._side_counts[1]
+        return int(self.sides[1].max(initial=0))
 
-    @cached_property
-    def _side_counts(self) -> tuple[int, int]:
+    def _used(self, rows: Any, columns: Any) -> Any:
+        """What belongs to the side with products; both for "bidirectional"."""
         if self.kind == "bidirectional":
-            return int(self.colors[0].max(initial=0)), int(self.colors[1].max(initial=0))
-        return (self.num_colors, 0) if self.kind == "row" else (0, self.num_colors)
+            return rows, columns
+        return rows if self.kind == "row" else columns
 
     def by_label(self) -> dict[Hashable, int] | tuple[dict[Hashable, int], dict[Hashable, int]]:
         """The colors as a dict from the nodes of the NetworkX graph given (else from numbers).
 
         For "bidirectional" one dict for the rows and one for the columns.
         """
-        rows = self.pattern.row_labels or range(self.pattern.shape[0])
-        columns = self.pattern.column_labels or range(self.pattern.shape[1])
-        if self.kind == "bidirectional":
-            row_colors, column_colors = (c.tolist() for c in self.colors)
-            return dict(zip(rows, row_colors, strict=True)), dict(zip(columns, column_colors, strict=True))
-        return dict(zip(rows if self.kind == "row" else columns, self.colors.tolist(), strict=True))
+        m, n = self.pattern.shape
+        labels = self._used(self.pattern.row_labels or range(m), self.pattern.column_labels or range(n))
+        if self.kind != "bidirectional":
+            return dict(zip(labels, self.colors.tolist(), strict=True))
+        rows, columns = (dict(zip(*side, strict=True)) for side in zip(labels, self.colors, strict=True))
+        return rows, columns
 
     # Compression
 
@@ -84,12 +95,7 @@ class Coloring:
         S (n, num_colors) for "column", "star" and "acyclic", S (m, num_colors) for "row"; for
         "bidirectional" the pair (S_rows (m, row_colors), S_columns (n, column_colors)).
         """
-        if self.kind == "bidirectional":
-            counts = self._side_counts
-            return tuple(
-                compression.indicator(c, p, 1, dtype) for c, p in zip(self.colors, counts, strict=True)
-            )
-        return compression.indicator(self.colors, self.num_colors, 0, dtype)
+        return self._used(*(indicator(colors, dtype) for colors in self.sides))
 
     def compress(self, matrix: Array) -> Any:
         """The products of a matrix A (m, n) with the seeds, which a few JVPs, VJPs or HVPs also compute.
@@ -107,7 +113,8 @@ class Coloring:
             raise ColoringError(
                 f"compress needs a matrix of the pattern's shape {self.pattern.shape}, not {matrix.shape}"
             )
-        seeds = self.seeds(compression.product_dtype(matrix))
+        # integer seeds make products with integers exact
+        seeds = self.seeds(matrix.dtype if matrix.dtype.kind in "fcO" else np.int64)
         if self.kind == "bidirectional":
             return _times(matrix, seeds[0], left=True), _times(matrix, seeds[1])
         return _times(matrix, seeds, left=self.kind == "row")
@@ -118,28 +125,41 @@ class Coloring:
     def compressed_shape(self) -> Any:
         """The shape of the compressed matrix, for "bidirectional" of both."""
         m, n = self.pattern.shape
-        rows, columns = (self.row_colors, n), (m, self.column_colors)
-        if self.kind == "bidirectional":
-            return rows, columns
-        return rows if self.kind == "row" else columns
+        return self._used((self.row_colors, n), (m, self.column_colors))
 
     @cached_property
     def positions(self) -> IntArray:
         """For each stored entry (nnz,) its flat position in the compressed matrix.
 
         For "bidirectional" in the row products followed by the column products, both flattened. Not defined
-        for the kind "acyclic".
+        for the kind "acyclic". Entry (i, j) of a star coloring is read at (i, c(j)) when j is the only
+        neighbor of i with its color, else at (j, c(i)), where i is the only one with its color.
         """
-        p = self.num_colors
-        if self.kind == "column":
-            return compression.column_positions(self.pattern, self.colors, p)
+        if self.kind == "acyclic":
+            raise ColoringError(
+                "an acyclic coloring has no direct recovery; it is decompressed by substitution"
+            )
+        (of_row, of_column), n = self.sides, self.pattern.shape[1]
+        i, j = self.pattern.rows, self.pattern.indices
         if self.kind == "row":
-            return compression.row_positions(self.pattern, self.colors)
+            return (of_row[i] - 1) * n + j
         if self.kind == "star":
-            return compression.star_positions(self.pattern, self.colors, p)
+            alone = alone_in_row(self.pattern, of_column)
+            i, j = np.where(alone, i, j), np.where(alone, j, i)
+        found = self.row_colors * n + i * self.column_colors + of_column[j] - 1
         if self.kind == "bidirectional":
-            return compression.bidirectional_positions(self.pattern, *self.colors)
-        raise ColoringError("an acyclic coloring has no direct recovery; it is decompressed by substitution")
+            by_column = readable(self.pattern, self.sides)[1]
+            found = np.where(by_column, found, (of_row[i] - 1) * n + j)
+        return found
+
+    @cached_property
+    def products(self) -> IntArray:
+        """For each stored entry (nnz,) the number of the product it is read from, rows before columns."""
+        if self.kind == "acyclic":
+            return self.sides[1][self.pattern.indices] - 1
+        p, n = self.row_colors, self.pattern.shape[1]
+        by_column = p + (self.positions - p * n) % max(1, self.column_colors)
+        return np.where(self.positions < p * n, self.positions // max(1, n), by_column)
 
     @cached_property
     def trees(self) -> Forest:
@@ -162,36 +182,28 @@ class Coloring:
         Raises:
             ColoringError: a shape does not fit, or the method is unknown.
         """
-        self._check_compressed(compressed)
+        both = self.kind == "bidirectional"
+        parts = compressed if both else (compressed,)
+        shapes = [tuple(getattr(part, "shape", ())[-2:]) for part in parts]
+        if shapes != list(self.compressed_shape if both else [self.compressed_shape]):
+            given = [getattr(part, "shape", None) for part in parts]
+            raise ColoringError(
+                f"decompressing this {self.kind} coloring needs shape {self.compressed_shape}, not {given}"
+            )
         if method not in ("substitution", "prefix"):
             raise ColoringError(f"method={method!r} is neither 'substitution' nor 'prefix'")
         if self.kind == "acyclic":
-            trees = self.trees
-            return trees.prefix(compressed) if method == "prefix" else trees.substitution(compressed)
-        if self.kind == "bidirectional":
-            parts = [part.reshape((*part.shape[:-2], -1)) for part in compressed]
-            flat = np.concatenate(parts, axis=-1)
-        else:
-            flat = compressed.reshape((*compressed.shape[:-2], -1))
-        index = self.positions if isinstance(flat, np.ndarray) else np.asarray(self.positions, like=flat)
-        return flat.take(index, axis=-1)
+            return (self.trees.prefix if method == "prefix" else self.trees.substitution)(compressed)
+        flat = [part.reshape((*part.shape[:-2], -1)) for part in parts]
+        whole = np.concatenate(flat, axis=-1) if both else flat[0]
+        index = self.positions if isinstance(whole, np.ndarray) else np.asarray(self.positions, like=whole)
+        return whole.take(index, axis=-1)
 
     def decompress(self, compressed: Array, method: str = "substitution") -> csr_array:
         """The matrix as a scipy ``csr_array`` on the pattern; see `values`."""
         if self.kind != "bidirectional":
             compressed = np.asarray(compressed)
         return self.pattern.to_scipy(self.values(compressed, method))
-
-    def _check_compressed(self, compressed: Any) -> None:
-        parts = compressed if self.kind == "bidirectional" else [compressed]
-        wanted = self.compressed_shape if self.kind == "bidirectional" else [self.compressed_shape]
-        if len(parts) != len(wanted) or any(
-            tuple(part.shape[-2:]) != shape for part, shape in zip(parts, wanted, strict=True)
-        ):
-            given = [getattr(part, "shape", None) for part in parts]
-            raise ColoringError(
-                f"decompressing this {self.kind} coloring needs shape {self.compressed_shape}, not {given}"
-            )
 
     def __repr__(self) -> str:
         m, n = self.pattern.shape
@@ -210,28 +222,16 @@ class Coloring:
         return str(METHODS["coloring_html"](self))
 
 
+def indicator(colors: IntArray, dtype: DTypeLike = float) -> Array:
+    """The matrix S (len(colors), p) with S[k, c − 1] = 1 where colors[k] = c ≥ 1."""
+    seeds = np.zeros((len(colors), int(colors.max(initial=0))), dtype)
+    used = np.flatnonzero(colors)
+    seeds[used, colors[used] - 1] = 1
+    return seeds
+
+
 def _times(matrix: Any, seeds: Array, left: bool = False) -> Array:
     """matrix @ seeds, or seedsᵀ @ matrix, in the array library of the matrix."""
     if not isinstance(matrix, np.ndarray) and hasattr(matrix, "__array_function__"):
         seeds = np.asarray(seeds, like=matrix)
     return seeds.T @ matrix if left else matrix @ seeds
-
-
-# ---- the product from which each stored entry of a derivative is read ----------------------------
-
-
-def entry_numbers(coloring: Coloring) -> IntArray:
-    """For each stored entry (nnz,) the number of the product it is read from, rows before columns."""
-    pattern = coloring.pattern
-    if coloring.kind == "row":
-        return coloring.colors[pattern.rows]
-    if coloring.kind in ("column", "acyclic"):
-        return coloring.colors[pattern.indices]
-    positions = coloring.positions
-    if coloring.kind == "star":
-        return positions % coloring.num_colors
-    positions = bidirectional_positions(pattern, *coloring.colors)
-    split = coloring.row_colors * pattern.shape[1]
-    by_row = positions // max(1, pattern.shape[1])
-    by_column = coloring.row_colors + (positions - split) % max(1, coloring.column_colors)
-    return np.where(positions < split, by_row, by_column)

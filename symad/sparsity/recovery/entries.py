@@ -1,4 +1,4 @@
-"""Entries of a sparse derivative without seeds: scalar expressions, or terms of a stencil."""
+"""The entries of a sparse derivative: gathered from compressed products, or computed without seeds."""
 
 from __future__ import annotations
 
@@ -7,23 +7,72 @@ from collections.abc import Sequence
 import numpy as np
 
 from symad.core.graph import Node
-from symad.ops.arrays.stacking import stack
+from symad.errors import DerivativeError
+from symad.ops.arrays.gathering import ScatterAdd, gather
+from symad.ops.arrays.stacking import concatenate, stack
+from symad.ops.basic.arithmetic import sub
 from symad.ops.basic.shaping import flatten
-from symad.ops.basic.sources import constant
+from symad.ops.basic.sources import array_constant
+from symad.sparsity.coloring.coloring import Coloring
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.recovery.early_slices import chosen
 from symad.sparsity.recovery.stencil_terms import stencil_terms
 from symad.transforms.cotangents import fresh_seed
-from symad.transforms.guards import Guards
 from symad.transforms.jacobians import Descent, scalar_parts
-from symad.transforms.tangents import push, push_along
+from symad.transforms.tangents import push
+
+MAX_TREE_DEPTH = 200
+"""The maximum depth of trees for substitution; deeper ones would make a graph of too many nodes."""
 
 Parts = list[tuple[Node, IntArray]]
 """Nodes of entries (k,), and the positions (k,) of these among the stored ones."""
 
 Entries = tuple[Pattern, Parts, str]
 """The pattern, its entries, and the report."""
+
+
+# ---- from compressed products -----------------------------------------------------------------------
+
+
+def recovered(products: Sequence[Node], coloring: Coloring) -> Node:
+    """The stored entries (nnz,), in CSR order, from the products, which are stored by lanes."""
+    if not products:
+        return array_constant(np.zeros(coloring.pattern.nnz))
+    flat = concatenate([flatten(product) for product in products])
+    if coloring.kind == "acyclic":
+        return _substituted(flat, coloring)
+    return gather(flat, array_constant(_in_lanes(coloring.positions, coloring)))
+
+
+def _in_lanes(positions: IntArray, coloring: Coloring) -> IntArray:
+    """Positions in column products that are stored by lanes, (q, M), instead of as A S (M, q)."""
+    m, n = coloring.pattern.shape
+    rows, columns = coloring.row_colors * n, coloring.column_colors
+    if not columns:
+        return positions
+    i, c = np.divmod(positions - rows, columns)
+    return np.where(positions < rows, positions, rows + c * m + i)
+
+
+def _substituted(flat: Node, coloring: Coloring) -> Node:
+    """The entries along the trees of an acyclic coloring, from the leaves to the roots."""
+    trees = coloring.trees
+    if len(trees.levels) > MAX_TREE_DEPTH:
+        raise DerivativeError(
+            f"the trees of this acyclic coloring are {len(trees.levels)} levels deep, too many to "
+            "write the substitution out; use a star coloring"
+        )
+    x = gather(flat, array_constant(_in_lanes(trees.reads, coloring)))
+    for level in trees.levels:
+        moved = gather(x, array_constant(level.nodes))
+        carried = Node.of(ScatterAdd(x.shape[0]), (array_constant(level.parents), moved))
+        x = sub(x, carried)
+    diagonal = gather(flat, array_constant(_in_lanes(trees.diagonal, coloring)))
+    return gather(concatenate([x, diagonal]), array_constant(trees.entries))
+
+
+# ---- without seeds -------------------------------------------------------------------------------
 
 
 def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bool = False) -> Entries | None:
@@ -41,15 +90,12 @@ def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bo
 
 def _scalar_entries(descent: Descent, symmetric: bool) -> Entries:
     """One pushforward of a folded unit seed for each input, through its dependent nodes only."""
-    guards = Guards.of(descent.order, descent.outputs)
     rows_of: dict[Node, list[int]] = {}
     for i, output in enumerate(descent.outputs):
         rows_of.setdefault(output, []).append(i)
     found: dict[tuple[int, int], Node] = {}
-    for j, w in enumerate(descent.wrt):
-        order = _heirs(descent, w)
-        reached = [node for node in order if node in rows_of]
-        for node, dot in zip(reached, push_along(order, {w: constant(1)}, guards, reached), strict=True):
+    for j, column in enumerate(descent.columns()):
+        for node, dot in column.items():
             if isinstance(dot, Node):
                 found |= {(i, j): dot for i in rows_of[node]}
     shape = (len(descent.outputs), len(descent.wrt))
@@ -62,18 +108,6 @@ def _scalar_entries(descent: Descent, symmetric: bool) -> Entries:
     stored = zip(pattern.rows.tolist(), pattern.indices.tolist(), strict=True)
     entries = [found[(j, i) if half and i > j else (i, j)] for i, j in stored]
     return pattern, [(stack(entries), np.arange(pattern.nnz))], report
-
-
-def _heirs(descent: Descent, w: Node) -> list[Node]:
-    """The nodes that depend on an input, arguments first."""
-    heirs = {w} if w in descent.rank else set()
-    waiting = list(heirs)
-    while waiting:
-        for user in descent.users[waiting.pop()]:
-            if user not in heirs:
-                heirs.add(user)
-                waiting.append(user)
-    return sorted(heirs, key=descent.rank.__getitem__)
 
 
 def _positions(pattern: Pattern, rows: IntArray, columns: IntArray) -> IntArray:
