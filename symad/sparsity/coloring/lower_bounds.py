@@ -174,11 +174,10 @@ def nearest(graph: Pattern, center: int, size: int) -> IntArray:
 
 def induced(graph: Pattern, vertices: IntArray) -> Pattern:
     """The graph of some vertices, numbered in this order, and the edges between them."""
-    number = np.full(graph.shape[0], -1)
-    number[vertices] = np.arange(len(vertices))
-    ends = np.array([(number[v], number[w]) for v in vertices.tolist() for w in graph.in_row(v)], np.int64)
-    rows, columns = ends.reshape(-1, 2).T
-    return Pattern.from_entries((len(vertices),) * 2, rows[columns >= 0], columns[columns >= 0])
+    number = {v: k for k, v in enumerate(vertices.tolist())}
+    edges = [(k, number[w]) for v, k in number.items() for w in graph.in_row(v).tolist() if w in number]
+    ends = np.array(edges, np.int64).reshape(-1, 2)
+    return Pattern.from_entries((len(vertices),) * 2, ends[:, 0], ends[:, 1])
 
 
 def _star_colorable(neighbors: list[list[int]], p: int, most: int) -> tuple[bool | None, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,11 +48,15 @@ SQUARE_WORK = 3_000_000
 class Search:
     """The best coloring so far; of equal ones the first is kept, so that the result is deterministic."""
 
-    bound: int
-    """No coloring has fewer colors: once it is reached no other coloring is tried."""
+    least: Callable[[], int]
     colors: Any = None
     count: int = field(default=2**62)
     winner: str = ""
+
+    @cached_property
+    def bound(self) -> int:
+        """No coloring has fewer colors: once it is reached no other coloring is tried."""
+        return self.least()
 
     @property
     def done(self) -> bool:
@@ -74,7 +79,7 @@ def fewest_colors(kind: str, pattern: Pattern, orders: Orders = None) -> Search:
         orders: greedy coloring in just these orders; None tries all methods.
     """
     bound, candidates = KINDS[kind]
-    search = Search(bound(pattern))
+    search = Search(lambda: bound(pattern))
     for name, colors in candidates(pattern, search, orders):
         count = color_count(colors)
         if count < search.count:
