@@ -13,6 +13,7 @@ if __name__ != "symad.numeric":  # the checkout also shows this folder as a top-
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from symad.core.elsewhere import missing
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 
@@ -40,7 +41,7 @@ _LATER = {
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'symad.numeric' has no attribute {name!r}")
+    raise missing("module 'symad.numeric'", name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from symad.core.dims import Shape
 from symad.core.graph import Graph
 from symad.core.identifiers import listed
 from symad.core.signatures import Tree
-from symad.errors import LoweringError
+from symad.errors import EvaluationError, LoweringError, ShapeError, SymadError
 from symad.evaluation.evaluate import read_array, refuse_fractions, refuse_masked
 from symad.numeric.modules.bad_arguments import as_floats, reason
 from symad.numeric.modules.module_text import one_line
@@ -55,6 +55,10 @@ class LoweredFrom:
     """Writes the plain listing of a graph, "markdown" or "latex"."""
     standalone: Callable[[Kernel], tuple[str, str]] | None = field(default=None, repr=False, compare=False)
     """Writes an array graph of backend "c" as standalone C, one of "cupy" as CUDA: source and header."""
+
+
+REFUSALS: dict[type[Exception], type[SymadError]] = {TypeError: EvaluationError, ValueError: ShapeError}
+"""What code raises about its arguments, and the errors that stand for it; a saved file raises the first."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,11 @@ class CheckedCall:
                 raise
             scalar = self.shapes is not None and not any(self.shapes)
             told = reason(self.name, self.arguments, values, scalar, self.on_host)
-            if told is None:
+            if told is None and type(error) not in REFUSALS:
                 raise
-            raise type(error)(told) from None
+            raise REFUSALS[TypeError if isinstance(error, TypeError) else ValueError](
+                told or str(error)
+            ) from (None if told else error)
 
     def _as_columns(self, values: tuple[Array, ...]) -> list[Any] | None:
         """The values, with vectors reshaped where the input is a column (n, 1); None if that changes none."""

@@ -13,6 +13,8 @@ import numpy as np
 import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
+from symad.core.elsewhere import BACKENDS as BACKENDS_ELSEWHERE
+from symad.core.elsewhere import told_arguments
 from symad.core.graph import Graph
 from symad.core.identifiers import brief, identifier, not_one_of, short_name
 from symad.core.process import without_collecting
@@ -67,7 +69,8 @@ def load_backend(name: str) -> object:
         LoweringError: there is no backend of this name, or it is not installed.
     """
     if name not in BACKENDS:
-        raise LoweringError(not_one_of("backend", name, BACKENDS))
+        other = BACKENDS_ELSEWHERE.get(str(name), "'runs' is for large scalar functions, 'cupy' for a GPU")
+        raise LoweringError(f"{not_one_of('backend', name, BACKENDS)}; {other}")
     try:
         return importlib.import_module(BACKENDS[name])
     except ModuleNotFoundError as error:
@@ -82,6 +85,7 @@ TELLING = ("numpy", "c")
 """Backends that report each pass."""
 
 
+@told_arguments()
 @without_collecting
 def lower(
     f: Traceable,

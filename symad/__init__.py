@@ -10,10 +10,10 @@ certificates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from symad.core.elsewhere import missing
 from symad.core.graph import Graph
 from symad.core.process import loading
 from symad.version import __version__ as __version__
@@ -136,26 +136,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"symad.{name}")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'symad' has no attribute {name!r}{_near(name)}")
-
-
-_ELSEWHERE = {
-    "backward": "gradient", "diff": "gradient", "jacfwd": "jacobian", "jacrev": "jacobian",
-    "jit": "numeric.lower", "lambdify": "numeric.lower",
-}  # fmt: skip
-"""Names of SymPy, JAX and PyTorch, and those here."""
-
-
-def _near(name: str) -> str:
-    """Where a name that symad lacks may be found; empty for private ones, which tools ask for."""
-    if name.startswith("_"):
-        return ""
-    if name in import_module("symad.numeric").__all__:
-        return f"; it is symad.numeric.{name}"
-    if name in _ELSEWHERE:
-        return f"; use symad.{_ELSEWHERE[name]}"
-    near = get_close_matches(name, __dir__(), 1)
-    return f"; did you mean symad.{near[0]}?" if near else ""
+    raise missing("module 'symad'", name, __dir__())
 
 
 def __dir__() -> list[str]:

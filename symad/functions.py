@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
 from symad.core.arrays import Array, ArrayLike, Axis
 from symad.core.dims import Dim, Shape, as_dim
+from symad.core.elsewhere import missing, told_arguments
 from symad.core.given import numbers_only, real_array, sequence_of_arrays
 from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
@@ -111,6 +112,13 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        raise missing("module 'symad.functions'", name, __all__)
+
+
+@told_arguments()
 def softmax(x: Array, axis: Axis = -1) -> Array:
     """exp(x) / Σ exp(x), the sum over ``axis`` (the last by default, None for all elements).
 
@@ -136,6 +144,7 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
     return numbers_only("softmax", partial(numeric, axis=axis), x=x)
 
 
+@told_arguments()
 def log_softmax(x: Array, axis: Axis = -1) -> Array:
     """x − log Σ exp(x), the sum over ``axis``, as in `softmax`, in the shape of x.
 
@@ -162,6 +171,7 @@ def _along(matrix: sympy.MatrixExpr, given: ArrayLike, axis: Axis) -> Axis:
     return 0 if vector and axis == -1 else _matrix_axis(axis)
 
 
+@told_arguments()
 def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """log Σ exp(x) over ``axis`` (all elements by default).
 
@@ -228,6 +238,7 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
     return None
 
 
+@told_arguments()
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Arrays one after the other along an axis; for matrix expressions a BlockMatrix.
 
@@ -250,6 +261,7 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
     return sympy.BlockMatrix([[m] for m in matrices] if axis == 0 else [matrices])
 
 
+@told_arguments()
 def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape along a new axis.
 

@@ -48,6 +48,27 @@ def test_machine_paths_are_recognised():
     assert not MACHINE_PATH.search("#!/usr/bin/env bash")
 
 
+def least_width(cell):
+    """About the pixels that a cell of a table needs: its longest word, and padding."""
+    widest = 0.0
+    for k, part in enumerate(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).split("`")):
+        for word in part.split():
+            widest = max(widest, len(word) * (7.8 if k % 2 else 7.6) + 5 * (k % 2))
+    return widest + 9
+
+
+def test_tables_of_pages_fit_a_window_of_1200_pixels():
+    """Measurements may scroll by themselves; a table of words that does so is not read."""
+    wide = []
+    for page in (ROOT / "docs").rglob("*.md"):
+        for table in re.findall(r"(?:^\|.*\n)+", page.read_text("utf-8"), re.MULTILINE):
+            rows = [re.split(r"(?<!\\)\|", row)[1:-1] for row in table.splitlines()]
+            width = sum(max(map(least_width, column)) for column in zip(*rows, strict=False))
+            if width > 640 and page.stem != "performance":
+                wide.append((page.name, round(width), rows[0]))
+    assert wide == []
+
+
 def test_files_that_pages_name_exist():
     """A page named five files that had moved."""
     named = re.compile(r"`((?:symad|numeric|gpu|benchmarks|tests|examples)/[\w/]+\.(?:py|cu|md))`")

@@ -39,6 +39,9 @@ def reason(
             text = isinstance(value, (list, tuple)) and np.asarray(value).dtype.kind not in "fiubO"
         except ValueError:
             return f"{name} was given nested lists whose rows differ in length; give an array"
+        if on_host and isinstance(value, np.ndarray) and value.dtype == object:
+            wrong = next((e for e in value.flat if not isinstance(e, (int, float))), None)
+            return f"{name} must hold real numbers, not {brief(wrong)}"
         if on_host and (text or value is None or isinstance(value, (str, bytes, complex, Mapping))):
             return f"{name} must hold real numbers, not {brief(value)}"
     try:
@@ -73,6 +76,8 @@ def _rounded(value: Any, around: tuple[Any, ...] = ()) -> Any:
         return as_floats(value, (*around, value)) or value
     if isinstance(value, sympy.MatrixBase):
         value = np.array(value.tolist(), dtype=object)
+    if hasattr(value, "dtypes"):  # a DataFrame: of columns of several types NumPy makes objects
+        value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.dtype == object:
         entries = [_rounded(entry) for entry in value.ravel().tolist()]
         real = all(isinstance(entry, (int, float)) for entry in entries)

@@ -68,7 +68,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """
     prepared = prepare(graph, dtype)
     if dtype != "float64":
-        raise LoweringError(f"backend 'runs' takes graphs in float64, not dtype {dtype}; use backend='numpy'")
+        raise LoweringError(
+            f"backend 'runs' (for large scalar functions) takes float64, not {dtype}; use backend='numpy'"
+        )
     library = _library()
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
     try:
@@ -122,7 +124,7 @@ def _lanes(graph: Graph) -> LanePlan:
         return lane_plan(graph)
     except LoweringError as error:
         raise LoweringError(
-            f"backend 'runs' takes graphs of scalars, and dense Hessians of such ({error}), not arrays "
+            f"backend 'runs' is for functions of scalars, and dense Hessians of such ({error}), not arrays "
             "inside the graph; use backend='numpy'"
         ) from error
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from symad.cli.console import PIPE, USAGE
 from symad.cli.parser import make_parser
+from symad.core.elsewhere import COMMANDS
 from symad.errors import SymadError
 
 
@@ -29,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         given = sys.argv[1:] if argv is None else argv
+        if given and given[0] in COMMANDS:
+            raise SymadError(f"there is no command {given[0]!r}; use 'symad {COMMANDS[given[0]]}'")
         options = make_parser().parse_args(given or ["--help"])
         code = int(options.command(options))
         sys.stdout.flush()

@@ -144,7 +144,7 @@ The exit code is 1 if anything failed.
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="names of stages; all by default")
     parser.add_argument("--list", action="store_true", help="list the stages and stop")
-    parser.add_argument("--quick", action="store_true", help="run a few representative stages")
+    parser.add_argument("--quick", action="store_true", help="a few representative stages, in about a minute")
     parser.add_argument("--out", metavar="DIR", help="a folder for graphs, tables and pictures")
     parser.add_argument("--html", action="store_true", help="write a page with the pictures as well")
     parser.add_argument("--resume", action="store_true", help="skip stages that passed in an earlier tour")
@@ -222,7 +222,8 @@ examples:
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to lower")
     _wrt(parser)
-    parser.add_argument("--backend", default="numpy", help="numpy, c, runs or cupy (default: numpy)")
+    told = "numpy, c, runs (large scalar functions) or cupy (default: numpy)"
+    parser.add_argument("--backend", default="numpy", help=told)
     parser.add_argument("--sizes", nargs="+", metavar="N=4", help="numbers for symbolic sizes")
     parser.add_argument("--limit", type=int, metavar="OPERATIONS", help=LIMIT_HELP)
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -13,6 +13,7 @@ from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.arrays import ArrayLike
 from symad.core.dims import Dim, bind, dim_symbols
 from symad.core.documents import Drawn, Explained
+from symad.core.elsewhere import missing
 from symad.core.following import tell
 from symad.core.identifiers import listed, visible
 from symad.core.interning import Interned, field_names
@@ -193,6 +194,11 @@ class Graph(metaclass=Interned):
         return self.with_outputs(
             self.output_nodes, self.structure, name, self.origin, self.report, self.packing
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing("a Graph", name, ())
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[object, ...]]:
         return METHODS["pickled"](self)

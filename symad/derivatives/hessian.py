@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from symad.core.arguments import PackedResult
+from symad.core.elsewhere import told_arguments
 from symad.core.graph import Graph, Node, Tangent, topological
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -58,6 +59,7 @@ MODES = (
 )
 
 
+@told_arguments()
 @without_collecting
 def hessian(
     f: Traceable,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from symad.core.arguments import PackedResult
 from symad.core.dims import Dim
+from symad.core.elsewhere import told_arguments
 from symad.core.graph import Graph, Origin
 from symad.core.identifiers import not_one_of
 from symad.core.process import without_collecting
@@ -23,6 +24,7 @@ from symad.transforms.jacobians import (
 from symad.transforms.tangents import dense
 
 
+@told_arguments()
 @without_collecting
 def gradient(
     f: Traceable, wrt: Wrt | None = None, mode: str = "reverse", inputs: Inputs | None = None
@@ -63,6 +65,7 @@ def gradient(
     return graph.with_outputs(outputs, structure, name, origin, "", packing)
 
 
+@told_arguments()
 @without_collecting
 def jacobian(
     f: Traceable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symad.core.arguments import PackedResult
+from symad.core.elsewhere import told_arguments
 from symad.core.graph import Graph, Origin, TupleOf
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
@@ -55,6 +56,7 @@ def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
     return with_directions(graph, bars, None, "bar", outputs, structure, name, origin, "", packing)
 
 
+@told_arguments()
 @without_collecting
 def value_and_gradient(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None) -> Graph:
     """(inputs...) -> (value, gradient of each wrt entry...) of a scalar function, in one sweep.

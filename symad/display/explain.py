@@ -233,6 +233,8 @@ def _given(value: Any) -> str:
 def _by_input(graph: Graph, point: Mapping[str, Any]) -> dict[str, Any]:
     """Values by the names of inputs, from those of arguments, parameters of calls, or inputs."""
     inputs = [str(s) for s in graph.inputs]
+    if twice := [name for name in inputs if inputs.count(name) > 1]:
+        raise EvaluationError(f"{graph.name} has two inputs {twice[0]}; rename one of them to explain it")
     rest = iter(inputs)
     places: dict[str, tuple[Structure, list[str]]] = {}
     for parameter, argument in zip(parameters_of(graph.arguments), graph.arguments, strict=True):

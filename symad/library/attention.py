@@ -13,7 +13,7 @@ from symad.core.expressions import Formula
 from symad.core.given import real_array
 from symad.core.graph import Node
 from symad.errors import ShapeError
-from symad.fused.attention import in_part
+from symad.fused.attention import attention_shape, in_part
 from symad.fused.attention_definition import evaluated
 from symad.fused.attention_ops import Attention
 from symad.fused.score_functions import Parameter, call_functions, extract_reads
@@ -82,11 +82,12 @@ def attention(
     op = Attention(Formula(value), Formula(allowed), names, _plain(scale), 0)
     arrays = [_with_four_axes(nodes[name]) for name in "qkv"]
     args = (*arrays, *(nodes[p.name] for p in parameters))
+    _check_shapes(op, args, nodes)
     lead = nodes["q"].shape[: rank - 2]
     found: list[Array] = []
     for part in (0, 1) if return_lse else (0,):
         if traced:
-            y = _made(op, part, args, nodes)
+            y = in_part(op, Attention, part, args)
             found.append(Proxy(reshape(y, (*lead, *y.shape[2:]))))
         else:
             made = evaluated(Attention(op.score, op.mask, op.parameters, op.scale, part), args)
@@ -94,10 +95,10 @@ def attention(
     return tuple(found) if return_lse else found[0]
 
 
-def _made(op: Attention, part: int, args: Any, nodes: Mapping[str, Any]) -> Node:
-    """A result as a node; an error has the shapes that the user gave."""
+def _check_shapes(op: Attention, args: Any, nodes: Mapping[str, Any]) -> None:
+    """Refuse arguments that do not fit together; the error has the shapes that the user gave."""
     try:
-        return in_part(op, Attention, part, args)
+        attention_shape(op, args)
     except ShapeError as error:
         given = ", ".join(f"{name} {format_shape(nodes[name].shape)}" for name in "qkv")
         raise ShapeError(f"{error} (given: {given})") from None

@@ -13,6 +13,7 @@ import numpy as np
 
 from symad.core.arrays import Array, ArrayLike
 from symad.core.dims import Shape, plus, same_shape, size
+from symad.core.elsewhere import told_arguments
 from symad.core.given import check_callable, real_array
 from symad.core.graph import Node
 from symad.core.signatures import Memory
@@ -26,6 +27,7 @@ from symad.tracing.proxies.sessions import body as body_session
 from symad.tracing.proxies.wrapped import number
 
 
+@told_arguments()
 def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "all") -> Any:
     """All states c_1, ..., c_T of the recurrence c_t = step(c_{t−1}, x_t).
 
@@ -56,6 +58,7 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory = "
     return _run(step, initial, inputs, memory, True)
 
 
+@told_arguments()
 def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory = "all") -> Any:
     """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), in the form of ``initial``.
 
@@ -106,8 +109,9 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Memory, hi
                 tuple(state) if several else state[0],
                 tuple(moving) if isinstance(inputs, (tuple, list)) else moving[0],
             )
+            _check_pair(asked, made, shapes, several)
             parts = [number(c) for c in (made if several else (made,))]
-        _check(parts, shapes)
+        _check(asked, [part.shape for part in parts], shapes)
         return _pack(parts, several)
 
     found = _steps(body, _pack(states, several), [number(x) for x in xs], (policy, kept), history)
@@ -165,13 +169,23 @@ def _is_traced(values: Sequence[object]) -> bool:
     return any(isinstance(v, Proxy) or (isinstance(v, (tuple, list)) and _is_traced(v)) for v in values)
 
 
-def _check(parts: Sequence[Node], shapes: Sequence[Shape]) -> None:
-    if len(parts) != len(shapes) or not all(
-        same_shape(p.shape, s) for p, s in zip(parts, shapes, strict=True)
-    ):
+def _check_pair(asked: str, made: object, shapes: Sequence[Shape], several: bool) -> None:
+    """Refuse (state, output), which a step returns in JAX, where it cannot be a state."""
+    if isinstance(made, tuple) and len(made) == 2:
+        nested = several and isinstance(made[0], (tuple, list))
+        if nested or (not several and (made[1] is None or not same_shape(shapes[0][:1], (2,)))):
+            raise ShapeError(
+                f"{asked}: the step returns a pair, as (state, output) in JAX; here it returns the next "
+                "state alone, and scan gives all of them: make the output a part of the state, or compute it "
+                "from the states"
+            )
+
+
+def _check(asked: str, found: Sequence[Shape], shapes: Sequence[Shape]) -> None:
+    if len(found) != len(shapes) or not all(map(same_shape, found, shapes)):
+        told = ", ".join(map(str, found))
         raise ShapeError(
-            f"scan: the state has shapes {', '.join(map(str, shapes))}, but the step gives "
-            f"{', '.join(str(p.shape) for p in parts)}"
+            f"{asked}: the state has shapes {', '.join(map(str, shapes))}, but the step gives {told}"
         )
 
 
@@ -214,8 +228,10 @@ def _scan_arrays(step: Callable[..., Array], initial: ArrayLike, inputs: Any, wh
     several = isinstance(initial, (tuple, list))
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     state, history = initial, []
+    shapes = [np.shape(part) for part in (initial if several else (initial,))]
     for moving in zip(*xs, strict=True):
         state = step(state, moving if isinstance(inputs, (tuple, list)) else moving[0])
+        _check_pair("scan" if whole else "fold", state, shapes, several)
         if whole:
             history.append(tuple(np.asarray(c) for c in state) if several else np.asarray(state))
     if not whole:

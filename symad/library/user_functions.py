@@ -9,6 +9,7 @@ import sympy
 from sympy.core.function import ArgumentIndexError
 
 from symad.core.arrays import Array, Number
+from symad.core.elsewhere import told_arguments
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import DerivativeError, TraceError
@@ -34,6 +35,7 @@ class Registered(sympy.Function):
         return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
 
 
+@told_arguments('write register_function("cube", implementation, [its derivative by each argument])')
 def register_function(
     head: type[sympy.Basic] | str,
     implementation: Callable[..., Array],
@@ -64,6 +66,8 @@ def register_function(
         >>> float(symad.gradient(cube(x))(2.0))
         12.0
     """
+    if callable(derivatives):
+        raise TraceError("register_function: derivatives is a function; give a list, [∂f/∂x_1, ...]")
     rules = tuple(derivatives)
     slopes = {"fdiff": _fdiff(rules)} if rules else {}
     made: Any = head_of(type(head, (Registered,), slopes) if isinstance(head, str) else head)

@@ -277,10 +277,14 @@ def as_function(f: Traceable, inputs: Inputs | None = None, backend: str = "nump
     return TorchFunction(trace(f, inputs), backend)
 
 
+NUMPY = (np.ndarray, np.generic)
+
+
 class TorchFunction:
     """A graph as a function of tensors; results have the structure of the graph's.
 
-    Tensors of several floating-point dtypes are promoted as PyTorch does. Numbers may be given for tensors.
+    Tensors of several floating-point dtypes are promoted as PyTorch does. Arrays of NumPy become tensors of
+    their dtype; numbers may be given for tensors.
     If all inputs of the graph are scalars, they may be tensors of points, which broadcast together.
     """
 
@@ -304,6 +308,7 @@ class TorchFunction:
 
     def _tensors(self, values: list[torch.Tensor]) -> list[torch.Tensor]:
         """Tensors of one floating-point dtype and of integers, all on one device."""
+        values = [torch.as_tensor(np.array(v)) if isinstance(v, NUMPY) else v for v in values]
         tensors = [v for v in values if isinstance(v, torch.Tensor)]
         for name, value in zip(self.graph.inputs, values, strict=True):
             if isinstance(value, torch.Tensor) and (value.is_complex() or value.layout != torch.strided):

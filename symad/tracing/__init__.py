@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -163,6 +163,8 @@ def _trace_sympy(f: Traceable, inputs: Inputs | None, wrt: Sequence[tuple[str, s
                 f"{symbol} is a dimension: it is bound by the arrays given and is never an input"
             )
     _check_names((*given, *asked), found.symbols)
+    if inputs is None:
+        _check_namesakes((*found.symbols, *asked))
     present = [s for s in found.symbols if s not in dims and not isinstance(s, Traced)]
     if inputs is not None:
         _check_complete(given, present)
@@ -248,6 +250,23 @@ def _check_names(leading: Sequence[sympy.Basic], found: Iterable[sympy.Basic]) -
             )
 
 
+def _check_namesakes(symbols: Iterable[sympy.Basic]) -> None:
+    """Refuse two inputs of one name whose order nobody has given: a call could not tell them apart.
+
+    Raises:
+        TraceError: the message says in which assumptions or shapes they differ.
+    """
+    by_name: dict[str, sympy.Basic] = {}
+    for symbol in symbols:
+        other = by_name.setdefault(printed(symbol), symbol)
+        if other != symbol:
+            raise TraceError(
+                f"the expression has two different symbols {symbol}: {symbol} ({_told(other)}) and {symbol} "
+                f"({_told(symbol)}); make the symbol once and use it everywhere, rename one, or give both in "
+                "inputs=[...]"
+            )
+
+
 def _told(symbol: sympy.Symbol) -> str:
     """The assumptions or the shape with which a symbol was declared."""
     if not isinstance(symbol, sympy.Symbol):
@@ -257,19 +276,11 @@ def _told(symbol: sympy.Symbol) -> str:
     return ", ".join(f"{k}={v}" for k, v in given.items()) or "without assumptions"
 
 
-NaturalOrder: TypeAlias = "tuple[list[tuple[int, int, str]], list[tuple[str, str]], str]"
-"""The pieces of a name, its assumptions, and its class."""
-
-
-def natural_order(symbol: sympy.Symbol) -> NaturalOrder:
-    """The key of the natural order of names: runs of digits count as numbers, so x2 is before x10.
-
-    Symbols of one name are in the order of their assumptions, which is the same for every hash seed.
-    """
+def natural_order(symbol: sympy.Symbol) -> tuple[list[tuple[int, int, str]], str]:
+    """The key of the natural order of names: runs of digits count as numbers, so x2 is before x10."""
     pieces = re.split(r"([0-9]+)", short_name(symbol))
     name = [(0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in pieces if piece]
-    assumptions = getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {}))
-    return name, sorted((str(k), str(v)) for k, v in assumptions.items()), type(symbol).__name__
+    return name, printed(symbol)
 
 
 MAX_NESTING = 100
@@ -309,6 +320,11 @@ def _as_sympy(f: Traceable) -> Any:
         return sympy.ImmutableDenseNDimArray(f)
     if isinstance(f, sympy.Basic):
         return f
+    if callable(f):
+        raise TraceError(
+            f"{brief(f)} is a function inside of a list; give one function that returns the list, such as "
+            "lambda x, y: [f(x, y), g(x, y)]"
+        )
     try:
         return as_sympy(f)
     except (ValueError, TypeError):  # SympifyError is a ValueError

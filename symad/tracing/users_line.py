@@ -206,8 +206,10 @@ def refuse_library(name: str, error: Exception) -> None:
         TraceError: it comes from one.
     """
     if not isinstance(error.__cause__, TraceError) and (call := library_call_in(error)):
+        own = str(error).replace("<class 'symad.tracing.proxies.proxy.Proxy'>", "a traced value")
+        table = "; df.to_numpy() is the array of a DataFrame" if call.startswith("pandas.") else ""
         raise TraceError(
             f"{name} calls {call}{users_line_in(error)}, which computes with arrays of numbers and is not "
             "made for traced values; use NumPy's functions and arrays, the ufuncs of scipy.special, "
-            f"symad.functions, or symad.register_function ({error})"
+            f"symad.functions, or symad.register_function{table} ({own})"
         ) from error

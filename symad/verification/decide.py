@@ -78,7 +78,8 @@ def decide(
 def seed_of(seed: int | None) -> int:
     """The seed, or a new one."""
     if seed is not None and not hasattr(seed, "__index__"):
-        raise TypeError(f"seed is an int, or None for a new one, not {brief(seed)}")
+        several = "; several inputs go in one list, wrt=[...]" if isinstance(seed, sympy.Basic) else ""
+        raise TypeError(f"seed is an int, or None for a new one, not {brief(seed)}{several}")
     return secrets.randbits(63) if seed is None else int(seed)
 
 

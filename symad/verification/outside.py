@@ -12,6 +12,7 @@ from typing import ParamSpec
 import sympy
 
 from symad.core.dims import dim_symbols
+from symad.core.elsewhere import told_arguments
 from symad.core.graph import Graph, topological
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import OutsideError, TraceError
@@ -28,6 +29,7 @@ P = ParamSpec("P")
 def undecided_outside(question: Callable[P, Certificate]) -> Callable[P, Certificate]:
     """The question, answered by "undecided" for complex, random, infinite and unevaluated expressions."""
 
+    @told_arguments()
     @wraps(question)
     def asked(*args: P.args, **kwargs: P.kwargs) -> Certificate:
         start = time.monotonic()

@@ -1,6 +1,8 @@
 """The most common mistakes of a first hour: each message names what was given, and says what to do."""
 
+import functools
 from collections.abc import Callable
+from operator import attrgetter as of
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,11 @@ import sympy as sp
 import symad
 import symad.numeric
 from symad import functions as F
+from symad.cli.parser import make_parser
+from symad.core import elsewhere
 from symad.display.grades import Grade
 from symad.numeric import lower
+from symad.numeric.lowering import BACKENDS
 
 x, y = sp.symbols("x y", real=True)
 z, n = sp.Symbol("z"), sp.Symbol("n", integer=True, positive=True)
@@ -19,6 +24,7 @@ f = x * y
 A, v = sp.MatrixSymbol("A", 3, 3), sp.MatrixSymbol("v", 3, 1)
 rng = np.random.default_rng(0)
 total = symad.trace(lambda a: a.sum(), [(3,)])
+frame = pytest.importorskip("pandas").DataFrame({"u": [1.0, 2.0], "v": [True, False], "w": ["a", "b"]})
 
 
 def traced(function: Callable[..., Any], *shapes: tuple[int, ...]) -> symad.Graph:
@@ -51,9 +57,43 @@ SYMPY: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "a wrong shape": (lambda: lower(total)(np.ones(4)), ("a must have shape (3,), not (4,)",)),
     "rows of two lengths": (lambda: lower(total)([[1, 2], [3]]), ("a was given nested lists", "array")),
     "arguments for a backend": (lambda: lower(f, [x, y]), ("backend=[x, y]", "lower(f, inputs=[x, y])")),
-    "an unknown backend": (lambda: lower(f, backend="cuda"), ("'cuda'", "'numpy', 'c', 'runs', 'cupy'")),
+    "an unknown backend": (
+        lambda: lower(f, backend="fast"),
+        ("'fast'", "'numpy', 'c', 'runs', 'cupy'", "'runs' is for large scalar functions"),
+    ),
+    "a type of backend runs": (lambda: lower(f, "runs", "float32"), ("(for large scalar functions)",)),
+    "CUDA for a backend": (lambda: lower(f, backend="cuda"), ("'cuda'", "backend='cupy' runs on a GPU")),
+    "JAX for a backend": (lambda: lower(f, backend="jax"), ("'jax'", "symad.jax makes functions")),
+    "PyTorch for a backend": (lambda: lower(f, "torch"), ("'torch'", "symad.torch.as_function")),
     "an integer type": (lambda: lower(f, dtype="int32"), ("'int32'", "'float64', 'float32'")),
     "lower of symad": (lambda: symad.lower, ("no attribute 'lower'", "it is symad.numeric.lower")),
+    "a function of NumPy": (lambda: symad.sin, ("symad reads numpy.sin and sympy.sin",)),
+    "a class of SymPy": (lambda: symad.Matrix, ("symad reads sympy.Matrix",)),
+    "a function of symad.functions": (lambda: symad.softmax, ("it is symad.functions.softmax",)),
+    "NumPy in symad.functions": (lambda: F.exp, ("symad reads numpy.exp and sympy.exp",)),
+    "a short name of functions": (lambda: F.softmx, ("did you mean symad.functions.softmax?",)),
+    "a name of symad in numeric": (lambda: symad.numeric.gradient, ("it is symad.gradient",)),
+    "the source of a graph": (lambda: of("source")(total), ("use symad.numeric.lower(f).source",)),
+    "a method of graphs": (lambda: of("hessian")(total), ("a Graph has", "it is symad.hessian")),
+    "argnums of JAX": (lambda: symad.gradient(f, argnums=0), ("'argnums'", "argnums= is wrt= here")),
+    "keywords of SciPy": (lambda: symad.verify(f, jac=[y, x]), ("'jac'", "gradient= or jacobian= here")),
+    "an option misspelled": (lambda: lower(f, backnd="c"), ("'backnd'", "backnd= is backend= here")),
+    "an unknown option": (lambda: lower(f, fast=True), ("'fast'", "it takes f, backend, dtype")),
+    "three symbols in a row": (lambda: symad.gradient(f, x, "reverse", None, y), ("wrt=[...]",)),
+    "symbols for a seed": (lambda: symad.check(f, x, y), ("seed", "not y", "in one list, wrt=[...]")),
+    "two symbols of one name": (
+        lambda: lower(x * sp.Symbol("x", positive=True)),
+        ("x (real=True)", "x (positive=True)", "make the symbol once", "inputs=[...]"),
+    ),
+    "a function to register": (
+        lambda: symad.register_function(lambda u: u),
+        ("'implementation'", 'register_function("cube", implementation'),
+    ),
+    "one derivative, no list": (
+        lambda: symad.register_function("cube", lambda u: u**3, lambda u: 3 * u**2),
+        ("derivatives is a function", "give a list"),
+    ),
+    "a list of functions": (lambda: symad.trace([np.sin, abs]), ("inside of a list", "lambda x, y: [")),
     "a short name": (lambda: symad.gradiant, ("'gradiant'", "did you mean symad.gradient?")),
     "a name of SymPy": (lambda: symad.lambdify, ("use symad.numeric.lower",)),
     "a name of JAX": (lambda: symad.jacfwd, ("use symad.jacobian",)),
@@ -107,8 +147,46 @@ ARRAYS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "a traced number of steps": (lambda: traced(lambda a: np.linspace(0, 1, a), ()), ("np.linspace", "data")),
     "text in a sum": (lambda: traced(lambda a: a + "b"), ("a traced value and 'str'",)),
     "None in a sum": (lambda: traced(lambda a: a + None), ("a traced value and 'NoneType'",)),
+    "a step as in JAX": (
+        lambda: traced(lambda a: F.scan(lambda h, u: (h + u, h), 0.0, a)),
+        ("scan: the step returns a pair", "(state, output) in JAX", "the next state alone"),
+    ),
+    "a step of arrays as in JAX": (
+        lambda: F.scan(lambda h, u: (h + u, h), 0.0, np.ones(3)),
+        ("scan: the step returns a pair",),
+    ),
+    "a step without output": (
+        lambda: traced(lambda a: F.fold(lambda h, u: (h + u, None), a[0], a)),
+        ("fold: the step returns a pair",),
+    ),
+    "two states as in JAX": (
+        lambda: traced(lambda a: F.scan(lambda h, u: ((h[0] + u, h[1]), u), (0.0, 1.0), a)),
+        ("scan: the step returns a pair",),
+    ),
+    "names of lax.scan": (
+        lambda: F.scan(lambda h, u: h, init=0.0, xs=np.ones(3)),
+        ("init= is initial= here", "xs= is inputs= here"),
+    ),
+    "shapes of attention": (
+        lambda: F.attention(np.ones((3, 4)), np.ones((3, 5)), np.ones((3, 4))),
+        ("attention: ", "q (3, 4), k (3, 5), v (3, 4)", "q and k share"),
+    ),
+    "dim of PyTorch": (lambda: F.softmax(np.ones(3), dim=0), ("'dim'", "dim= is axis= here")),
+    "keepdim of PyTorch": (lambda: F.logsumexp(np.ones(3), keepdim=True), ("keepdim= is keepdims= here",)),
+    "dim in a trace": (lambda: traced(lambda a: F.softmax(a, dim=0)), ("softmax", "dim= is axis= here")),
+    "text in a DataFrame": (
+        lambda: lower(symad.trace(lambda a: a.sum(), [(2, 3)]))(frame),
+        ("a must hold real numbers, not 'a'",),
+    ),
+    "a DataFrame in a trace": (
+        lambda: traced(lambda a: frame[["u", "v"]] @ a, (2,)),
+        ("pandas.DataFrame", "df.to_numpy()"),
+    ),
     "a method of PyTorch": (lambda: traced(lambda a: a.detach()), ("'detach'", "an array of NumPy")),
-    "an option of PyTorch": (lambda: traced(lambda a: a.sum(dim=0)), ("np.sum: ", "'dim'", "takes a, axis")),
+    "an option of PyTorch": (
+        lambda: traced(lambda a: a.sum(dim=0)),
+        ("np.sum: ", "'dim'", "takes a, axis", "dim= is axis= here"),
+    ),
     "steps of a number": (lambda: F.scan(lambda h, u: h, 0.0, 5), ("scan: inputs=5", "an array (T, ...)")),
     "an index too far": (lambda: traced(lambda a: a[7]), ("index 7", "length 4")),
     "a wrong reshape": (lambda: traced(lambda a: a.reshape(5)), ("(4,) into (5,)",)),
@@ -123,6 +201,11 @@ LECTURE: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "two claims": (lambda: symad.verify(f, x, gradient=y, hessian=0), ("given: gradient, hessian",)),
     "text for a claim": (lambda: symad.verify(f, x, gradient="y"), ("'y' is text", "SymPy expression")),
     "another symbol": (lambda: symad.verify(f, x, gradient=z), ("depends on z", "Use these symbols")),
+    "grad for gradient": (lambda: symad.verify(f, grad=[y, x]), ("'grad'", "grad= is gradient= here")),
+    "a list of derivatives": (
+        lambda: symad.verify(f, gradient=[lambda x, y: y, lambda x, y: x]),
+        ("inside of a list", "give one function that returns the list"),
+    ),
     "too few parts": (lambda: symad.verify(f, gradient=y), ("2 parts (by x, by y)", "has 1; give a list")),
     "too many parts": (lambda: symad.verify(f, x, gradient=[y, x]), ("1 part (by x)", "has 2; give a list")),
     "other arguments": (lambda: symad.verify(f, x, gradient=lambda a: a), ("takes (a)", "with (x, y)")),
@@ -144,6 +227,41 @@ def test_a_mistake_is_told_with_its_names_and_its_remedy(case: Any) -> None:
     told = str(caught.value)
     assert all(part in told for part in parts), told
     assert "\n" not in told and "Proxy" not in told and "<U" not in told
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c", "runs"])
+def test_wrong_arguments_of_a_kernel_are_one_error_however_they_are_given(backend: str) -> None:
+    """Errors of symad, which are those of Python as well."""
+    kernel = lower(f, backend=backend)
+    for given, named in ((1.0,), {}), ((1.0, 2.0, 3.0), {}), ((), {"x": 1.0}), ((1.0,), {"q": 2.0}):
+        with pytest.raises(symad.errors.EvaluationError, match="takes 2 values"):
+            kernel(*given, **named)
+    for value in ("a", 1j, None):
+        with pytest.raises(symad.errors.EvaluationError, match="x must hold real numbers"):
+            kernel(value, 2.0)
+        with pytest.raises(symad.errors.EvaluationError, match="x must hold real numbers"):
+            kernel(y=2.0, x=value)
+    shaped = lower(total, backend="numpy" if backend == "runs" else backend)
+    for values, keywords in ((np.ones(4),), {}), ((), {"a": np.ones(4)}):
+        with pytest.raises(symad.errors.ShapeError, match="must have shape"):
+            shaped(*values, **keywords)
+    assert issubclass(symad.errors.EvaluationError, TypeError)
+    assert issubclass(symad.errors.ShapeError, ValueError)
+
+
+def test_a_table_of_several_types_is_read_where_it_holds_numbers() -> None:
+    kernel = lower(symad.trace(lambda a, b: (a @ b).sum(), [(2, 2), (2,)]))
+    assert kernel(frame[["u", "v"]], np.ones(2)) == 4.0  # 1 + True + 2 + False
+
+
+def test_no_word_for_another_library_is_a_name_here() -> None:
+    """A hint never hides what exists: names, options and commands of the tables are none of ours."""
+    assert not set(elsewhere.NAMES) & {*symad.__all__, *F.__all__, *symad.numeric.__all__}
+    assert not set(elsewhere.BACKENDS) & set(BACKENDS)
+    helped = make_parser().format_help()
+    assert all(f"symad {word} " not in helped for word in elsewhere.COMMANDS)
+    for use in elsewhere.NAMES.values():
+        assert callable(functools.reduce(getattr, use.split("(")[0].split(".")[1:], symad))
 
 
 def test_tools_that_ask_for_private_names_get_no_guess() -> None:

@@ -193,3 +193,18 @@ def test_on_a_cuda_device():
     assert function(*tensors).is_cuda
     assert gradcheck(function, tensors)
     assert gradgradcheck(function, tensors)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_arrays_of_numpy_keep_their_type(dtype):
+    """They were rounded to PyTorch's default, float32, without a word."""
+    function = symad.torch.as_function(sp.exp(x) * y)
+    u, v = np.array([0.3, 1.7], dtype), np.array([1.1, 2.0], dtype)
+    for given in ((u, v), (u, torch.from_numpy(v)), (u, 2.0), (u[0], v)):
+        made = function(*given)
+        plain = [np.asarray(part) for part in given]
+        assert made.dtype == getattr(torch, dtype)
+        expected = np.exp(plain[0].astype("float64")) * plain[1].astype("float64")
+        np.testing.assert_allclose(made, expected, rtol=4 * np.finfo(dtype).eps)
+    assert torch.equal(function(u[::-1], v), function(u[::-1].copy(), v))
+    assert function(0.3, 1.1).dtype == torch.get_default_dtype()

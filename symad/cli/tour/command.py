@@ -19,6 +19,7 @@ from symad.cli.tour.page import write_page
 from symad.cli.tour.runner import STEPS, Outcome, run_stage
 from symad.cli.tour.stage import Finding, Stage
 from symad.cli.tour.stages import all_stages
+from symad.core.identifiers import counted
 from symad.load_models import ModelError
 from symad.saving.atomic_files import write_text
 
@@ -75,6 +76,9 @@ def _outcome(row: dict[str, Any], stages: dict[str, Stage]) -> Outcome:
 
 PLAIN: Plain = {"markup": False, "highlight": False, "soft_wrap": True}
 
+QUICK, WHOLE = "a minute", "five minutes"
+"""How long a tour takes on one core."""
+
 COLUMNS = """\
 nodes  operations, inputs and numbers in the model's graph, each existing once
 modes  ways of differentiating that were run: pushforward, Dual numbers, both
@@ -97,6 +101,8 @@ def run(options: Namespace) -> int:
     chosen = _chosen(options.stages, stages, options.quick)
     out = _folder(options)
     known = kept(out, stages) if options.resume and out is not None else {}
+    if not options.stages:
+        console.print(f"{counted(len(chosen), 'stage')}, about {QUICK if options.quick else WHOLE}", **PLAIN)
     outcomes = _run_all(chosen, out, known, console)
     _show(outcomes, console)
     if out is not None:
@@ -147,10 +153,13 @@ def _run_all(
                 done = position * len(STEPS) + STEPS.index(name)
                 progress.update(task, description=f"{stage.name}: {name}", completed=done)
 
+            if not shown:
+                console.print(f"{position + 1} of {len(chosen)}  {stage.name}: ", **PLAIN, end="")
+                console.file.flush()
             outcomes.append(known.get(stage.name) or run_stage(stage, out, step))
             if not shown:
                 _, *_, seconds, verdict = _cells(outcomes[-1])
-                console.print(f"{position + 1} of {len(chosen)}  {stage.name}: {verdict}, {seconds}")
+                console.print(f"{verdict}, {seconds}")
             if out is not None:
                 keep([*outcomes, *(o for o in known.values() if o not in outcomes)], out)
     return outcomes
@@ -174,8 +183,7 @@ def _summary(outcomes: list[Outcome]) -> str:
     """The number of stages, their results, and their time."""
     skipped = sum(bool(o.skipped) for o in outcomes)
     failed = [o.stage.name for o in outcomes if not o.ok]
-    count = "1 stage" if len(outcomes) == 1 else f"{len(outcomes)} stages"
-    words = [f"{count} in {sum(o.seconds for o in outcomes):.0f} s"]
+    words = [f"{counted(len(outcomes), 'stage')} in {sum(o.seconds for o in outcomes):.0f} s"]
     words += [f"{skipped} skipped"] if skipped else []
     words += [f"failed: {', '.join(failed)}"] if failed else ["none failed"]
     return "; ".join(words) + "\n"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.arrays import ArrayLike
+from symad.core.elsewhere import option_here
 from symad.errors import TraceError
 
 STORAGE = frozenset(
@@ -143,7 +144,10 @@ def bound(
     try:
         arguments = given.bind(*args, **options).arguments
     except TypeError as error:
-        raise TraceError(f"{call}: {error}; it takes {', '.join(given.parameters)}") from None
+        hints = [f"; {hint}" for k in options if (hint := option_here(k, given.parameters))]
+        raise TraceError(
+            f"{call}: {error}; it takes {', '.join(given.parameters)}{''.join(hints)}"
+        ) from None
     variadic = any(p.kind is p.VAR_POSITIONAL for p in given.parameters.values())
     for name, value in arguments.items():
         parameter = given.parameters[name]

@@ -404,6 +404,22 @@ def test_wrong_usage(arguments):
     assert main(arguments) == USAGE
 
 
+@pytest.mark.parametrize(
+    "word, use", [("verify", "check"), ("prove", "check"), ("diff", "lower --of gradient")]
+)
+def test_words_that_are_tried_as_commands_are_answered(word, use, capsys):
+    assert main([word, "model.py"]) == USAGE
+    assert capsys.readouterr().err == f"symad: there is no command '{word}'; use 'symad {use}'\n"
+
+
+@pytest.mark.parametrize("command", ["check", "lower", "explain", "audit"])
+@pytest.mark.parametrize("target", ["nofile.py", "nofile.py:model", "no/such/folder"])
+def test_a_file_that_is_not_there_is_named(command, target, capsys):
+    assert main([command, target]) == USAGE
+    named = target.partition(":")[0]
+    assert capsys.readouterr().err == f"symad: there is no file {named}\n"
+
+
 def test_the_command_alone_prints_its_help(capsys):
     assert main([]) == OK
     alone = capsys.readouterr().out

@@ -101,3 +101,21 @@ def test_without_matplotlib_stages_draw_nothing_and_go_well(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["tour", "arm", "--out", str(tmp_path)]) == OK
     assert (tmp_path / "arm.svg").exists() and not (tmp_path / "arm reaching.svg").exists()
+
+
+def test_a_tour_says_how_long_it_takes_and_which_stage_runs(stages, tmp_path, capsys, monkeypatch):
+    """Before a stage ends its name is printed, also where nobody sees a moving bar."""
+    seen = []
+    own = command.run_stage
+    monkeypatch.setattr(
+        command, "run_stage", lambda *given: seen.append(capsys.readouterr().out) or own(*given)
+    )
+    assert main(["tour", "--out", str(tmp_path)]) == REFUTED
+    assert seen[0] == f"3 stages, about {command.WHOLE}\n1 of 3  well: "
+    assert seen[1].startswith("ok, ") and seen[1].endswith(" s\n2 of 3  once: ")
+    seen.clear()
+    assert main(["tour", "--quick", "--out", str(tmp_path)]) == OK
+    assert seen[0].endswith(f"1 stage, about {command.QUICK}\n1 of 1  well: ")
+    seen.clear()
+    assert main(["tour", "well", "--out", str(tmp_path)]) == OK
+    assert "about " not in seen[0].splitlines()[-1]

@@ -33,7 +33,7 @@ def test_a_symbol_of_the_same_name_is_another_symbol():
     vector = sp.MatrixSymbol("v", 3, 1)
     with pytest.raises(TraceError, match=r"v \(MatrixSymbol of shape \(4, 1\)\) does not occur"):
         symad.gradient(sp.Trace(vector.T * vector), sp.MatrixSymbol("v", 4, 1))
-    assert symad.gradient(f + other, (x, other))(1.0, 3.0, 2.0) == (12.0, 1.0)
+    assert symad.gradient(f + other, (x, other), inputs=[other, x, y])(1.0, 3.0, 2.0) == (12.0, 1.0)
     assert symad.gradient(f, sp.Symbol("z", real=True))(1.0, 2.0, 3.0) == 0.0
 
 

@@ -61,7 +61,17 @@ def test_names_are_in_natural_order():
     many = sp.symbols("x:12", real=True)
     assert symad.trace(sp.Add(*many)).inputs == many
     plain, positive = sp.Symbol("a"), sp.Symbol("a", positive=True)
-    assert symad.trace(plain + positive).inputs == symad.trace(positive + plain).inputs == (plain, positive)
+    message = r"two different symbols a: a \((without|positive).*\) and a \((without|positive).*\); make"
+    for function in (symad.trace, symad.gradient, symad.check, lower):
+        with pytest.raises(TraceError, match=message):
+            function(plain * positive)
+    for order in ([plain, positive], [positive, plain]):
+        both = symad.trace(plain - 2 * positive, inputs=order)
+        assert both(3.0, 5.0) == lower(both)(3.0, 5.0) == (-7.0 if order[0] is plain else -1.0)
+        with pytest.raises(EvaluationError, match="two inputs a"):
+            both.explain(a=2.0)
+    with pytest.raises(TraceError, match=r"two different symbols a"):
+        symad.gradient(plain**2 * sp.Trace(sp.MatrixSymbol("a", 2, 2)))
     with pytest.raises(TraceError, match="depends on x2, x10, missing"):
         symad.trace(sp.Symbol("x10") + sp.Symbol("x2") + x, inputs=[x])
 
