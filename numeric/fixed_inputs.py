@@ -84,6 +84,9 @@ def given(
         dtype: the precision of the calls.
         inputs: order and grouping of the arguments, as in `symad.trace`.
 
+    Returns:
+        A `Given`, which is called with the other arguments.
+
     Raises:
         LoweringError: ``data`` is empty, or names an input twice.
     """

@@ -27,6 +27,10 @@ def function(f: Any = None, *, inputs: Inputs | None = None) -> Any:
         f: any form that `symad.trace` takes: a Python function of arrays, a SymPy object, a graph.
         inputs: symbols, shapes or examples of the arguments, as in `symad.trace`.
 
+    Returns:
+        A `Function`, which is called as ``f`` is and has ``graph``, ``gradient``, ``hessian``, ``lower``
+        and ``check``.
+
     Raises:
         TraceError: ``f`` cannot be traced.
 

@@ -218,6 +218,9 @@ class Kernel:
             x: all inputs, flat and in order: a contiguous float64 array.
             y: all results, flat and in order: a writable contiguous float64 array.
 
+        Returns:
+            The function.
+
         Raises:
             TypeError: an array has another type or layout.
         """

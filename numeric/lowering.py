@@ -129,6 +129,9 @@ def lower(
             differences of inputs that are near each other count as exact. The header of the code tells the
             box. Calls do not check it: at points outside they compute what is printed, which may be wrong.
 
+    Returns:
+        A `Kernel`, which is called as ``f`` is, with numbers and arrays.
+
     Raises:
         LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed,
             log for another backend, a name that is none in Python, another level of optimize; a box of what

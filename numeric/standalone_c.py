@@ -79,6 +79,9 @@ def c_file(
             header are made; by default ``symad_`` and the name of ``f``. Functions of one program need
             different names.
 
+    Returns:
+        A `CFile` with ``source`` and ``header``, and ``save(path)``, which writes both.
+
     Raises:
         LoweringError: the name is not one for a function in C and C++; a size is not known; C lacks
             a function; an op cannot be written in scalars (eigenvalues, an implicit equation, random

@@ -30,6 +30,9 @@ def flops(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     An add, a multiply or a function counts 1 for each element, a product of (m, k) and (k, n) 2mnk;
     moving elements costs nothing. A common subexpression is counted once.
 
+    Returns:
+        A number, or an expression in the symbolic dimensions.
+
     Raises:
         TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
 
@@ -54,6 +57,9 @@ def add_up(terms: Iterable[Dim]) -> sympy.Expr:
 def memory(f: Traceable, inputs: Inputs | None = None) -> sympy.Expr:
     """The peak of `live_memory`, in bytes; for symbolic dimensions an expression in them.
 
+    Returns:
+        A number, or an expression in the symbolic dimensions.
+
     Raises:
         TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
 
@@ -70,6 +76,9 @@ def live_memory(f: Traceable, inputs: Inputs | None = None) -> list[Dim]:
 
     Forward mode keeps a few values at any time; in reverse mode the curve rises while values are
     stored and falls as adjoints use them up.
+
+    Returns:
+        Bytes, as numbers or expressions in the symbolic dimensions.
 
     Raises:
         TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.

@@ -125,6 +125,10 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
     In the shape of x. A matrix expression with one column, and a list of SymPy scalars, are vectors: the
     sum is over their elements.
 
+    Returns:
+        Positive numbers with the sum 1, in the shape of x, of the kind of the arguments: an array, a SymPy
+        object or a traced value.
+
     Raises:
         ShapeError: there is no such axis.
 
@@ -147,6 +151,10 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
 @told_arguments()
 def log_softmax(x: Array, axis: Axis = -1) -> Array:
     """x − log Σ exp(x), the sum over ``axis``, as in `softmax`, in the shape of x.
+
+    Returns:
+        The logarithms of `softmax`, in the shape of x, of the kind of the arguments: an array, a SymPy
+        object or a traced value.
 
     Raises:
         ShapeError: there is no such axis.
@@ -176,6 +184,9 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """log Σ exp(x) over ``axis`` (all elements by default).
 
     Of a matrix expression: a scalar, or with ``axis`` a row (axis 0) or column (axis 1) matrix.
+
+    Returns:
+        A number, or the shape of x without the axis (with length 1 there if ``keepdims``).
 
     Raises:
         ShapeError: there is no such axis (NumPy's AxisError for arrays).
@@ -242,6 +253,9 @@ def _as_matrix(x: ArrayLike) -> sympy.MatrixExpr | None:
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Any:
     """Arrays one after the other along an axis; for matrix expressions a BlockMatrix.
 
+    Returns:
+        An array or traced value with the sum of the lengths along the axis, or a matrix expression.
+
     Raises:
         ShapeError: the shapes of traced values do not fit, or there is no such axis.
         ValueError: the same for arrays, by NumPy, or there are no arrays.
@@ -267,6 +281,9 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
 
     SymPy scalars become an array; column vectors (n, 1) become the rows (axis 0) or columns (axis 1) of
     a matrix.
+
+    Returns:
+        An array or traced value with one axis more, or a matrix.
 
     Raises:
         ShapeError: matrix expressions that are not columns; the result would have three axes.
@@ -301,6 +318,9 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
     a negative index is not accepted, so that a wrong token is not read as a row from the end. The derivative
     adds into the rows that were used; the derivative by the indices is zero.
 
+    Returns:
+        (..., d), with the shape of the indices first.
+
     Raises:
         ShapeError: an index is not integral or out of range (IndexError in generated code).
 
@@ -322,6 +342,9 @@ def lookup(table: Array, indices: ArrayLike) -> Any:
 def eye(count: Dim) -> Array:
     """The identity matrix; its order may be a dimension symbol. An array, or a traced value.
 
+    Returns:
+        (count, count): an array, or for a symbolic order a traced value.
+
     Raises:
         ShapeError: ``count`` is neither an integer nor a SymPy expression of integers.
         ValueError: it is negative.
@@ -338,6 +361,9 @@ def eye(count: Dim) -> Array:
 
 def arange(count: Dim) -> Any:
     """0, 1, ..., count − 1, for a count that may be a symbolic dimension such as ``x.shape[0]``.
+
+    Returns:
+        Integers (count,): an array, or for a symbolic count a traced value.
 
     Raises:
         ShapeError: ``count`` is neither an integer nor a SymPy expression of integers.

@@ -1,4 +1,4 @@
-"""Public docstrings: every function has an example that runs, and says which errors it raises."""
+"""Public docstrings: every function has an example that runs, and says what it returns and raises."""
 
 from __future__ import annotations
 
@@ -99,6 +99,23 @@ def test_an_example_on_a_device_runs(name, where):
         assert failures(name, function) == ""
 
 
+# ---- results -------------------------------------------------------------------------------------
+
+
+def says_what_it_returns(function):
+    """Whether a docstring has a section Returns:, or nothing is returned but a context or None."""
+    gives = inspect.signature(function).return_annotation
+    return gives in ("None", "Iterator[None]") or "\nReturns:\n    " in inspect.getdoc(function)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_a_public_function_says_what_it_returns(name):
+    """Its shape or form; of a method without arguments the first sentence says it."""
+    function = inspect.unwrap(FUNCTIONS[name])
+    said = name in METHODS and "\nArgs:\n" not in inspect.getdoc(function)
+    assert said or says_what_it_returns(function), "give it a section Returns:"
+
+
 # ---- errors --------------------------------------------------------------------------------------
 
 
@@ -112,13 +129,14 @@ def test_a_public_function_says_which_errors_it_raises(name):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("bridge", BRIDGES)
-def test_functions_of_a_bridge_have_examples_and_say_which_errors_they_raise(bridge):
+def test_functions_of_a_bridge_have_examples_and_say_what_they_return_and_raise(bridge):
     pytest.importorskip(bridge.partition(".")[2])
     module = importlib.import_module(bridge)
     functions = {name: o for name, o in public(module).items() if not isinstance(o, type)}
     assert functions
     for name, function in functions.items():
         assert example(function), name
+        assert says_what_it_returns(function), name
         assert max(map(len, example(function))) <= 84, name
         assert raised(function), name
         assert set(raised(function)) - names_of_errors() == set(), name

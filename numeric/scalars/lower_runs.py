@@ -124,7 +124,7 @@ def _lanes(graph: Graph) -> LanePlan:
         return lane_plan(graph)
     except LoweringError as error:
         raise LoweringError(
-            f"backend 'runs' is for functions of scalars, and dense Hessians of such ({error}), not arrays "
+            f"backend 'runs' takes graphs of scalars, and dense Hessians of such ({error}), not arrays "
             "inside the graph; use backend='numpy'"
         ) from error
 

@@ -121,6 +121,9 @@ def least_squares(
             dataclass of arrays is given, and found, as such an object. By default a Python function has
             inputs of the shapes of ``x0`` and ``data``.
 
+    Returns:
+        A `Fit`: ``x`` in the form of ``x0``, and how the search ended.
+
     Raises:
         EvaluationError: names or bounds do not fit, or the residuals are not finite at the start.
 

@@ -79,6 +79,10 @@ def hessian(
         chunk: for a sparse Hessian, the number of compressed products that are computed at a time.
         inputs: order and grouping of the arguments, as in `trace`.
 
+    Returns:
+        A graph with the arguments of ``f``. Called, it gives an array (N, N), or with ``sparse`` a
+        ``csr_array``.
+
     Raises:
         DerivativeError: ``f`` is not scalar, the mode is unknown, or ``chunk`` is given for a dense Hessian.
 
@@ -182,6 +186,9 @@ def hvp(
 
     The directions v have the shapes and structures of the ``wrt`` entries. The result is a tuple, or a bare
     array, as that of `gradient`. Cost: about two gradients, without ever forming H. ``inputs`` as in `trace`.
+
+    Returns:
+        A graph with the arguments of ``f``, then one direction for each entry of ``wrt``.
 
     Raises:
         DerivativeError: ``f`` is not scalar, or the mode gives no product: forward-over-forward gives

@@ -40,6 +40,10 @@ def gradient(
         mode: "reverse" (one pullback) or "forward" (one pushforward for each element of ``wrt``).
         inputs: order and grouping of the arguments, as in `trace`; ``wrt`` never changes them.
 
+    Returns:
+        A graph with the arguments of ``f``. Called, it gives one array for a bare entry of ``wrt`` or a
+        single argument, otherwise a tuple.
+
     Raises:
         DerivativeError: ``f`` is not scalar, or the mode is unknown.
 
@@ -86,6 +90,10 @@ def jacobian(
         sparse: if true, the value is a scipy csr_array with fixed structure, by colored compression.
         chunk: for a sparse Jacobian, the number of compressed products that are computed at a time.
         inputs: order and grouping of the arguments, as in `trace`.
+
+    Returns:
+        A graph with the arguments of ``f``. Called, it gives an array (M, N), or with ``sparse`` a
+        ``csr_array``.
 
     Raises:
         DerivativeError: the mode is unknown, or ``chunk`` is given for a dense Jacobian.

@@ -47,6 +47,9 @@ def jet(f: Traceable, order: int, wrt: Wrt | None = None, inputs: Inputs | None 
     structure of ``f``. ``wrt`` and ``inputs`` as in `pushforward`. Loops stay loops, whose state is extended
     by its coefficients; the coefficients of solutions of `implicit` come from linear solves.
 
+    Returns:
+        A graph with the arguments of ``f``, then one direction for each entry of ``wrt``; it gives a tuple.
+
     Raises:
         DerivativeError: the order is not an integer, is negative, or is larger than `MAX_ORDER`.
 

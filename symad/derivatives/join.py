@@ -25,6 +25,9 @@ def join(*functions: Traceable, inputs: Inputs | None = None) -> Graph:
         functions: arguments of `trace`.
         inputs: order and grouping of the arguments of all, as in `trace`.
 
+    Returns:
+        A graph; called, it gives the tuple.
+
     Raises:
         TraceError: nothing was given, one symbol has two shapes, or inputs are grouped in two ways.
 

@@ -180,6 +180,9 @@ def memory_plan(length: int, memory: Memory = "sqrt") -> ChainPlan:
     Every policy but "all" runs each step once more when it is reversed; a plan counts only the additional
     runs. Of a binomial plan's states, those kept by the forward sweep stay alive until the end.
 
+    Returns:
+        A `ChainPlan`.
+
     Raises:
         DerivativeError: there is no such policy, or ``length`` is not a number of steps.
 
@@ -210,6 +213,9 @@ def memory_plans(f: Traceable, inputs: Inputs | None = None, **dims: int) -> lis
         f: an argument of `trace`, such as a gradient.
         inputs: order and grouping of the arguments, as in `trace`.
         dims: numbers for the dimension symbols by name.
+
+    Returns:
+        A `ChainPlan` for each sweep, in the order in which they run.
 
     Raises:
         DerivativeError: a number of steps is still a symbol.

@@ -33,6 +33,9 @@ def pullback(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
     ``f``, for any number of inputs; every intermediate value that a derivative needs is kept.
     ``inputs`` as in `trace`.
 
+    Returns:
+        A graph with the arguments of ``f``, then one cotangent for each output.
+
     Raises:
         TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
         DerivativeError: ``wrt`` names no input or one twice, or a function has no derivative.
@@ -64,6 +67,9 @@ def value_and_gradient(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | No
     The gradient by an argument that is a dict, list or dataclass of arrays has this structure. ``inputs`` as
     in `trace`.
 
+    Returns:
+        A graph with the arguments of ``f``.
+
     Raises:
         TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.
         DerivativeError: ``f`` is not scalar, ``wrt`` names no input or one twice, or a function has no
@@ -93,6 +99,9 @@ def pushforward(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = No
 
     y_dot = Σ_k (∂f/∂x_k) x_k_dot over the entries of ``wrt`` (all inputs by default), in the shapes of
     the outputs. Cost: at most about three evaluations of ``f``, in constant memory. ``inputs`` as in `trace`.
+
+    Returns:
+        A graph with the arguments of ``f``, then one direction for each entry of ``wrt``.
 
     Raises:
         TraceError: ``f`` cannot be traced, or is a Python function without ``inputs``.

@@ -46,6 +46,9 @@ def as_function(f: Traceable, inputs: Inputs | None = None, rule: str = "jvp") -
             mode transposes the pushforward. "vjp": a `jax.custom_vjp` by symad's pullback; reverse mode any
             number of times, and no forward mode.
 
+    Returns:
+        A `JaxFunction`, for ``jax.grad``, ``jax.jit`` and ``jax.vmap``.
+
     Raises:
         TraceError: ``f`` cannot be traced.
         SymadError: there is no such rule.

@@ -57,6 +57,9 @@ def solve_triangular(
         lower: true to read the lower triangle.
         unit_diagonal: the diagonal is taken as 1 and not read.
 
+    Returns:
+        X in the shape of B.
+
     Raises:
         TraceError: no such ``trans``.
         ShapeError: the shapes do not fit.
@@ -102,6 +105,9 @@ def _solved(matrix: Node, right: Node, lower: bool) -> Node:
 def cho_solve(c_and_lower: tuple[Array, bool], b: Array) -> Array:
     """The solution X of A X = B from (c, lower): a Cholesky factor c with c cᵀ = A (lower) or cᵀ c = A.
 
+    Returns:
+        X in the shape of B.
+
     Raises:
         TraceError: the argument is not a pair.
         ShapeError: the shapes do not fit.
@@ -144,6 +150,9 @@ def _turned(a: Array) -> Array:
 def qr(a: Array) -> tuple[Array, Any]:
     """Q (..., m, n) with QᵀQ = I and upper triangular R (..., n, n) with a positive diagonal: A = Q R, m ≥ n.
 
+    Returns:
+        Q (..., m, n) and R (..., n, n).
+
     Raises:
         ShapeError: A has more columns than rows, or is not a matrix.
         LinAlgError: dependent columns.
@@ -172,6 +181,9 @@ def svd(a: Array) -> tuple[Array, Array, Array]:
 
     Each pair (u, v) has the sign of LAPACK's eigenvectors. If singular values are equal, or 0, their
     vectors have no derivative, like eigenvectors.
+
+    Returns:
+        U (..., m, k), σ (..., k) and V (..., n, k); NumPy returns Vᵀ.
 
     Raises:
         ShapeError: A is not a matrix of known sizes.
@@ -213,6 +225,9 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
     factors jump where another candidate becomes larger, and have the derivatives of their branch. A column
     without a pivot makes them NaN.
 
+    Returns:
+        p (n,), L (n, n) and U (n, n).
+
     Raises:
         ShapeError: A is not a single square matrix of known size.
 
@@ -244,6 +259,9 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
 def pinv(a: Array) -> Array:
     """The pseudo-inverse (..., n, m) of a matrix with independent columns, or independent rows.
 
+    Returns:
+        A⁺, (..., n, m).
+
     Raises:
         LinAlgError: neither columns nor rows are independent.
 
@@ -263,6 +281,9 @@ def pinv(a: Array) -> Array:
 
 def lstsq(a: Array, b: Array) -> Array:
     """The x (n,) or (n, k) with minimum |A x − b|, and with minimum norm if A has more columns than rows.
+
+    Returns:
+        x, (n,) or (n, k).
 
     Raises:
         LinAlgError: neither columns nor rows of A are independent.
@@ -296,6 +317,9 @@ def expm(a: Array, squarings: int | None = None) -> Array:
 
     ``squarings`` is s, by default the smallest with |A/2ˢ|₁ ≤ 1/4, chosen for each matrix. A given s makes a
     graph without branches, with this error if |A|₁ ≤ 2ˢ⁻²; exp(A) exp(−A) = I is exact for each s.
+
+    Returns:
+        exp(A), (..., n, n).
 
     Raises:
         ShapeError: A is not square, or the number of squarings negative.

@@ -29,6 +29,9 @@ from symad.tracing.proxies.wrapped import as_node, number
 def key(seed: int) -> np.ndarray:
     """The key of a seed in 0 … 2⁶⁴ − 1: an array of four integers of 16 bits.
 
+    Returns:
+        The key (4,), for `rand`, `randn`, `split` and `fold_in`.
+
     Raises:
         ShapeError: the seed is not such an integer.
 
@@ -49,6 +52,9 @@ def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
         key: a seed, or keys (..., 4) as an array, a traced value, an ArraySymbol or an IndexedBase.
         shape: the shape of the result for each key; an int is a tuple of one, dimensions may be symbols.
 
+    Returns:
+        Numbers of the shape of the keys without the last axis, then ``shape``.
+
     Raises:
         ShapeError: the last axis of the keys does not have four elements, or a seed is out of range.
 
@@ -63,6 +69,9 @@ def rand(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 
 def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
     """Independent standard normal numbers by the transform of Box and Muller; see `rand`.
+
+    Returns:
+        Numbers of the shape of the keys without the last axis, then ``shape``.
 
     Raises:
         ShapeError: the last axis of the keys does not have four elements, or a seed or ``shape`` is not one.
@@ -79,6 +88,9 @@ def randn(key: Array, shape: Dim | tuple[Dim, ...] = ()) -> Array:
 def split(key: Array | int, count: Dim = 2) -> Array:
     """``count`` new keys (count, 4) of one key (4,): independent streams.
 
+    Returns:
+        The keys, (count, 4).
+
     Raises:
         ShapeError: the key does not have four elements, a seed is out of range, or ``count`` is no dimension.
         TraceError: the key is no array of real numbers, seed, SymPy array or traced value.
@@ -94,6 +106,9 @@ def split(key: Array | int, count: Dim = 2) -> Array:
 
 def fold_in(key: Array, number: Array | int) -> Array:
     """The key of the stream with this number, an integer from 0 up, such as a step or a sample.
+
+    Returns:
+        A key (4,), or one for each number and key (..., 4).
 
     Raises:
         EvaluationError: the number is not an integer, or is negative.

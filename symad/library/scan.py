@@ -73,6 +73,9 @@ def fold(step: Callable[..., Any], initial: Array, inputs: Any, memory: Memory =
             about 2 log2 T states and ("binomial", c) c states, with the minimum number of repeated steps
             (Griewank and Walther 2000). `symad.memory_plan` returns the cost of a policy.
 
+    Returns:
+        c_T: an array, or a tuple of arrays.
+
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
         DerivativeError: there is no such policy.
@@ -223,7 +226,7 @@ def _uses_traced(step: Callable[..., Array], initial: ArrayLike, inputs: Array |
     return _is_traced((step(initial, tuple(x[0] for x in inputs) if several else inputs[0]),))
 
 
-def _scan_arrays(step: Callable[..., Array], initial: ArrayLike, inputs: Any, whole: bool) -> Any:
+def _scan_arrays(step: Callable[..., Array], initial: Any, inputs: Any, whole: bool) -> Any:
     """The same function on arrays: a plain loop."""
     several = isinstance(initial, (tuple, list))
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)

@@ -59,6 +59,9 @@ def save(f: Traceable, path: Path | str, inputs: Inputs | None = None) -> Path:
         path: the path of the file, usually ending in ``.json``.
         inputs: order and grouping of the arguments, as in `symad.trace`.
 
+    Returns:
+        The path.
+
     Raises:
         SavingError: a function is not registered, or an input is of an unknown kind.
         TypeError: the path is neither a str nor a Path.
@@ -91,6 +94,9 @@ def load(path: Path | str, classes: Classes = ()) -> Graph:
     Args:
         path: the path of the file.
         classes: the dataclasses and named tuples that the graph takes or returns.
+
+    Returns:
+        The graph.
 
     Raises:
         SavingError: the file is not a saved graph, is damaged, or uses ops, functions or classes unknown

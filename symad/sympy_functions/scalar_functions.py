@@ -252,6 +252,10 @@ class stop_gradient(ScalarFunction):
 def log1p(x: Array) -> Array:
     """log(1 + x), accurate near 0; SymPy's ``codegen.cfunctions.log1p`` on SymPy expressions.
 
+    Returns:
+        log(1 + x) in the shape of x, of the kind of the arguments: an array, a SymPy object or a traced
+        value.
+
     Raises:
         TraceError: ``x`` is neither a real number or array, a SymPy object nor a traced value.
 
@@ -264,6 +268,10 @@ def log1p(x: Array) -> Array:
 
 def expm1(x: Array) -> Array:
     """Exp(x) − 1, accurate near 0; SymPy's ``codegen.cfunctions.expm1`` on SymPy expressions.
+
+    Returns:
+        exp(x) − 1 in the shape of x, of the kind of the arguments: an array, a SymPy object or a traced
+        value.
 
     Raises:
         TraceError: ``x`` is neither a real number or array, a SymPy object nor a traced value.
@@ -278,6 +286,10 @@ def expm1(x: Array) -> Array:
 def logaddexp(x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)); SymPy's ``codegen.numpy_nodes.logaddexp`` on SymPy expressions.
 
+    Returns:
+        log(exp(x) + exp(y)) in the common shape, of the kind of the arguments: an array, a SymPy object or
+        a traced value.
+
     Raises:
         TraceError: an argument is neither a real number or array, a SymPy scalar nor a traced value.
         ShapeError: traced values do not broadcast together (ValueError for arrays, by NumPy).
@@ -291,6 +303,10 @@ def logaddexp(x: Array, y: Array) -> Array:
 
 def hypot(x: Array, y: Array) -> Array:
     """√(x² + y²); SymPy's ``codegen.cfunctions.hypot`` on SymPy expressions.
+
+    Returns:
+        √(x² + y²) in the common shape, of the kind of the arguments: an array, a SymPy object or a traced
+        value.
 
     Raises:
         TraceError: an argument is neither a real number or array, a SymPy scalar nor a traced value.

@@ -260,6 +260,9 @@ def as_function(f: Traceable, inputs: Inputs | None = None, backend: str = "nump
         inputs: order and grouping of the arguments, as in `symad.trace`; a dict of tensors is one argument.
         backend: "numpy" or "c", for tensors on the CPU, in float64 or float32. On a CUDA device it is "cupy".
 
+    Returns:
+        A `TorchFunction`, which is called as ``f`` is, with tensors, arrays and numbers.
+
     Raises:
         TraceError: ``f`` cannot be traced.
         EvaluationError: when called with tensors on several devices, or of a dtype without kernels.

@@ -54,6 +54,9 @@ class Weights:
 def layer(module: nn.Module, at: Weights, *data: Array) -> Result:
     """The result of ``module(*data)``, for arrays and traced values; ``at`` has its parameters.
 
+    Returns:
+        An array or a traced value, or a tuple of them as the module returns.
+
     Raises:
         TraceError: no rule is registered for this kind of module.
 
@@ -177,6 +180,9 @@ def from_torch(module: nn.Module) -> Model:
 
     Args:
         module: the module; it is not changed.
+
+    Returns:
+        A `Model`; its ``trace`` makes a graph for an input shape.
 
     Raises:
         SymadError: it is not a module, or has parameters that are not yet initialized.

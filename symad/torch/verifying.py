@@ -60,6 +60,9 @@ def verify_function(
             no other: it is called with tensors of it, and judged by roundings of it.
         seed: of the points, as in `symad.verify`.
 
+    Returns:
+        A `Certificate` with entries for the values, for each cotangent, and for each manner.
+
     Raises:
         ValueError: order is neither 1 nor 2, or there is no such type.
         TypeError: the function cannot be called, takes other inputs or these in another order, or returns a

@@ -149,6 +149,10 @@ def check(
         budget: limits of time and size.
         inputs: order and grouping of the arguments, as in `trace`; a Python function needs them.
 
+    Returns:
+        A `Certificate`: ``status``, and in ``entries`` each derivative with its evidence, or its
+        counterexample.
+
     Raises:
         DerivativeError: a function in ``f`` has no known derivative, or ``f`` has no inputs.
 

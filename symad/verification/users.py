@@ -162,6 +162,10 @@ def verify(
             whatever type it returns: it is called with numbers of it (NumPy has no bfloat16 and gets them as
             float32), and judged by roundings of it. By default the type of its results tells.
 
+    Returns:
+        A `Certificate` with one entry for each part of the claim; refuted entries have the point and both
+        values, and name the mistake where it is known.
+
     Raises:
         TypeError: not exactly one candidate was given, or it is text or a path, or a numeric function takes
             other arguments or returns something of another kind or shape.

@@ -76,8 +76,8 @@ def _outcome(row: dict[str, Any], stages: dict[str, Stage]) -> Outcome:
 
 PLAIN: Plain = {"markup": False, "highlight": False, "soft_wrap": True}
 
-QUICK, WHOLE = "a minute", "five minutes"
-"""How long a tour takes on one core."""
+QUICK, WHOLE = "a minute", "seven minutes"
+"""How long a tour takes."""
 
 COLUMNS = """\
 nodes  operations, inputs and numbers in the model's graph, each existing once

@@ -53,6 +53,9 @@ def jacobian_sparsity(
             entries.
         inputs: order and grouping of the arguments, as in `trace`.
 
+    Returns:
+        A boolean ``csr_array`` (M, N); False is a derivative that is zero everywhere.
+
     Raises:
         ShapeError: a dimension is still a symbol.
 
@@ -75,6 +78,9 @@ def hessian_sparsity(
     """The sparsity pattern of the Hessian of a scalar function, a boolean ``csr_array`` (N, N).
 
     It is the pattern of the Jacobian of the gradient; see `jacobian_sparsity`.
+
+    Returns:
+        A boolean ``csr_array`` (N, N); False is a derivative that is zero everywhere.
 
     Raises:
         DerivativeError: ``f`` is not scalar.

@@ -34,6 +34,9 @@ def to_sympy(graph: Graph) -> Any:
     ``trace(to_sympy(g))`` computes the same function; for a graph traced from SymPy it is the same
     graph. Nothing is re-evaluated by SymPy on the way.
 
+    Returns:
+        An expression, a matrix, an array, or a tuple or dict of them.
+
     Raises:
         TraceError: ``graph`` is no graph, or uses values of a function that is being traced.
 

@@ -313,6 +313,9 @@ class Certificate:
             path: the file to write, ending in ``.v``.
             hessian: whether the Hessian of a scalar model is included; for at most 12 inputs by default.
 
+        Returns:
+            The path of the file.
+
         Raises:
             CoqError: the certificate is not one of `check`, or is refuted, or something in the model has no
                 form in Coq; the message names it.
