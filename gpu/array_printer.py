@@ -9,32 +9,42 @@ from functools import partial
 from symad.core.graph import Graph, Node
 from symad.derivatives.implicit import Root
 from symad.errors import LoweringError
+from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import PairOp, PairSum, PairSumCotangent
-from symad.gpu.attention_kernels.printer import attention_lines, inputs_as_given
-from symad.gpu.cupy_library import HALVES
+from symad.gpu.attention_kernels.printer import inputs_as_given
+from symad.gpu.cupy_library import HALVES, type_text
 from symad.gpu.pairs.printer import has_kernels, pair_lines
-from symad.gpu.passes.fusion import fuse
+from symad.gpu.passes.fusion import Sums, fuse
+from symad.gpu.passes.integers import index_arguments
 from symad.gpu.printers import (  # noqa: F401  (register their answers)
     arrays,
     indices,
     products,
     random,
-    row_kernels,
+    recurrences,
 )
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line, shape_checks
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.kernels import Kernels
-from symad.gpu.printers.printing import CuPyWriter, Piece, own_lines
-from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
-from symad.gpu.printers.row_kernels import row_lines, sums_lines
+from symad.gpu.printers.printing import CuPyWriter, Piece
+from symad.gpu.printers.row_kernels import row_lines
 from symad.gpu.settings import current
+from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.nest import Nest, total_of
 from symad.numeric.modules.module_text import returned
-from symad.numeric.numpy_arrays import expressions, kernels  # noqa: F401  (register their answers)
+from symad.numeric.numpy_arrays import kernels
 from symad.numeric.numpy_arrays.loop_statements import loop_lines
-from symad.numeric.numpy_arrays.statements import assign_lines
+from symad.numeric.numpy_arrays.statements import (
+    KernelLines,
+    Made,
+    assign_lines,
+    computed,
+    kernel_lines,
+    results_by_number,
+)
 from symad.numeric.numpy_arrays.writer import ArrayWriter
-from symad.numeric.program.expressions import Compute, Expression, Read, Value
+from symad.numeric.passes.bodies import body_of
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, literal, with_parts
 from symad.numeric.program.loops import Fixed, Loop
 from symad.numeric.program.statements import Assign, Together
 from symad.numeric.program_passes.memory.allocation import is_view
@@ -42,7 +52,11 @@ from symad.numeric.scheduling.roles import Roles
 from symad.numeric.targets.module import Arguments, Body, written_module
 from symad.numeric.targets.sizes import doubtful, needed_sizes
 from symad.numeric.targets.statements import Lines, indented, lines, lines_of
-from symad.ops.basic.shaping import Broadcast, Slice
+from symad.numeric.targets.target import Level
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.basic.arithmetic import ElementwiseOp
+from symad.ops.basic.contraction import Einsum
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import ArrayConstant, Input
 from symad.ops.linalg.solve_det import MatrixOp
 
@@ -53,21 +67,21 @@ INTEGERS = {True: ("int64",), False: ()}
 """Integer types that results keep, in half precisions and in others."""
 
 
-def result_text(node: Node, printer: CuPyWriter) -> str:
+def result_text(node: Node, result: Expression, writer: CuPyWriter) -> str:
     """An output as an array with memory of its own; in half precisions integers stay integers."""
-    kind, kept = printer.kernels.type_of(node), [printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES]]
-    kept += [printer.accumulator] * current().wide
-    if kind not in kept and node not in printer.host:  # for example log-sum-exps
-        return f"{printer.texts[node]}.astype({printer.type_text})"
+    kind, kept = writer.kind(result), [writer.dtype, "bool", *INTEGERS[writer.dtype in HALVES]]
+    kept += [writer.accumulator] * current().wide
+    if kind not in kept and node not in writer.host:  # for example log-sum-exps
+        return f"{writer.operand(result)}.astype({writer.type_text})"
     made, piece = _memory(node), _piece(node)
-    others = printer.pieces.setdefault(made, [])
+    others = writer.pieces.setdefault(made, [])
     shared = isinstance(made.op, (Input, ArrayConstant)) or (
         node.shape and any(not _apart(piece, other) for other in others)
     )
     others.append(piece)
-    if node not in printer.host and (shared or _repeats(node)):
-        return f"{printer.texts[node]}.copy()"
-    return printer.array_text(node)
+    if node not in writer.host and (shared or _repeats(node)):
+        return f"{writer.operand(result)}.copy()"
+    return writer.array_text(result)
 
 
 def _memory(node: Node) -> Node:
@@ -105,70 +119,135 @@ def _apart(first: Piece, second: Piece) -> bool:
     return numbers and first[1] != second[1]
 
 
-@own_lines.dispatch
-def nest_lines(op: Nest, node: Node, writer: CuPyWriter) -> Lines:
-    """The call of a kernel of elements, of one sum, or of rows."""
-    if op.axes:
-        return row_lines(op, node, writer) if total_of(op) is None else writer.assigned(node)
-    call = writer.expression(node)
-    for value in writer.computed.values():
-        writer.texts[value] = writer.name_of(value)
-    names = {k: writer.texts[value] for k, value in writer.computed.items()}
-    return [f"{', '.join(names.get(k, '_') for k in range(len(op.body.output_nodes)))} = {call}"]
-
-
-own_lines.dispatch(sums_lines)
-own_lines.dispatch(row_program_lines)
-own_lines.dispatch(recurrence_lines)
-own_lines.dispatch(attention_lines)
-
-
-@own_lines.dispatch
-def sums_over_pairs(op: PairOp, node: Node, writer: CuPyWriter) -> Lines:
-    """The kernels of a sum over pairs; blocks of pairs, as for NumPy, where there are none."""
-    if isinstance(op, (PairSum, PairSumCotangent)) and has_kernels(op, node, writer.dtype):
-        return pair_lines(op, node, writer)
-    return writer.by_function(node)
-
-
-@own_lines.dispatch
-def solution_lines(op: Root, node: Node, writer: CuPyWriter) -> Lines:
-    if writer.dtype in HALVES:
-        raise LoweringError(f"implicit needs float32 or float64: {writer.dtype} cannot converge")
-    return writer.by_function(node)
-
-
-@own_lines.dispatch
-def matrix_lines(op: MatrixOp, node: Node, writer: CuPyWriter) -> Lines:
-    """Linear algebra; for half precisions in float32, as the device libraries have no LAPACK for them."""
-    if writer.dtype not in HALVES:
-        return writer.assigned(node)
-    before = dict(writer.texts)
-    for arg in node.args:
-        if arg not in writer.host:
-            writer.texts[arg] = f"{before[arg]}.astype(cp.float32)"
-    made = writer.assigned(node)
-    made[-1] += f".astype({writer.type_text})"
-    before[node] = writer.texts[node]
-    writer.texts = before
-    return made
+# ---- statements ----------------------------------------------------------------------------------
 
 
 @lines.dispatch
 def one_on_device(statement: Assign, writer: CuPyWriter) -> Lines:
-    """A value from its node; other names and views of arrays as for NumPy."""
-    node = writer.plans.nodes.get(statement.value)
-    if node is not None and isinstance(statement.expression, Compute):
-        return writer.written((statement,))
-    made = assign_lines(statement, writer)
-    if node is not None:
-        writer.texts[node] = writer.named[statement.value]
-    return made
+    """A value of a node; other names and views of arrays as for NumPy."""
+    if statement.value in writer.plans.nodes and isinstance(statement.expression, Compute):
+        return on_device((statement,), writer)
+    return assign_lines(statement, writer)
 
 
 @lines.dispatch
 def together_on_device(statement: Together, writer: CuPyWriter) -> Lines:
-    return writer.written(statement.assignments)
+    return on_device(statement.assignments, writer)
+
+
+def on_device(made: Made, writer: CuPyWriter) -> list[str]:
+    """The lines of all results of an op whose arguments are converted to its type, by a kernel if it has one."""
+    op, first = computed(made).op, made[0]
+    for one in made:
+        writer.note(one.value, one.expression)
+    writer.at, writer.over = first.value, first.over
+    given = made if isinstance(op, ANY_TYPE) else converted(made, writer)
+    found: KernelLines = kernel_lines(op, writer, made if isinstance(op, ElementwiseOp) else given)
+    if found is None and len(made) > 1:
+        return [line for one in made for line in on_device((one,), writer)]
+    if found is None:
+        return one_line(given[0], writer)
+    placed = [one for one in made if one.over in writer.rooms]
+    return [*found, *(writer.copied(one.value, one.over, writer.named[one.value]) for one in placed)]
+
+
+ANY_TYPE = (Nest, AttentionOp, PairOp, Sums)
+"""Ops whose kernels read arguments of all types."""
+
+
+def foreign(made: Made, writer: CuPyWriter) -> set[int]:
+    """The arguments whose type differs from the result's, and which must be converted explicitly."""
+    node, args, kind = writer.plans.nodes[made[0].value], computed(made).args, writer.kinds[made[0].value]
+    others = [k for k in range(len(args)) if k not in index_arguments(node)]
+    return {k for k in others if writer.is_foreign(args[k]) and writer.kind(args[k]) != kind}
+
+
+def converted(made: Made, writer: CuPyWriter, kind: str = "") -> Made:
+    """The results over arguments of the program's type, or all of another one."""
+    found = computed(made)
+    some = {k for k, a in enumerate(found.args) if not writer.on_host(a)} if kind else foreign(made, writer)
+    if not some:
+        return made
+    read = [writer.read_as(a, kind or writer.dtype) if k in some else a for k, a in enumerate(found.args)]
+    return tuple(replace(one, expression=with_parts(one.expression, tuple(read))) for one in made)
+
+
+def one_line(statement: Assign, writer: CuPyWriter) -> list[str]:
+    """The assignment of an expression; numbers and constants are read as they are."""
+    value, over, found = statement.value, statement.over, computed([statement])
+    text = writer.text(found)
+    needed, writer.before = writer.before, []
+    if found.op.stored or found.op.literal:
+        writer.named[value] = text.inside(Level.ATOM)
+        return needed
+    if over in writer.rooms:
+        if isinstance(found.op, (Concatenate, Stack)):  # it is assembled there
+            writer.keep_name(value, over)
+            return [*needed, text.text]
+        return [*needed, writer.copied(value, over, text.text)]
+    return [*needed, f"{writer.name_for(value)} = {text}"]
+
+
+@kernel_lines.dispatch
+def array_of_zeros(op: Broadcast, writer: CuPyWriter, made: Made) -> KernelLines:
+    """Zeros that attention alone reads, which has a case for it, have no statement."""
+    (one,) = made
+    if literal(computed(made).args[0]) != 0 or writer.plans.nodes[one.value] not in writer.defaults:
+        return None
+    writer.named[one.value] = f"cp.full({writer.dims(op.shape)}, 0, dtype={writer.type_text})"
+    return []
+
+
+@kernel_lines.dispatch
+def kernel_of_one(op: ElementwiseOp, writer: CuPyWriter, made: Made) -> KernelLines:
+    """A kernel for arguments of any type, or where CuPy would keep the memory order of a permuted argument."""
+    node, args = writer.plans.nodes[made[0].value], tuple(dict.fromkeys(computed(made).args))
+    kinds = [*map(writer.kind, args)]
+    laid_out = "int64" not in (*kinds, writer.kinds[made[0].value]) and any(map(_is_permuted, node.args))
+    if not has_c_form(node) or not (laid_out or foreign(made, writer)):
+        return None
+    kernel = writer.kernels.elementwise(body_of(node), kinds)
+    return [f"{writer.name_for(made[0].value)} = {kernel}({', '.join(map(writer.array_text, args))})"]
+
+
+def _is_permuted(node: Node) -> bool:
+    """Whether an array may have its elements in another order in memory."""
+    return isinstance(node.op, (Einsum, Slice, Reshape)) and len(node.shape) > 2
+
+
+@kernel_lines.dispatch
+def nest_lines(op: Nest, writer: CuPyWriter, made: Made) -> KernelLines:
+    """The call of a kernel of elements or of rows; that of one sum is an expression."""
+    if op.axes:
+        return row_lines(op, writer, made) if total_of(op) is None else None
+    call = writer.text(computed(made))
+    names = writer.result_names(range(len(op.body.output_nodes)), results_by_number(made))
+    return [f"{', '.join(names)} = {call}"]
+
+
+@kernel_lines.dispatch
+def sums_over_pairs(op: PairOp, writer: CuPyWriter, made: Made) -> Lines:
+    """The kernels of a sum over pairs; blocks of pairs, as for NumPy, where there are none."""
+    if isinstance(op, (PairSum, PairSumCotangent)):
+        if has_kernels(op, writer.plans.nodes[made[0].value], writer.dtype):
+            return pair_lines(op, writer, made)
+    return kernels.pair_lines(op, writer, made)
+
+
+@kernel_lines.dispatch
+def solution_lines(op: Root, writer: CuPyWriter, made: Made) -> Lines:
+    if writer.dtype in HALVES:
+        raise LoweringError(f"implicit needs float32 or float64: {writer.dtype} cannot converge")
+    return kernels.root_lines(op, writer, made)
+
+
+@kernel_lines.dispatch
+def matrix_lines(op: MatrixOp, writer: CuPyWriter, made: Made) -> KernelLines:
+    """Linear algebra; for half precisions in float32, as the device libraries have no LAPACK for them."""
+    if writer.dtype not in HALVES:
+        return None
+    lines = one_line(converted(made, writer, "float32")[0], writer)
+    return [*lines[:-1], f"{lines[-1]}.astype({writer.type_text})"]
 
 
 @lines.dispatch
@@ -177,17 +256,17 @@ def loop_on_device(statement: Loop, writer: CuPyWriter) -> Lines:
     made: list[str] = []
 
     def given(expression: Expression, carried: bool = False) -> Expression:
-        node = writer.node_of(expression)
-        if node is None or not (node in writer.host or (carried and writer.is_foreign(node))):
-            return expression
-        value = Value("", node.shape)
-        writer.plans.nodes[value] = node
-        if node in writer.host:
+        if writer.on_host(expression):
+            value = Value("", expression.shape)
+            writer.kinds[value] = writer.kind(expression)
             name = writer.named[value] = writer.value_name()
-            made.append(f"{name} = cp.asarray({writer.operand(expression)}, dtype={writer.type_of(node)})")
-        else:
-            writer.named[value] = f"{writer.operand(expression)}.astype({writer.type_text})"
-        return Read(value)
+            made.append(f"{name} = {writer.array_text(expression)}")
+            return Read(value)
+        return (
+            writer.read_as(expression, writer.dtype)
+            if carried and writer.is_foreign(expression)
+            else expression
+        )
 
     opened = replace(
         statement,
@@ -215,13 +294,14 @@ def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tupl
     if dtype in HALVES and current().wide:
         printer.as_given = inputs_as_given(fused)
     program = printer.begun(fused)
-    for node, value in zip(fused.input_nodes, program.inputs, strict=True):
-        printer.texts[node] = printer.named[value]
+    pairs = zip(fused.input_nodes, program.inputs, strict=True)
+    printer.kinds |= {value: printer.types.get(node, dtype) for node, value in pairs}
 
     def body() -> list[str]:
-        printer.begin(fused.output_nodes)
+        printer.begin(fused.output_nodes, fused.input_nodes)
         lines = lines_of(program.statements, printer)
-        values = [result_text(o, printer) for o in fused.output_nodes]
+        results = zip(fused.output_nodes, program.results, strict=True)
+        values = [result_text(node, result, printer) for node, result in results]
         return [*lines, f"return {returned(fused.structure, values)}"]
 
     sizes = (*needed_sizes(graph), *doubtful(node.shape for node in fused.nodes))
@@ -232,14 +312,14 @@ def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tupl
 
 def _kind(node: Node, printer: CuPyWriter) -> str:
     """The type that an input is converted to, as text."""
-    return "None" if node in printer.as_given else printer.type_of(node)
+    return "None" if node in printer.as_given else type_text(printer.types.get(node, printer.dtype))
 
 
 def _taken(
     call: Arguments, printer: CuPyWriter, body: Body, kinds: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """The lines that convert the inputs, bind the dimensions and check the shapes; then the body."""
-    whole = any(printer.kernels.type_of(node) == "int64" for node in printer.graph.input_nodes)
+    whole = any(printer.types.get(node) == "int64" for node in printer.graph.input_nodes)
     for name, text in input_helpers(whole).items() if call.names else ():
         printer.helper(name, text)
     made, lines = [*inputs_line(call, kinds), *shape_checks(call, printer)], body()

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from symad.numeric.numpy_arrays.writer import fast
+from dataclasses import dataclass
+
+from symad.numeric.numpy_arrays.writer import Fast
+from symad.numeric.targets.target import NUMPY
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 HALVES = ("float16", "bfloat16")
 
-FAST_CUPY = fast("cupy", "cp")
+
+@dataclass(frozen=True)
+class OnDevice(Fast):
+    """CuPy: every value but numbers known on the host is an array on the device."""
+
+
+CUPY = OnDevice("cupy", NUMPY.functions, "cp.inf", "cp.nan", np="cp")
 IMPORT = "import cupy as cp"
 
 

@@ -49,10 +49,17 @@ from symad.gpu.module_text import IMPORTS, fastest_text
 from symad.gpu.printers.indices import add_laid_out, segment_sum
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
+from symad.numeric.numpy_arrays.expressions import defined
 from symad.numeric.numpy_arrays.pairs.attention_printer import after_parameters, numbers_of, tuple_text
 from symad.numeric.numpy_arrays.pairs.formulas import FormulaText
+from symad.numeric.numpy_arrays.statements import (
+    KernelLines,
+    Made,
+    computed,
+    kernel_lines,
+    results_by_number,
+)
 from symad.numeric.pairs.scores import LOOPS, score_of
-from symad.numeric.targets.statements import Lines
 from symad.ops.basic.shaping import Broadcast
 from symad.ops.basic.sources import constant_value
 
@@ -128,24 +135,28 @@ def padded(node: Node, dtype: str) -> tuple[int, int]:
     return -(-d // per) * per, -(-d_v // per) * per
 
 
-def attention_lines(op: AttentionOp, node: Node, printer: CuPyWriter) -> Lines:
+@kernel_lines.dispatch
+def attention_lines(op: AttentionOp, writer: CuPyWriter, made: Made) -> KernelLines:
     """The statements that compute all results of an attention op."""
-    if has_kernels(op, node, printer.dtype):
-        return _AttentionWriter(op, node, printer).lines()
+    node = writer.plans.nodes[made[0].value]
+    if has_kernels(op, node, writer.dtype):
+        return _AttentionWriter(op, node, writer, made).lines()
+    if len(made) > 1:
+        return None
     stands_for = definition_of(node)  # bodies of scans are not entered by the pass that writes definitions
-    printer.texts[node] = printer.defined_by(stands_for, node)
-    lines, printer.before = printer.before, []
+    writer.named[made[0].value] = defined(stands_for, node, writer)
+    lines, writer.before = writer.before, []
     return lines
 
 
 class _AttentionWriter:
     """Writes one attention op into a module."""
 
-    def __init__(self, op: AttentionOp, node: Node, printer: CuPyWriter) -> None:
-        self.op, self.node, self.printer = op, node, printer
+    def __init__(self, op: AttentionOp, node: Node, printer: CuPyWriter, made: Made) -> None:
+        self.op, self.node, self.printer, self.results = op, node, printer, results_by_number(made)
         self.real = "double" if printer.dtype == "float64" else "float"
         self.np_real = f"cp.{printer.accumulator}"
-        self.args = [printer.array_text(a) for a in node.args]
+        self.args = [printer.array_text(a) for a in computed(made).args]
         self.params = self.args[3 : op.inner]
         self.parameters = tuple(Parameter(p.name, max(p.ndim, 1), p.integer) for p in op.given)
         key = (op.score, op.mask, op.parameters, self.positive)
@@ -171,13 +182,13 @@ class _AttentionWriter:
 
     def lines(self) -> list[str]:
         """The statements; the results' names are stored in the printer."""
-        op, printer = self.op, self.printer
+        op, printer, results = self.op, self.printer, self.results
         numbers = numbers_of(op)
         common = ", ".join([*self._point(), self.plans_name(), self.arguments(), self.scale()])
         common += f", {printer.type_text}, {self.np_real}, {self.widths()}"
-        names = ", ".join(printer.result_names(numbers)[:3])
-        if isinstance(op, (Attention, AttentionTangent)) and 1 in printer.computed:
-            printer.kernels.types[printer.computed[1]] = printer.accumulator
+        names = ", ".join(printer.result_names(numbers, results)[:3])
+        if isinstance(op, (Attention, AttentionTangent)) and 1 in results:
+            printer.kinds[results[1]] = printer.accumulator
         if not isinstance(op, AttentionCotangent):
             return [f"{names} = {printer.helper(*HELPER[type(op)])}({common})"]
         counts = tuple_text([str(len(symbols)) for symbols in self.compiled.groups.values()])
@@ -185,16 +196,15 @@ class _AttentionWriter:
         kind = ("_atomic_bars", texts.ATOMIC) if self.atomic else ("_owned_bars", texts.OWNED)
         bars = printer.helper(*kind)
         helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
-        parameters = [r for r in op.real[3:] if r in printer.computed]
+        parameters = [r for r in op.real[3:] if r in results]
         sums = printer.fresh() if parameters else "_"
         lines = [f"{names}, {sums} = {helper}({common}, {counts}, {bars})"]
         for r in parameters:
-            result = printer.computed[r]
             as_given = self.node.args[r] in printer.as_given
             if as_given:
-                printer.kernels.types[result] = printer.accumulator
+                printer.kinds[results[r]] = printer.accumulator
             dtype = self.np_real if as_given else printer.type_text
-            lines.append(f"{printer.texts[result]} = {self.parameter_bar(r - 3, sums, dtype)}")
+            lines.append(f"{printer.named[results[r]]} = {self.parameter_bar(r - 3, sums, dtype)}")
         return lines
 
     def _point(self) -> list[str]:

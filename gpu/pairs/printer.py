@@ -27,7 +27,9 @@ from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.pairs.pair_sum_printer import call_text, traced
+from symad.numeric.numpy_arrays.statements import Made, computed, results_by_number
 from symad.numeric.pairs.pair_functions import PairFunction
+from symad.numeric.program.expressions import Compute
 
 MAX_COMPONENTS = 128
 """The most components of a point that the kernels support.
@@ -146,38 +148,37 @@ def has_kernels(op: PairOp, node: Node, dtype: str) -> bool:
     return True
 
 
-def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, str]:
+def _text(op: PairOp, node: Node | Compute, dtype: str) -> tuple[PairFunction, PairPlan, str]:
     """The traced function, its plan, and the text that precedes pair_sum.cu."""
     function, real = traced(op, node), real_type(dtype)
     chosen = plan(function, int(node.args[2].shape[1]), real)
     return function, chosen, pair_text(function, chosen, op.reduce, Device(real, current().fast))
 
 
-def pair_lines(op: PairOp, node: Node, printer: CuPyWriter) -> list[str]:
+def pair_lines(op: PairOp, printer: CuPyWriter, made: Made) -> list[str]:
     """The statement that computes all results of a sum over pairs."""
+    found, results = computed(made), results_by_number(made)
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
     printer.helper("_device", module_text.DEVICE)
     printer.helper("_pair_launch", LAUNCH)
     printer.helper("_pair_plan", PLAN)
     types = f"{printer.type_text}, cp.{printer.accumulator}"
-    last = f"{plan_constant(op, node, printer)}, {op.reduce!r}, {types}"
+    last = f"{plan_constant(op, found, printer)}, {op.reduce!r}, {types}"
     cotangents = isinstance(op, PairSumCotangent)
     printer.imports |= {"import math"} if cotangents else set()
     helper = printer.helper(*(("_pair_bars", BARS) if cotangents else ("_pair_sum", SUM)))
-    texts = ["" if k in unread(op) else printer.array_text(a) for k, a in enumerate(node.args)]
+    texts = ["" if k in unread(op) else printer.array_text(a) for k, a in enumerate(found.args)]
     call = call_text(op, texts, helper, last)
-    names = printer.result_names(parts_of(op))
+    names = printer.result_names(parts_of(op), results)
     if isinstance(op, PairSum):
         names += ["_"] * (2 - len(names))
-        if 1 in printer.computed:
-            printer.kernels.types[printer.computed[1]] = printer.accumulator
+        if 1 in results:
+            printer.kinds[results[1]] = printer.accumulator
     return [f"{', '.join(names)} = {call}"]
 
 
-def _products_lines(
-    function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyWriter
-) -> list[str]:
+def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, printer: CuPyWriter) -> list[str]:
     """The entry of a plan with the tensor-core kernel; empty if the option is off or no kernel fits."""
     kind = current().pair_products
     if kind == "off" or printer.dtype != "float32" or not has_products(function):
@@ -193,7 +194,7 @@ def _products_lines(
     ]
 
 
-def plan_constant(op: PairOp, node: Node, printer: CuPyWriter) -> str:
+def plan_constant(op: PairOp, node: Compute, printer: CuPyWriter) -> str:
     """The name of the module's constant with the kernels of one function."""
     columns = node.args[2].shape[1]
     key = (op.formula, op.parameters, node.args[0].shape[1], columns, op.reduce)

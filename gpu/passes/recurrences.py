@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -61,7 +61,12 @@ class Recurrence(Op):
         return len(self.zeros)
 
 
-def parts_of(op: Recurrence, args: Nodes) -> tuple[list[Node | None], Nodes, Nodes]:
+Part = TypeVar("Part")
+
+
+def parts_of(
+    op: Recurrence, args: tuple[Part, ...]
+) -> tuple[list[Part | None], tuple[Part, ...], tuple[Part, ...]]:
     """The initial states (None means 0), the inputs of the steps, and the constants."""
     given = iter(args)
     initial = [None if zero else next(given) for zero in op.zeros]
@@ -69,7 +74,7 @@ def parts_of(op: Recurrence, args: Nodes) -> tuple[list[Node | None], Nodes, Nod
     return initial, rest[: op.slices], rest[op.slices :]
 
 
-def steps_of(op: Recurrence, args: Nodes) -> Any:
+def steps_of(op: Recurrence, args: tuple[Any, ...]) -> Any:
     """The number of steps."""
     return parts_of(op, args)[1][0].shape[0]
 

@@ -13,13 +13,16 @@ from string import Template
 from typing import Any
 
 from symad.core.dims import Dim
-from symad.core.graph import Node
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
+from symad.gpu.cupy_library import OnDevice
 from symad.gpu.passes.known_rows import fits
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter
-from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
+from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.targets.scalars import Written, write
+from symad.numeric.targets.target import Level, Text, Texts
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
@@ -129,7 +132,7 @@ def segment_sum(printer: CuPyWriter) -> str:
 
 
 def rows_of(
-    indices: tuple[Node, ...],
+    indices: Sequence[Expression],
     lengths: tuple[Dim, ...],
     from_end: bool,
     places: list[str],
@@ -141,8 +144,9 @@ def rows_of(
     ``places`` describe the axes in the errors of wrong indices; for another ``error``, they are its text.
     """
     texts = [printer.array_text(index) for index in indices]
-    kinds = [printer.kernels.type_of(index) for index in indices]
-    checked = [not fits(index, length) for index, length in zip(indices, lengths, strict=True)]
+    kinds = [*map(printer.kind, indices)]
+    nodes = map(printer.node_of, indices)
+    checked = [node is None or not fits(node, length) for node, length in zip(nodes, lengths, strict=True)]
     if len(indices) == 1 and not any(checked) and kinds == ["int64"]:
         return texts[0]
     kernel = _kernel(kinds, checked, from_end, printer)
@@ -150,16 +154,15 @@ def rows_of(
     if not any(checked):
         return f"{kernel}({', '.join([*texts, *dims])})"
     helper, flag = printer.helper("_checked", CHECKED), printer.flag_name()
-    known = printer.rows_known.get((kernel, *texts, *dims))
-    if known is not None and known[0] is printer.texts:
-        return str(known[1])
+    if (kernel, *texts, *dims) in printer.rows_known:
+        return printer.rows_known[(kernel, *texts, *dims)]
     site = len(printer.sites) + 1
     printer.sites += [(error.__name__, from_end, place) for place in places]
     name = printer.value_name()
     call = f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
     printer.before.append(f"{name} = {call}")
-    printer.rows_known[(kernel, *texts, *dims)] = printer.texts, name
-    return str(name)
+    printer.rows_known[(kernel, *texts, *dims)] = name
+    return name
 
 
 def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPyWriter) -> str:
@@ -187,47 +190,51 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: CuPy
     return printer.kernels.named(ElementwiseKernel(tuple(inputs), tuple(outputs), tuple(lines)))
 
 
-def _as_typed(text: str, node: Node, printer: CuPyWriter) -> str:
+def _as_typed(text: str, writer: CuPyWriter) -> Text:
     """Integers, converted to the program's type if nothing reads them as integers."""
-    return text if printer.kernels.type_of(node) == "int64" else f"{text}.astype({printer.type_text})"
+    return Text(text if writer.made_type() == "cp.int64" else f"{text}.astype({writer.type_text})")
 
 
-@emit.dispatch
-def positions_cupy(op: Positions, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+@write.dispatch
+def positions_cupy(
+    op: Positions, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter
+) -> Written:
     places = [f"axis {axis} of {op.what}" for axis in op.axes]
-    return _as_typed(rows_of(node.args, op.shape, op.from_end, places, printer), node, printer)
+    return _as_typed(rows_of(node.args, op.shape, op.from_end, places, writer), writer)
 
 
-def _row_numbers(indices: Node, length: Dim, printer: CuPyWriter) -> str:
-    return rows_of((indices,), (length,), False, ["the axis that is looked up"], printer)
+def _row_numbers(indices: Expression, length: Dim, writer: CuPyWriter) -> str:
+    return rows_of((indices,), (length,), False, ["the axis that is looked up"], writer)
 
 
-@emit.dispatch
-def gather_cupy(op: Gather, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+@write.dispatch
+def gather_cupy(op: Gather, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter) -> Written:
     table, indices = node.args
-    rows = _row_numbers(indices, table.shape[0], printer)
-    return f"{args[0]}[{rows}]"
+    rows = _row_numbers(indices, table.shape[0], writer)
+    return Text(f"{args[0].inside(Level.ATOM)}[{rows}]")
 
 
-@emit.dispatch
-def scatter_add_cupy(op: ScatterAdd, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    rows, count = _row_numbers(node.args[0], op.size, printer), printer.atom(op.size)
+@write.dispatch
+def scatter_add_cupy(
+    op: ScatterAdd, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter
+) -> Written:
+    rows, count = _row_numbers(node.args[0], op.size, writer), writer.atom(op.size)
     if current().atomics:
-        helper = printer.helper("_scatter_add_atomic", ATOMIC)
+        helper = writer.helper("_scatter_add_atomic", ATOMIC)
     else:
-        segment_sum(printer)
-        printer.imports.add("import math")
-        helper = printer.helper("_scatter_add", SCATTER_ADD)
-    return f"{helper}({rows}, {args[1]}, {count})"
+        segment_sum(writer)
+        writer.imports.add("import math")
+        helper = writer.helper("_scatter_add", SCATTER_ADD)
+    return Text(f"{helper}({rows}, {args[1]}, {count})")
 
 
-@emit.dispatch
+@write.dispatch
 def sorting_positions_cupy(
-    op: SortingPositions, node: Node, args: Texts, printer: CuPyWriter
-) -> Text:
+    op: SortingPositions, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter
+) -> Written:
     """CuPy's sort is stable (cupy/_sorting/sort.py, line 94 of 13.6.0 and 14.2.0) and has no bfloat16."""
-    wide = f"{args[0]}.astype(cp.float32)" if printer.dtype == "bfloat16" else args[0]
-    return _as_typed(f"cp.argsort({wide}, axis=-1)", node, printer)
+    wide = f"{args[0].inside(Level.ATOM)}.astype(cp.float32)" if writer.dtype == "bfloat16" else args[0]
+    return _as_typed(f"cp.argsort({wide}, axis=-1)", writer)
 
 
 # ---- sums of parameter cotangents: by layout if every place is read once, else by `_segment_sum` -

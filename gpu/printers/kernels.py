@@ -6,17 +6,12 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from symad.core.graph import Graph, Node, rebuild
+from symad.core.graph import Graph, Node, Op, rebuild
 from symad.gpu.cupy_library import real_type
 from symad.higher_order.scan import Local
 from symad.numeric.fusion.c_expressions import KernelBody, statements
-from symad.numeric.fusion.nest import Nest, is_chain
-from symad.ops.arrays.gathering import ScatterAdd
-from symad.ops.basic.contraction import permutes
-from symad.ops.basic.shaping import ShapingOp
-from symad.ops.basic.sources import ArrayConstant, constant_value
+from symad.numeric.fusion.nest import Nest
+from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.selection import Condition
 
 
@@ -86,15 +81,14 @@ class Kernels:
     """The kernels that CuPy completes, and their names."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
     """The complete CUDA functions, by name and text."""
-    types: dict[Node, str] = field(default_factory=dict)
-    """Types of arrays that differ from the program's: integers, wide constants, inputs of a loop's body."""
 
     def elementwise(self, body: Graph, types: Sequence[str]) -> str:
         """The name of an `ElementwiseKernel` for a body, with arguments of these types."""
         text = KernelBody(real_type(self.dtype))
         results = statements(body.output_nodes, self._locals(body, types, text), text)
         lines = [*text.lines, *(f"out{k} = {result};" for k, result in enumerate(results))]
-        outputs = tuple(KernelParameter(self.type_of(o), f"out{k}") for k, o in enumerate(body.output_nodes))
+        kinds = [output_type(o.op, self.dtype) for o in body.output_nodes]
+        outputs = tuple(KernelParameter(kind, f"out{k}") for k, kind in enumerate(kinds))
         preamble = (text.preamble(),) if text.helpers else ()
         return self.named(ElementwiseKernel(_numbered(types), outputs, tuple(lines), preamble))
 
@@ -121,9 +115,7 @@ class Kernels:
                 text.helper(name)
         preamble = (text.preamble(), *functions) if text.helpers else tuple(functions)
         output = KernelParameter(self.dtype, "out0")
-        return self.named(
-            SumKernel(_numbered(types), output, f"mapped({casts})", after, text.real, preamble)
-        )
+        return self.named(SumKernel(_numbered(types), output, f"mapped({casts})", after, text.real, preamble))
 
     def named(self, kernel: ElementwiseKernel | SumKernel) -> str:
         """The name of a kernel."""
@@ -145,23 +137,6 @@ class Kernels:
             lines.append(f"{name} = {prefix}.RawKernel({verbatim(source)}, {quoted(function)})")
         return lines
 
-    def type_of(self, node: Node) -> str:
-        """The type of the array that holds a node's value: the type of the elements it moves or computes."""
-        while node not in self.types:
-            if is_chain(node.op):
-                node = node.op.body.output_nodes[node.op.index]
-            elif isinstance(node.op, ShapingOp) or permutes(node.op):
-                node = node.args[isinstance(node.op, ScatterAdd)]  # a scatter moves its updates
-            else:
-                break
-        if node in self.types:
-            return self.types[node]
-        if isinstance(node.op, Condition) or isinstance(constant_value(node), bool):
-            return "bool"
-        if isinstance(node.op, ArrayConstant):
-            return "bool" if np.dtype(node.op.dtype).kind == "b" else self.dtype
-        return self.dtype
-
     def _locals(self, body: Graph, types: Sequence[str], text: KernelBody) -> dict[Node, str]:
         """The texts of the arguments, converted first if their type is not the body's."""
         names: dict[Node, str] = {}
@@ -171,6 +146,12 @@ class Kernels:
                 text.lines.append(f"const {text.real} a{k} = ({text.real})x{k};")
                 names[local] = f"a{k}"
         return names
+
+
+def output_type(op: Op, dtype: str) -> str:
+    """The type of the elements that an op computes."""
+    flag = isinstance(op, Condition) or (isinstance(op, Constant) and isinstance(op.value, bool))
+    return "bool" if flag else dtype
 
 
 def _numbered(types: Sequence[str]) -> tuple[KernelParameter, ...]:

@@ -7,16 +7,20 @@ supports all four types, transposes by flags, and repeats an operand along a bat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import Template
 
-from symad.core.graph import Node
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
-from symad.gpu.cupy_library import real_type
+from symad.gpu.cupy_library import OnDevice, real_type
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.gpu.settings import current
+from symad.numeric.program.expressions import Compute
+from symad.numeric.targets.linear_algebra import write_einsum
+from symad.numeric.targets.scalars import Written, write
+from symad.numeric.targets.target import Text, Texts
 from symad.ops.basic.contraction import Einsum
 
 OPERAND = '''def _operand(x):
@@ -47,7 +51,7 @@ $body    else:
 '''
 """A product, with one of the two bodies that follow."""
 
-CUBLAS = '''\
+CUBLAS = """\
         a, turned_a, lead_a, step_a = _operand(a.reshape(count, m, k))
         b, turned_b, lead_b, step_b = _operand(b.reshape(count, k, n))
         one, zero = np.ones(1, np.$real), np.zeros(1, np.$real)
@@ -57,9 +61,9 @@ CUBLAS = '''\
             b.data.ptr, kind, lead_b, step_b, a.data.ptr, kind, lead_a, step_a, zero.ctypes.data,
             result.data.ptr, kind, n, m*n, count, compute, cublas.CUBLAS_GEMM_DEFAULT,
         )
-'''
+"""
 
-OWN = '''\
+OWN = """\
         a, b = a.reshape(count, m, k), b.reshape(count, k, n)
         operands = [
             np.array([(x.data.ptr, *(x.strides[k]//x.itemsize for k in axes))], "i8,i8,i8,i8")
@@ -71,7 +75,7 @@ OWN = '''\
         args = (*operands, result, cp.int32(m), cp.int32(n), cp.int32(k))
         shared = 16384 if a.itemsize == 8 else 8192
         _module($source).get_function("matrix_product")(grid, (128,), args, shared_mem=shared)
-'''
+"""
 
 TYPES = {
     "float64": ("float64", "CUDA_R_64F", "CUBLAS_COMPUTE_64F"),
@@ -82,15 +86,15 @@ TYPES = {
 """The types of the factors alpha and beta and of the arrays, and the arithmetic."""
 
 
-@emit.dispatch
-def einsum_cupy(op: Einsum, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+@write.dispatch
+def einsum_cupy(op: Einsum, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter) -> Written:
     """Products with a sum by cuBLAS; other products and sums of one array as for NumPy."""
     if len(args) == 2 and set(op.inputs[0]) & set(op.inputs[1]) - set(op.output):
-        return _by_cublas(op, args, printer)
-    return str(printer.by_rule(node))
+        return Text(_by_cublas(op, [a.text for a in args], writer))
+    return write_einsum(op, target, node, args, writer)
 
 
-def _by_cublas(op: Einsum, args: Texts, printer: CuPyWriter) -> str:
+def _by_cublas(op: Einsum, args: Sequence[str], printer: CuPyWriter) -> str:
     """The call; each label must be in both operands or in the result (`symad.gpu.passes.fusion`)."""
     (left, right), (a, b) = op.inputs, args
     own = [label for label in op.output if (label in left) != (label in right)]

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
-from symad.core.graph import Node
 from symad.errors import LoweringError
-from symad.gpu.cupy_library import HALVES, real_type
+from symad.gpu.cupy_library import HALVES, OnDevice, real_type
 from symad.gpu.printers.indices import rows_of
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter
-from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
+from symad.gpu.printers.printing import CuPyWriter
+from symad.numeric.program.expressions import Compute
+from symad.numeric.targets.scalars import Written, write
+from symad.numeric.targets.target import Text, Texts
 from symad.ops.arrays.random import FoldIn, Uniform
 
 PHILOX = """static __device__ void symad_philox(unsigned int *c, unsigned int k0, unsigned int k1) {
@@ -81,21 +83,21 @@ def _kernel(inputs: Sequence[KernelParameter], output: str, body: str, printer: 
     return printer.kernels.named(ElementwiseKernel(tuple(inputs), outputs, (body,), (PHILOX,)))
 
 
-@emit.dispatch
-def uniform_cupy(op: Uniform, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    body = Template(UNIFORM).substitute(value=VALUES.get(printer.dtype, ""))
-    kernel = _kernel([WORDS_OF_KEY, KernelParameter("int64", "count")], "u", body, printer)
-    helper = printer.helper("_uniform", RANDOM)
-    printer.imports.add("import math")
-    words = rows_of(node.args, (65536,), False, [KEY], printer, ValueError)
-    return f"{helper}({kernel}, {words}, {printer.dims(op.shape)}, {printer.type_text})"
+@write.dispatch
+def uniform_cupy(op: Uniform, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter) -> Written:
+    body = Template(UNIFORM).substitute(value=VALUES.get(writer.dtype, ""))
+    kernel = _kernel([WORDS_OF_KEY, KernelParameter("int64", "count")], "u", body, writer)
+    helper = writer.helper("_uniform", RANDOM)
+    writer.imports.add("import math")
+    words = rows_of(node.args, (65536,), False, [KEY], writer, ValueError)
+    return Text(f"{helper}({kernel}, {words}, {writer.dims(op.shape)}, {writer.type_text})")
 
 
-@emit.dispatch
-def fold_in_cupy(op: FoldIn, node: Node, args: Texts, printer: CuPyWriter) -> Text:
-    body = Template(FOLD_IN).substitute(real=real_type(printer.dtype))
-    kernel = _kernel([WORDS_OF_KEY, KernelParameter("int64", "number", raw=True)], "limb", body, printer)
-    helper = printer.helper("_fold_in", FOLDED)
-    words = rows_of(node.args[:1], (65536,), False, [KEY], printer, ValueError)
-    numbers = rows_of(node.args[1:], (2**63 - 1,), False, [NUMBER], printer, ValueError)
-    return f"{helper}({kernel}, {words}, {numbers}, {printer.type_text})"
+@write.dispatch
+def fold_in_cupy(op: FoldIn, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter) -> Written:
+    body = Template(FOLD_IN).substitute(real=real_type(writer.dtype))
+    kernel = _kernel([WORDS_OF_KEY, KernelParameter("int64", "number", raw=True)], "limb", body, writer)
+    helper = writer.helper("_fold_in", FOLDED)
+    words = rows_of(node.args[:1], (65536,), False, [KEY], writer, ValueError)
+    numbers = rows_of(node.args[1:], (2**63 - 1,), False, [NUMBER], writer, ValueError)
+    return Text(f"{helper}({kernel}, {words}, {numbers}, {writer.type_text})")

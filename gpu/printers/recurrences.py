@@ -16,6 +16,8 @@ from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, tile
 from symad.gpu.recurrences.step import InnerProduct, LoopStep, step_of
 from symad.numeric.numpy_arrays.pairs.attention_printer import tuple_text
+from symad.numeric.numpy_arrays.statements import Made, computed, kernel_lines, results_by_number
+from symad.numeric.program.expressions import Expression, op_in
 from symad.numeric.targets.statements import Lines
 from symad.ops.elementwise.selection import Condition
 
@@ -60,7 +62,7 @@ RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, r
 '''
 
 
-Moved = Sequence[tuple[Node, Node]]
+Moved = Sequence[tuple[Node, Expression]]
 """Inputs of a body, and the arrays that they stand for."""
 
 
@@ -88,7 +90,7 @@ class KernelArrays:
         some = ([(here, x) for here, x in part if here in read] for part in (moving, fixed))
         return cls(step, *some)
 
-    def matrices(self) -> list[Node]:
+    def matrices(self) -> list[Expression]:
         """The constant factors of the products."""
         leaves = (leaf for part in self.step.parts for _, leaf in self.step.used(part))
         found = {leaf.right.array for leaf in leaves if isinstance(leaf, InnerProduct)}
@@ -106,12 +108,12 @@ class KernelArrays:
         number |= {state: k for k, state in enumerate(states)}
         for k, (here, x) in enumerate((*self.moving, *self.fixed), len(outputs) + len(self.step.stored)):
             number[here] = k
-            if printer.kernels.type_of(x) == "bool":
+            if printer.kind(x) == "bool":
                 flags.add(k)
         return ArgumentPlaces(number, results, frozenset(late), frozenset(flags))
 
     def call(
-        self, outputs: Sequence[Node], states: Nodes, zeros: Sequence[int], starts: Sequence[Node | None],
+        self, outputs: Sequence[Node], states: Nodes, zeros: Sequence[int], starts: Sequence[Expression | None],
         steps: Dim | None, names: Sequence[str], printer: CuPyWriter,
     ) -> str:  # fmt: skip
         """The statement that computes all values, of ``steps`` steps or of one that has no axis of time."""
@@ -147,39 +149,37 @@ class KernelArrays:
         return f"{', '.join(targets)}{comma} = _recurrence({', '.join(arguments)})"
 
 
-def recurrence_lines(op: Recurrence, node: Node, printer: CuPyWriter) -> Lines:
+@kernel_lines.dispatch
+def recurrence_lines(op: Recurrence, writer: CuPyWriter, made: Made) -> Lines:
     """The statement that computes all values of a loop."""
-    initial, moving, fixed = parts_of(op, node.args)
+    args = computed(made).args
+    initial, moving, fixed = parts_of(op, args)
     outputs, local = op.body.output_nodes, op.body.input_nodes
     inputs = (
         zip(local[op.states : op.states + op.slices], moving, strict=True),
         zip(local[op.states + op.slices :], fixed, strict=True),
     )
     arrays = KernelArrays.read(step_of(op.body, op.states), *map(list, inputs))
-    names = []
-    for k, o in enumerate(outputs):
-        value, before = (
-            Node.of(Recurrence(op.body, op.slices, k, op.zeros, op.kept, early), node.args)
-            for early in (False, True)
-        )
-        names.append(printer.value_name() if {value, before} & printer.read else "_")
-        if names[-1] != "_":
-            printer.texts[value] = f"{names[-1]}[1:]" if k < op.states else names[-1]
-            printer.texts |= {before: f"{names[-1]}[:-1]"} if k < op.states else {}
-            printer.kernels.types |= {value: "bool"} if _is_flag(o) else {}
+    results = {one.value: which for one in made if isinstance(which := op_in(one.expression), Recurrence)}
+    read = {which.k for which in results.values()}
+    names = [writer.value_name() if k in read else "_" for k in range(len(outputs))]
+    for value, which in results.items():
+        steps = ("[:-1]" if which.before else "[1:]") if which.k < op.states else ""
+        writer.named[value] = names[which.k] + steps
+        writer.kinds |= {value: "bool"} if _is_flag(outputs[which.k]) else {}
     zeros = [k for k in range(op.states) if op.zeros[k]]
-    steps = steps_of(op, node.args)
-    return [arrays.call(outputs, local[: op.states], zeros, initial, steps, names, printer)]
+    return [arrays.call(outputs, local[: op.states], zeros, initial, steps_of(op, args), names, writer)]
 
 
-def row_program_lines(op: RowProgram, node: Node, printer: CuPyWriter) -> Lines:
+@kernel_lines.dispatch
+def row_program_lines(op: RowProgram, writer: CuPyWriter, made: Made) -> Lines:
     """The statement that computes all values of a region of rows, by the kernel of a loop with one step."""
-    outputs = op.body.output_nodes
-    given = [*zip(op.body.input_nodes, node.args, strict=True)]
+    outputs, results = op.body.output_nodes, results_by_number(made)
+    given = [*zip(op.body.input_nodes, computed(made).args, strict=True)]
     arrays = KernelArrays.read(step_of(op.body, 0), [], given)
-    names = printer.result_names(range(len(outputs)))
-    printer.kernels.types |= {v: "bool" for k, v in printer.computed.items() if _is_flag(outputs[k])}
-    return [arrays.call(outputs, (), (), (), None, names, printer)]
+    names = writer.result_names(range(len(outputs)), results)
+    writer.kinds |= {value: "bool" for k, value in results.items() if _is_flag(outputs[k])}
+    return [arrays.call(outputs, (), (), (), None, names, writer)]
 
 
 def _list(texts: list[str]) -> str:

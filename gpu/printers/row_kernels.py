@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from symad.core.arrays import Array
-from symad.core.graph import Node
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
-from symad.gpu.cupy_library import real_type
+from symad.gpu.cupy_library import OnDevice, real_type
 from symad.gpu.passes.fusion import Sums
 from symad.gpu.printers.kernels import verbatim
-from symad.gpu.printers.printing import CuPyWriter, Text, Texts, emit
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.numeric.fusion.c_expressions import KernelBody
 from symad.numeric.fusion.nest import Nest, softmax_nest
 from symad.numeric.fusion.nest_loops import NestText, RowLoop, joined
+from symad.numeric.numpy_arrays.statements import Made, computed, kernel_lines, results_by_number
+from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets.arrays import ALONG_AXES
+from symad.numeric.targets.scalars import Written, write
 from symad.numeric.targets.statements import Lines
+from symad.numeric.targets.target import Text, Texts
 from symad.ops.arrays.softmax import ExponentialOp
 
 # ---- nests over rows -----------------------------------------------------------------------------
@@ -105,16 +108,16 @@ class WarpRows(NestText):
         return f"if (lane == 0) y{position}[row] = {value};"
 
 
-def row_lines(op: Nest, node: Node, printer: CuPyWriter) -> Lines:
+def row_lines(op: Nest, writer: CuPyWriter, made: Made) -> Lines:
     """The statement that computes all results of a nest."""
-    names = ", ".join(printer.result_names(range(len(op.body.output_nodes))))
-    call = rows_text(op, node.args, [printer.array_text(a) for a in node.args], printer)
+    names = ", ".join(writer.result_names(range(len(op.body.output_nodes)), results_by_number(made)))
+    call = rows_text(op, computed(made).args, writer)
     return [f"{names}{',' * (len(op.body.output_nodes) == 1)} = {call}"]
 
 
-def rows_text(nest: Nest, args: Sequence[Node], texts: Sequence[str], printer: CuPyWriter) -> str:
+def rows_text(nest: Nest, args: Sequence[Expression], printer: CuPyWriter) -> str:
     """The call that computes the list of all results of a nest, whose axes are the last ones."""
-    types = [printer.kernels.type_of(a) for a in args]
+    types, texts = [*map(printer.kind, args)], map(printer.array_text, args)
     source = WarpRows(nest, KernelBody(real_type(printer.dtype))).source("row_group", types)
     kernel = printer.kernels.raw("row_group", source)
     printer.imports.add("import math")
@@ -140,22 +143,24 @@ Origin: not measured on a device.
 
 def by_library(
     function: Callable[..., Array], args: Texts, axes: tuple[int, ...], printer: CuPyWriter
-) -> str:
+) -> Text:
     """The call of a helper that uses CuPy's reductions, in float32 for the half precisions."""
     half = printer.accumulator != printer.dtype
-    wide = [f"{a}.astype(cp.float32)" for a in args] if half else args
+    wide = [f"{a}.astype(cp.float32)" if half else a.text for a in args]
     call = f"{printer.helper(function)}({', '.join(wide)}, {axes})"
-    return f"{call}.astype({printer.type_text})" if half else call
+    return Text(f"{call}.astype({printer.type_text})" if half else call)
 
 
-@emit.dispatch
-def exponential_cupy(op: ExponentialOp, node: Node, args: Texts, printer: CuPyWriter) -> Text:
+@write.dispatch
+def exponential_cupy(
+    op: ExponentialOp, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter
+) -> Written:
     """The call of a row kernel where the axes are the last ones, else of the library's reductions."""
     full, axes = node.args[0].shape, op.axes
     last = axes == tuple(range(len(full) - len(axes), len(full)))
     if not last or any(isinstance(full[k], int) and (full[k] > MAX_ROW or not full[k]) for k in axes):
-        return by_library(ALONG_AXES[type(op)], args, axes, printer)
-    return f"{rows_text(softmax_nest(type(op), full, axes), node.args, args, printer)}[0]"
+        return by_library(ALONG_AXES[type(op)], args, axes, writer)
+    return Text(f"{rows_text(softmax_nest(type(op), full, axes), node.args, writer)}[0]")
 
 
 MAX_TOGETHER = 24
@@ -198,24 +203,25 @@ def sums_source(dtype: str) -> str:
     return head + kernel_text("prims.h") + middle + kernel_text("sums.cu")
 
 
-def sums_lines(op: Sums, node: Node, printer: CuPyWriter) -> Lines:
+@kernel_lines.dispatch
+def sums_lines(op: Sums, printer: CuPyWriter, made: Made) -> Lines:
     """The statements that compute all sums, with a limited number in one launch."""
     source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
     printer.helpers.setdefault("_sums", RUN)
-    lines = []
+    lines, args, results = [], computed(made).args, results_by_number(made)
     size = 8 if printer.dtype == "float64" else 4
-    for start in range(0, len(node.args), MAX_TOGETHER):
-        some = range(start, min(start + MAX_TOGETHER, len(node.args)))
-        names = ", ".join(printer.result_names(some)) + "," * (len(some) == 1)
-        arrays = ", ".join(_typed(node.args[k], printer) for k in some)
+    for start in range(0, len(args), MAX_TOGETHER):
+        some = range(start, min(start + MAX_TOGETHER, len(args)))
+        names = ", ".join(printer.result_names(some, results)) + "," * (len(some) == 1)
+        arrays = ", ".join(_typed(args[k], printer) for k in some)
         kept = ", ".join(str(op.kept[k]) for k in some)
         rest = f"{printer.type_text}, {size}, {MAX_TOGETHER}"
         lines.append(f"{names} = _sums({source}, [{arrays}], [{kept}], {rest})")
     return lines
 
 
-def _typed(arg: Node, printer: CuPyWriter) -> str:
+def _typed(arg: Expression, printer: CuPyWriter) -> str:
     text = printer.array_text(arg)
-    return text if printer.kernels.type_of(arg) == printer.dtype else f"{text}.astype({printer.type_text})"
+    return text if printer.kind(arg) == printer.dtype else f"{text}.astype({printer.type_text})"

@@ -43,12 +43,7 @@ class Fast(NumPy):
     """NumPy, or a library with its interface, in text that is written for speed."""
 
 
-def fast(name: str, np_: str) -> Fast:
-    """The target of a library, with the name that code gives it."""
-    return Fast(name, NUMPY.functions, f"{np_}.inf", f"{np_}.nan", np=np_)
-
-
-FAST_NUMPY = fast("numpy", "np")
+FAST_NUMPY = Fast("numpy", NUMPY.functions, "np.inf", "np.nan", np="np")
 
 
 def part_of(expression: Expression) -> Index | None:
