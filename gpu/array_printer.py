@@ -136,7 +136,7 @@ def together_on_device(statement: Together, writer: CuPyWriter) -> Lines:
 
 
 def on_device(made: Made, writer: CuPyWriter) -> list[str]:
-    """The lines of all results of an op whose arguments are converted to its type, by a kernel if it has one."""
+    """The lines of all results of an op, by its kernel if it has one; arguments have the program's type."""
     op, first = computed(made).op, made[0]
     for one in made:
         writer.note(one.value, one.expression)
@@ -200,7 +200,7 @@ def array_of_zeros(op: Broadcast, writer: CuPyWriter, made: Made) -> KernelLines
 
 @kernel_lines.dispatch
 def kernel_of_one(op: ElementwiseOp, writer: CuPyWriter, made: Made) -> KernelLines:
-    """A kernel for arguments of any type, or where CuPy would keep the memory order of a permuted argument."""
+    """A kernel for arguments of any type, or where CuPy would keep the memory order of an argument."""
     node, args = writer.plans.nodes[made[0].value], tuple(dict.fromkeys(computed(made).args))
     kinds = [*map(writer.kind, args)]
     laid_out = "int64" not in (*kinds, writer.kinds[made[0].value]) and any(map(_is_permuted, node.args))
@@ -228,10 +228,9 @@ def nest_lines(op: Nest, writer: CuPyWriter, made: Made) -> KernelLines:
 @kernel_lines.dispatch
 def sums_over_pairs(op: PairOp, writer: CuPyWriter, made: Made) -> Lines:
     """The kernels of a sum over pairs; blocks of pairs, as for NumPy, where there are none."""
-    if isinstance(op, (PairSum, PairSumCotangent)):
-        if has_kernels(op, writer.plans.nodes[made[0].value], writer.dtype):
-            return pair_lines(op, writer, made)
-    return kernels.pair_lines(op, writer, made)
+    node = writer.plans.nodes[made[0].value]
+    known = isinstance(op, (PairSum, PairSumCotangent)) and has_kernels(op, node, writer.dtype)
+    return pair_lines(op, writer, made) if known else kernels.pair_lines(op, writer, made)
 
 
 @kernel_lines.dispatch

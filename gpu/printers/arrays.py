@@ -346,6 +346,7 @@ def sparse_solve_cupy(
     op: SparseSolve, target: OnDevice, node: Compute, args: Texts, writer: CuPyWriter
 ) -> Written:
     """The solution of the dense system that defines the op."""
+    assert writer.at is not None
     here = writer.plans.nodes[writer.at]
     (dense,) = fuse(prepare(Graph(here.args, (definition(op, here),)))).output_nodes
     return Text(defined(dense, here, writer))

@@ -111,9 +111,10 @@ class CuPyWriter(ArrayWriter):
         """The node of a value, or of what a statement contains of constants and views; None for others."""
         if isinstance(expression, Read):
             return self.plans.nodes.get(expression.value)
-        args = [self.node_of(a) for a in expression.args] if isinstance(expression, Compute) else [None]
-        known = tuple([a for a in args if a is not None])
-        return Node.of(expression.op, known) if len(known) == len(args) else None
+        if not isinstance(expression, Compute):
+            return None
+        known = tuple([a for a in map(self.node_of, expression.args) if a is not None])
+        return Node.of(expression.op, known) if len(known) == len(expression.args) else None
 
     def kind(self, expression: Expression) -> str:
         """See `ArrayWriter.kind`; the type is always known."""

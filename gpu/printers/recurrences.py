@@ -113,8 +113,8 @@ class KernelArrays:
         return ArgumentPlaces(number, results, frozenset(late), frozenset(flags))
 
     def call(
-        self, outputs: Sequence[Node], states: Nodes, zeros: Sequence[int], starts: Sequence[Expression | None],
-        steps: Dim | None, names: Sequence[str], printer: CuPyWriter,
+        self, outputs: Sequence[Node], states: Nodes, zeros: Sequence[int],
+        starts: Sequence[Expression | None], steps: Dim | None, names: Sequence[str], printer: CuPyWriter,
     ) -> str:  # fmt: skip
         """The statement that computes all values, of ``steps`` steps or of one that has no axis of time."""
         step, count = self.step, len(outputs) + len(self.step.stored)
