@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
@@ -64,6 +65,8 @@ def _place_of(name: str, owner: str, known: Collection[str]) -> str:
     for place in ("symad", "symad.functions", "symad.numeric"):
         if name in import_module(place).__all__:
             return f"; it is {place}.{name}"
+    if owner == "module 'symad'" and find_spec(f"symad.{name}"):
+        return f"; import symad.{name} first"
     outside = [f"{library}.{name}" for library in ("numpy", "sympy") if hasattr(import_module(library), name)]
     if outside and known:
         return f"; symad reads {' and '.join(outside)}"

@@ -264,6 +264,12 @@ def test_no_word_for_another_library_is_a_name_here() -> None:
         assert callable(functools.reduce(getattr, use.split("(")[0].split(".")[1:], symad))
 
 
+def test_modules_of_the_package_that_are_not_loaded_are_told() -> None:
+    """``symad.gpu`` is no attribute before its import, as in this process it may be after another test."""
+    told = str(elsewhere.missing("module 'symad'", "gpu", symad.__all__))
+    assert told == "module 'symad' has no attribute 'gpu'; import symad.gpu first"
+
+
 def test_tools_that_ask_for_private_names_get_no_guess() -> None:
     with pytest.raises(AttributeError, match=r"no attribute '__wrapped__'$"):
         _ = symad.__wrapped__
