@@ -100,6 +100,8 @@ def use_conditions(
     found: dict[Node, Node] = {}
     branches = Branches()
     for node in reversed(order):
+        if not uses[node].conditions:
+            continue  # only conditions read it
         condition = uses[node].condition(branches)
         if condition is not None and not isinstance(node.op, Undefined):  # its slopes are 0 or NaN anyway
             found[node] = condition

@@ -25,7 +25,7 @@ from symad.ops.basic.arithmetic import ElementwiseOp, add_tangents, mul
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, constant_value
 from symad.ops.elementwise.radius import RADIAL, Part, parts, slopes_of
-from symad.ops.elementwise.selection import Select
+from symad.ops.elementwise.selection import Select, select
 from symad.stable import smooth
 from symad.transforms.guards import Guards, TangentGuard, mask
 from symad.transforms.radius_limits import with_limits
@@ -153,31 +153,30 @@ class Radial:
             return own
         if node not in self._whole:
             radius, multiple = self.multiples[node]
-            used = self.uses.get(node)
+            used = self.uses.get(node, self.uses.get(radius))
             if used is not None and len(used.shape) not in (0, len(radius.shape)):
                 used = None
             terms = [own]
             for part, slope, dot in zip(parts(radius), slopes_of(radius), self._inner[radius], strict=True):
-                inner = mask(None if used is None else part.spread(used), dot)
-                multiple_ = part.spread(_without_mask_of(inner, multiple))
-                terms.append(weighted(part, mul(multiple_, slope), inner))
+                condition = None if used is None else part.spread(used)
+                masked = _inside_of_mask(condition, part.spread(multiple), slope)
+                terms.append(weighted(part, masked, mask(condition, dot)))
             self._whole[node] = add_tangents(terms)
         return self._whole[node]
 
 
-def weighted(part: Part, slope: Node, dot: Tangent) -> Tangent:
+def weighted(part: Part, slope: Tangent, dot: Tangent) -> Tangent:
     """The tangent of a radius by one of its parts: Σ slope · u_dot."""
-    return part.total(mul(slope, dot)) if isinstance(dot, Node) else ZERO
+    return part.total(mul(slope, dot)) if isinstance(slope, Node) and isinstance(dot, Node) else ZERO
 
 
-def _without_mask_of(inner: Tangent, multiple: Node) -> Node:
-    """A number that is masked by a condition, without the mask where the tangent has the same one."""
-    if not (isinstance(inner, Node) and isinstance(inner.op, Select) and isinstance(multiple.op, Select)):
-        return multiple
-    (condition, *ours), (other, *theirs) = multiple.args, inner.args
-    if condition is not other:
-        return multiple
-    for here, there, kept in zip(ours, theirs, reversed(ours), strict=True):
-        if constant_value(here) == constant_value(there) == 0 and constant_value(kept) is not None:
-            return broadcast_to(kept, multiple.shape)
-    return multiple
+def _inside_of_mask(condition: Node | None, multiple: Node, slope: Node) -> Tangent:
+    """The product of a multiple and a slope, 0 where it is not used or the multiple is masked.
+
+    There the slope may be NaN.
+    """
+    if isinstance(multiple.op, Select) and slope.shape == multiple.shape:
+        own, *branches = multiple.args
+        if any(constant_value(b) == 0 for b in branches):
+            return select(own, *[b if constant_value(b) == 0 else mul(b, slope) for b in branches])
+    return mask(condition, mul(multiple, slope))

@@ -64,11 +64,12 @@ def wrapped(rng, inner):
 
 
 def shared(rng, at):
-    """The condition and the branch use one node: sqrt(w) > 0, log(w) > −5, ..."""
+    """The condition and the branch use one node: sqrt(w) > 0, exp(log(w)/2 + 5/2) > 1, ..."""
     w = distance(rng, at)
     node, bound = rng.choice([(sp.sqrt(w), 0), (sp.log(w), -5), (w ** sp.Rational(1, 3), sp.Rational(1, 9))])
+    condition = rng.choice([node > bound, sp.exp((node - bound) / 2) > 1, node + 2 * w**2 > bound + 2 * w**2])
     other = safe(rng)
-    return Program(sp.Piecewise((wrapped(rng, node), node > bound), (other, True)), ((at, other),))
+    return Program(sp.Piecewise((wrapped(rng, node), condition), (other, True)), ((at, other),))
 
 
 def guarded(rng, at):
@@ -126,4 +127,16 @@ def plateau(rng, at):
     return Program(f * factor + factor, ((at, value * factor + factor),))
 
 
-KINDS = [shared, guarded, nested, extreme, plateau]
+def radius(rng, at):
+    """An absolute value or a norm of a node that is infinite, or has no value, in a branch not taken."""
+    w, v = distance(rng, at), rng.choice([x, y])
+    u = rng.choice([sp.log(w), sp.sqrt(w) - 1, 1 / w, sp.log(w) * y]) - v
+    r = rng.choice(
+        [sp.Abs(u), sp.sqrt(u**2 + v**2), sp.sqrt(u**2 + v**2) ** 3, (u**4 + v**4) ** sp.Rational(1, 4)]
+    )
+    other = safe(rng)
+    left = (at[0] - 1, at[1])
+    return Program(sp.Piecewise((wrapped(rng, r), w > 0), (other, True)), ((at, other), (left, other)))
+
+
+KINDS = [shared, guarded, nested, extreme, plateau, radius]
