@@ -181,13 +181,19 @@ def claim_of(pair: Pair) -> Claimed:
 
 
 def with_search(seen: Seen) -> Seen:
-    """What was seen, with a search for values of the elements of which none was met."""
+    """What was seen, with a search for values of the elements of which none was met.
+
+    A difference where the function has no value counts only if it has values elsewhere.
+    """
     missing = ~seen.valued & ~seen.settled
     if not missing.any():
         return seen
     found = with_values(claim_of(seen.pair))
     flags = np.ones_like(missing) if found is None else found[0]
-    return replace(seen, valued=seen.valued | (flags & missing))
+    valued = seen.valued | (flags & missing)
+    differs = seen.settled | (seen.differs & valued)
+    told = {index: witness for index, witness in seen.witnesses.items() if differs[index]}
+    return replace(seen, valued=valued, differs=differs, witnesses=told)
 
 
 def weakened(verdict: Verdict, seen: Seen) -> Verdict:
@@ -200,19 +206,18 @@ def weakened(verdict: Verdict, seen: Seen) -> Verdict:
     held, wrong = np.isin(ground, HELD), ground == DIFFER
     differs, lacks = (_fitted(v, ground.shape, False) for v in (seen.differs, seen.lacks))
     valued = _fitted(seen.valued, ground.shape, True)
-    differs = differs & ~(wrong & bool(verdict.witnesses))
-    if differs.any():
+    if (new := differs & ~(wrong & bool(verdict.witnesses))).any():
         found, fault = {**seen.witnesses, **verdict.witnesses}, verdict.blame or seen.blame
-        ground[differs] = DIFFER
-        verdict = replace(verdict, witnesses=found, blame=fault, sizes=verdict.sizes or seen.sizes)
+        ground[new] = DIFFER
+        sizes = verdict.sizes if verdict.witnesses else seen.sizes
+        verdict = replace(verdict, witnesses=found, blame=fault, sizes=sizes)
     reason = verdict.reason
-    settled = _fitted(seen.settled, ground.shape, False)
-    if (missing := (held | wrong | differs) & ~valued & ~settled).any():
+    if (missing := (held | wrong) & ~valued & ~differs).any():
         ground[missing] = NOTHING
         reason = _because(reason, seen.stopped or why(claim_of(seen.pair)), ground, missing)
-    elif seen.looked and not seen.stopped and not verdict.final and not (valued | settled).any():
+    elif seen.looked and not seen.stopped and not verdict.final and not (valued | differs).any():
         reason = why(claim_of(seen.pair))
-    if (lacking := held & lacks & ~differs & ~missing).any():
+    if (lacking := held & lacks & ~new & ~missing).any():
         ground[lacking] = NOTHING
         reason = f"at {seen.lacking}"
     return replace(verdict, ground=ground, reason=reason)

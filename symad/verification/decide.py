@@ -101,6 +101,8 @@ def pairs_of(number: int, comparison: Comparison) -> list[Pair]:
     if zeros:
         groups = tuple(regrouped(rebuild(list(chain(*groups)), zeros), groups))
     (left, right, function, *_, domain), made = groups, list[Pair]()
+    if comparison.derivative is not None and comparison.derivative.kind == "value":
+        function = ()  # each output is its own: where others have values does not matter
     for output, (name, a, b) in enumerate(zip(comparison.names, left, right, strict=True)):
         if not same_shape(a.shape, b.shape):
             raise ShapeError(

@@ -165,14 +165,17 @@ def _seen_at(
     """What the guard sees of some pairs at one choice of sizes."""
     seen = inspected(goals, {k: bound(p, chosen) for k, p in pairs.items()})
     at = f" at {', '.join(f'{s} = {v}' for s, v in chosen.items())}" if chosen else ""
-    if any(chosen[s] not in v for s, v in sizes):  # at the least sizes there may be no value
-        seen = {k: replace(here, valued=np.ones_like(here.valued)) for k, here in seen.items()}
-    return {k: replace(searched(goals, here), sizes=at) for k, here in seen.items()}
+    least = any(chosen[s] not in v for s, v in sizes)  # there may be no value: then nothing is claimed
+    made = dict[int, Seen]()
+    for k, here in seen.items():
+        found = searched(goals, replace(here, valued=here.valued | ~here.outside) if least else here)
+        made[k] = replace(found, valued=found.valued | least, sizes=at)
+    return made
 
 
 def searched(goals: Goals, seen: Seen) -> Seen:
     """What was seen, with what a search for values finds, and what is wrong with what differs."""
-    ended = replace(seen, stopped=seen.stopped or goals.meter.used_up)
+    ended = replace(seen, differs=seen.settled, stopped=seen.stopped or goals.meter.used_up)
     found = within(goals.meter, partial(with_search, seen), ended)
     if not found.differs.any():
         return found

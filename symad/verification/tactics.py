@@ -8,7 +8,7 @@ weaker. A new way to decide is a function here, and a line in `TACTICS`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -33,7 +33,7 @@ from symad.verification.accept import (
     proof,
     weakened,
 )
-from symad.verification.budget import operations, within
+from symad.verification.budget import in_time, operations, within
 from symad.verification.claimed_domain import RULED_OUT, implied_domain
 from symad.verification.fields.integer_inputs import are_all_looked_at
 from symad.verification.proof.with_proofs import ONE_GRAPH, replayed_claim
@@ -77,7 +77,7 @@ def of_large_arrays(goals: Goals) -> dict[int, Verdict]:
             known.identical(wanted)
         else:
             reasons = list(known.reasons)
-            known.for_all_sizes(wanted)
+            in_time(goals.meter, partial(known.for_all_sizes, wanted), None)
             known.reasons = reasons  # what other entries lack has other reasons
         claim = ONE_GRAPH if pair.left is pair.right else replayed_claim(pair.comparison)
         made[k] = proof(pair, claim) if known.goals.issuperset(wanted) else nothing_known(pair, reason)
@@ -89,8 +89,6 @@ def about_nothing(goals: Goals) -> dict[int, Verdict]:
 
     The inverse of a singular matrix ends a claim so, before anything is tested.
     """
-    if goals.known is None:
-        return {}
     claims = {(pair.function, pair.domain) for pair in goals.open.values()}
     unknown = dict.fromkeys(claims, "")
     reasons = within(goals.meter, lambda: {claim: nowhere_defined(*claim) for claim in claims}, unknown)
@@ -144,7 +142,8 @@ def by_proof(goals: Goals) -> dict[int, Verdict]:
     rest = {k: ~goals.seen[k].differs if k in goals.seen else np.ones(p.left.shape) for k, p in few.items()}
     wanted = [(*few[k].place, int(e)) for k, part in rest.items() for e in np.flatnonzero(part)]
     if goals.known is not None:  # proofs have limits of their own
-        goals.known.elements(sorted({*wanted} - goals.known.goals))
+        left = sorted({*wanted} - goals.known.goals)
+        in_time(goals.meter, partial(goals.known.elements, left), None)
     return goals.proofs(few)
 
 
@@ -202,16 +201,20 @@ def by_test(goals: Goals) -> dict[int, Verdict]:
     """
     pairs = {k: goals.asked.get(k, p) for k, p in goals.open.items() if not goals.is_symbolic(p)}
     made = _tests(goals, pairs) if pairs else {}
-    left = {k: p for k, p in pairs.items() if (made[k].ground == NOTHING).any() and p.kind != "value"}
+    left = {k: p for k, p in pairs.items() if (made[k].ground == NOTHING).any()}
     if 2 * goals.meter.steps > goals.meter.budget.steps or goals.meter.is_late:
         return made
-    domains = {k: found for k, p in left.items() if not p.domain and (found := implied_domain(p.function))}
-    inside = {k: replace(pairs[k], domain=domain) for k, (domain, _) in domains.items()}
-    for k, verdict in (_tests(goals, inside) if inside else {}).items():
+    inside = {k: found for k, pair in left.items() for found in _inside(pair)}
+    for k, verdict in (_tests(goals, {k: p for k, (p, _) in inside.items()}) if inside else {}).items():
         if (verdict.ground != NOTHING).all():
-            claim = f"{verdict.claim}, where {domains[k][1]}: elsewhere the function has no value"
-            made[k] = replace(verdict, claim=claim)
+            made[k] = replace(verdict, claim=f"{verdict.claim}{inside[k][1]}")
     return made
+
+
+def _inside(pair: Pair) -> Iterator[tuple[Pair, str]]:
+    """A claim about a derivative where the function has values, and how that is told; none elsewhere."""
+    if pair.kind != "value" and pair.domain is None and (known := implied_domain(pair.function)):
+        yield replace(pair, domain=known[0]), f", where {known[1]}: elsewhere the function has no value"
 
 
 def _tests(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Verdict]:
@@ -330,23 +333,26 @@ def _at_sizes(goals: Goals, pairs: Sequence[Pair], sizes: Sizes) -> list[Verdict
     for pair, verdict in zip(pairs, worst, strict=True):
         verdict = _measured(_elsewhere(pair, verdict, goals))
         verdict = _by_one_element(pair, verdict, goals)
-        made.append(replace(verdict, at=texts))
+        made.append(replace(verdict, at=texts, final=False))  # at the least size there may be values
     return made
 
 
 def _by_one_element(pair: Pair, verdict: Verdict, goals: Goals) -> Verdict:
     """The verdict for all sizes where one element stands for all, and the identity test calls it equal."""
-    sides = by_one_element(pair.asked) if (verdict.ground == SAMPLE).all() else None
-    if sides is None or any(isinstance(n.op, Dimension) for n in topological(sides)):
+    if not (verdict.ground == SAMPLE).all():
         return verdict
-    left, right = sides  # the domain is a condition in both
-    alone = Pair(pair.comparison, pair.name, left, right, pair.place)
-    (one,) = standing(Goals({0: alone}, goals.seed, goals.meter, goals.tactics))
-    if one.ground != TEST:
-        return verdict
-    dims = ", ".join(sorted(map(str, pair.comparison.left.dims | pair.comparison.right.dims)))
-    claim = f"{one.claim}, by one element that stands for all, for all {dims}"
-    return replace(one, ground=np.full(verdict.ground.shape, TEST, dtype=object), claim=claim)
+    for asked, where in ((pair, ""), *_inside(pair)):
+        sides = by_one_element(asked.asked)
+        if sides is None or any(isinstance(n.op, Dimension) for n in topological(sides)):
+            continue
+        left, right = sides  # the domain is a condition in both
+        alone = Pair(pair.comparison, pair.name, left, right, pair.place)
+        (one,) = standing(Goals({0: alone}, goals.seed, goals.meter, goals.tactics))
+        if one.ground == TEST:
+            dims = ", ".join(sorted(map(str, pair.comparison.left.dims | pair.comparison.right.dims)))
+            claim = f"{one.claim}{where}, by one element that stands for all, for all {dims}"
+            return replace(one, ground=np.full(verdict.ground.shape, TEST, dtype=object), claim=claim)
+    return verdict
 
 
 MAX_OPERATIONS = 100_000

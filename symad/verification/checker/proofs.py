@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isqrt, prod
-from operator import mul
 from typing import Any, TypeAlias
 
 from symad.core.claims import Derivative, Derived, Goal, Proof
@@ -14,7 +13,16 @@ from symad.verification.checker import terms as table
 from symad.verification.checker.defined import sure
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
-from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed, require, slope_of_matrix
+from symad.verification.checker.terms import (
+    FREE,
+    MAX_WORK,
+    Refused,
+    Term,
+    Terms,
+    needed,
+    require,
+    slope_of_matrix,
+)
 from symad.verification.checker.writing_out import Element, Index, Writing
 
 Sides: TypeAlias = tuple[Term, Term]  # of a goal
@@ -146,7 +154,8 @@ def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
             for k, arg in enumerate(term.args):
                 if arg in active and (part := contribution(term, k, sent[term][0])).number != 0:
                     sent.setdefault(arg, []).append(part)
-    return [terms.sum(sent.get(v, [])) for v in variables]
+    terms.spend(len(variables))
+    return [terms.sum(sent[v]) if v in sent else terms.term(0) for v in variables]
 
 
 def contribution(term: Term, k: int, bar: Term) -> Term:
@@ -175,9 +184,11 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 
-def written(claims: Sequence[Derived], chosen: Sequence[int]) -> tuple[Writing, dict[Goal, Sides]]:
+def written(
+    claims: Sequence[Derived], chosen: Sequence[int], most: int = MAX_WORK
+) -> tuple[Writing, dict[Goal, Sides]]:
     """Some claims written out, and the two sides of each goal: of the derivative, and of the output."""
-    terms, goals = Terms(), dict[Goal, Sides]()
+    terms, goals = Terms(most), dict[Goal, Sides]()
     writing, known = Writing(terms), dict[Derivative, list[Term]]()
     for k in chosen:
         claim, outputs = claims[k]
@@ -187,7 +198,8 @@ def written(claims: Sequence[Derived], chosen: Sequence[int]) -> tuple[Writing, 
             y = [terms.sum(map(terms.product, zip(w, y, strict=True)))]
         if claim not in known:
             for along in [v] * bool(v) + [w] * (claim.kind == "curvature"):
-                y = [terms.sum(map(mul, gradient(e, x), along)) for e in y]
+                rows = (zip(gradient(e, x), along, strict=True) for e in y)
+                y = [terms.sum(slope * u for slope, u in row if slope.number != 0) for row in rows]
             for _ in range({"value": 0, "hessian": 2}.get(claim.kind, not v)):
                 y = [e for row in y for e in gradient(row, x)]
         places = ((k, o, e) for o, node in enumerate(outputs) for e in range(prod(node.shape)))

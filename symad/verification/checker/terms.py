@@ -75,16 +75,16 @@ class Term:
 class Terms:
     """All terms of one proof, numbered in the order in which they are made: arguments come first."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_WORK) -> None:
         """``truths`` are known to be 0 or 1; ``masked`` may be −∞, so that they are no arguments."""
         self.work, self.truths, self.known = 0, set[Term](), dict[tuple[Hashable, ...], Term]()
-        self.numbers, self.masked = dict[Operand, Term](), set[Term]()
+        self.numbers, self.masked, self.most = dict[Operand, Term](), set[Term](), min(most, MAX_WORK)
         self.minus_infinity = self.mask(self.term(0), self.term(0))
 
     def spend(self, work: int) -> None:
         """Count work, and refuse more than is allowed."""
         self.work += work
-        require(self.work <= MAX_WORK, "writing the claim out takes too long")
+        require(self.work <= self.most, "writing the claim out takes too long")
 
     def made(self, kind: str, data: object, *args: Term) -> Term:
         """The term; it is made if there is none."""

@@ -21,7 +21,7 @@ from symad.verification.checker import quotients as poly
 from symad.verification.checker.proofs import DAMAGE
 from symad.verification.checker.quotients import Monomial, Poly, Quotient
 from symad.verification.checker.rules import MAX_ROOT_ORDER, Parts, Values
-from symad.verification.checker.terms import DEFINITIONS, Refused, Term
+from symad.verification.checker.terms import DEFINITIONS, MAX_WORK, Refused, Term
 
 MAX_SUMMANDS = 24
 """The maximum number of summands of an argument of exp, sin or cos that is taken apart."""
@@ -56,10 +56,11 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much work, and how many terms of a polynomial, a proof may take."""
+    """How much work, and how many terms of a polynomial, a proof may take, and work to write claims out."""
 
     work: int
     terms: int
+    writing: int = MAX_WORK
 
 
 class Finder(Values):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symad.core.claims import Derived, Goal, Proof
 from symad.core.process import without_collecting
 from symad.verification.checker.proofs import written
-from symad.verification.checker.terms import Terms
+from symad.verification.checker.terms import MAX_WORK, Terms
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_isomorphism import IsomorphismFinder
 from symad.verification.proof.find_proof import UNUSABLE
@@ -25,10 +25,10 @@ class Board:
     """Some claims written out, for one attempt after the other."""
 
     @without_collecting
-    def __init__(self, claims: Sequence[Derived], chosen: Sequence[int]) -> None:
-        """Raises what the checker does where a claim cannot be written out."""
+    def __init__(self, claims: Sequence[Derived], chosen: Sequence[int], most: int = MAX_WORK) -> None:
+        """Raises what the checker does where a claim cannot be written out, or by more than ``most``."""
         self.chosen = tuple(chosen)
-        writing, self.goals = written(claims, chosen)
+        writing, self.goals = written(claims, chosen, most)
         writing.made.clear()
         writing.kept.clear()  # it refers to the writing
         self.terms = writing.terms

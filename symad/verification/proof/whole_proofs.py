@@ -78,7 +78,7 @@ def find(claims: Sequence[Derived], wanted: Sequence[Goal], limits: Limits) -> A
     """Proofs of as many goals as can be found, each of them replayed by the checker."""
     if not wanted:
         return AcceptedProofs((), 0, ())
-    chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
+    chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)), limits)
     search = ProofSearch(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
     for strategy in STRATEGIES:
         if not search.left:
@@ -98,16 +98,19 @@ def find(claims: Sequence[Derived], wanted: Sequence[Goal], limits: Limits) -> A
     return search.accepted(chosen)
 
 
-def _covered(claims: Sequence[Derived], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:
+def _covered(
+    claims: Sequence[Derived], asked: Sequence[int], limits: Limits
+) -> tuple[list[int], list[str], Board | None]:
     """Which claims can be written out, why the others cannot, and all of them written out if they can."""
     chosen, reasons = list[int](), list[str]()
     try:
-        return list(asked), [], Board(claims, asked)
-    except UNUSABLE:
-        pass
+        return list(asked), [], Board(claims, asked, limits.writing)
+    except UNUSABLE as problem:
+        if len(asked) == 1:
+            return [], [str(problem)], None
     for k in asked:
         try:
-            written(claims, [k])
+            written(claims, [k], limits.writing)
             chosen.append(k)
         except UNUSABLE as problem:
             reasons.append(str(problem))
@@ -172,7 +175,7 @@ class Attempt:
         """The claims of some goals written out, without what the start before has added."""
         chosen, board = tuple(dict.fromkeys(k for k, _, _ in goals)), self.board
         if board is None or board.chosen != chosen:
-            old, board = board, Board(self.claims, chosen)
+            old, board = board, Board(self.claims, chosen, self.limits.writing)
             self.board = board
             if old is not None:
                 old.close()

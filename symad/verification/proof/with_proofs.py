@@ -227,7 +227,8 @@ class Replayed:
     @cached_property
     def limits(self) -> Limits:
         """What one attempt at a proof may take."""
-        return Limits(self.budget.proof_steps // SHARE, self.budget.terms)
+        most = min(self.budget.proof_steps, self.budget.steps)
+        return Limits(most // SHARE, self.budget.terms, 2 * most)  # a step of writing takes half of one
 
     @cached_property
     def sweeps(self) -> dict[int, str]:

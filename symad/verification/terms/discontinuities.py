@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+import mpmath
 import sympy
 
 from symad.core.graph import Node, topological
@@ -28,10 +29,12 @@ class PowerOfJump(sympy.Function):
     """b ** e without relations, where b may be 0, or e an integer, on an open set only."""
 
 
-state(WeakSign, total=True, parity=ODD, sign=OF_ARGUMENT, range=(-1, 1), kink="zero", jumps=True, flat=True)
-state(LooseSign, total=True, parity=ODD, sign=OF_ARGUMENT, range=(-1, 1), kink="zero", jumps=True, flat=True)
-state(Rounded, total=True, parity=ODD, sign=OF_ARGUMENT, kink="whole", jumps=True)
-state(PowerOfJump, kink="ties")
+for _head in (WeakSign, LooseSign):  # of numbers they are the sign
+    state(_head, digits=mpmath.sign, total=True, parity=ODD, sign=OF_ARGUMENT, range=(-1, 1), kink="zero",
+          jumps=True, flat=True)  # fmt: skip
+state(Rounded, digits=lambda x: mpmath.floor(x) + 0.5, total=True, parity=ODD, sign=OF_ARGUMENT, kink="whole",
+      jumps=True)  # fmt: skip
+state(PowerOfJump, digits=mpmath.power, kink="ties")
 
 SIGNS = {sympy.sign, WeakSign}
 """Functions with exact values in a region of the inputs."""

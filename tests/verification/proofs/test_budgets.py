@@ -27,9 +27,15 @@ from sympy import (
 )
 
 import symad
+from symad.core.claims import Derivative, Derived
 from symad.errors import TraceError
 from symad.verification import Budget
 from symad.verification.budget import Guard, Meter, OutOfBudget, resident_memory
+from symad.verification.certificate.certificate import Comparison
+from symad.verification.checker.proofs import written
+from symad.verification.proof.find_proof import Limits
+from symad.verification.proof.whole_proofs import find
+from symad.verification.proof.with_proofs import Replayed
 
 x, y = symbols("x y", real=True)
 
@@ -282,3 +288,26 @@ def test_derivatives_by_some_parameters_take_seconds(f):
     start = time.process_time()
     assert symad.check(f(q, x), seed=1).status == "measured"
     assert time.process_time() - start < 60
+
+
+@pytest.mark.parametrize("size", [12, 24])
+def test_products_with_directions_are_written_out_by_what_they_have(size):
+    """All outputs but one depend on one input each: their other derivatives take no steps of their own."""
+    f = symad.trace(lambda A: (2 * A, A.sum()), [(size, size)])
+    claim = Derivative(
+        "pushforward", f.output_nodes, f.input_nodes, symad.trace(lambda V: V, [(size, size)]).input_nodes
+    )
+    slopes = symad.trace(lambda V: (2 * V, V.sum()), [(size, size)])
+    writing, goals = written([Derived(claim, slopes.output_nodes)], [0])
+    assert len(goals) == size**2 + 1 and all(left is right for left, right in goals.values())
+    assert writing.terms.work < size**4 + 50 * size**2
+
+
+def test_claims_are_written_out_within_the_steps_that_are_allowed():
+    f, doubled = (symad.trace(g, [(12, 12)]) for g in (lambda A: A + A, lambda A: 2 * A))
+    claim, goals = Derived(Derivative("value", f.output_nodes), doubled.output_nodes), [(0, 0, 0)]
+    for most, proved in ((2 * Budget(steps=100).steps, False), (100_000, True)):
+        found = find([claim], goals, Limits(100_000, 4000, most))
+        assert bool(found.proofs) == proved == ("writing the claim out takes too long" not in found.reasons)
+    comparison = Comparison("sums", f, ("value",), right=doubled)
+    assert Replayed([comparison], Budget(steps=100)).limits == Limits(12, 4000, 200)

@@ -127,3 +127,15 @@ def test_the_domain_of_a_sum_of_logarithms():
     assert symad.verify(likelihood, gradient=score, seed=1).status == "tested"
     wrong = symad.trace(lambda a: 1 / np.abs(a) + np.where(a > 3, 1e-3, 0.0), [(2, 2)])
     assert symad.verify(likelihood, gradient=wrong, seed=1).status == "refuted"
+
+
+@pytest.mark.thorough
+def test_the_domain_of_a_function_of_any_size():
+    """One element stands for all, where all are positive."""
+    n = sp.Symbol("n", integer=True, positive=True)
+    likelihood = symad.trace(lambda a: np.sum(np.log(a)), [(n,)])
+    certificate = symad.verify(likelihood, gradient=symad.trace(lambda a: 1 / np.abs(a), [(n,)]), seed=1)
+    assert certificate.status == certificate.recheck().status == "tested"
+    assert ", where a > 0: elsewhere the function has no value" in certificate.entries[0].claim
+    wrong = symad.trace(lambda a: 1 / np.abs(a) + np.where(a > 3, 1e-3, 0.0), [(n,)])
+    assert symad.verify(likelihood, gradient=wrong, seed=1).status == "refuted"

@@ -97,6 +97,49 @@ def test_symbolic_sizes():
     assert symad.check(something).status == "proved"
 
 
+EMPTY_ARRAYS = {
+    "a logarithm": lambda u: np.log(-1 - u @ u),
+    "logarithms": lambda u: np.log(-1 - u * u).sum(),
+    "a root": lambda u: np.sqrt(-1 - u @ u),
+    "a root of whole parts": lambda u: np.sqrt(-1 - (np.floor(u) ** 2).sum()),
+    "an inverse sine": lambda u: np.arcsin(2 + u @ u),
+    "a maximum": lambda u: np.log(np.minimum(u, 0).sum()),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", EMPTY_ARRAYS)
+@pytest.mark.parametrize("slope", [lambda u: 3 * u / (1 + u @ u), np.floor], ids=["analytic", "floor"])
+def test_functions_of_any_size_without_values_have_no_derivative(name, slope):
+    certificate = symad.verify(
+        symad.trace(EMPTY_ARRAYS[name], [(n,)]), gradient=symad.trace(slope, [(n,)]), seed=1
+    )
+    assert certificate.status == "undecided" and NO_VALUE in told(certificate)
+
+
+@pytest.mark.thorough
+def test_a_difference_is_told_at_a_size_at_which_there_are_values():
+    """log((5 − 2n) (1 + u·u)) has values for n = 1 and 2; the candidate is right for n = 2 alone."""
+    f = symad.trace(lambda u: np.log((5 - 2 * u.shape[0]) * (1 + u @ u)), [(n,)])
+    slope = symad.trace(lambda u: 2 * u / (1 + u @ u) + (u.shape[0] - 2) * u, [(n,)])
+    (entry,) = symad.verify(f, gradient=slope, seed=1).entries
+    assert entry.status == "refuted" and entry.claim.endswith("at n = 1")
+    assert np.size(entry.witness.point["u"]) == 1
+
+
+@pytest.mark.parametrize("one", [False, True], ids=["two outputs", "one array"])
+def test_where_other_values_are_missing_a_value_is_compared(one):
+    """log x and log(−x) have no values together."""
+    f, wrong = ([sp.log(x), sp.log(-x) + k] for k in (0, 1))
+    asked = sp.Array if one else list
+    for candidate, statuses in ((f, ["proved", "proved"]), (wrong, ["proved", "refuted"])):
+        certificate = symad.verify(asked(f), x, value=asked(candidate), seed=1)
+        assert [e.status for e in certificate.entries] == statuses
+        assert sorted(e.status for e in certificate.recheck().entries) == statuses
+    empty = symad.verify([sp.log(x), sp.log(-1 - x**2)], x, value=[sp.log(x), sp.log(-1 - x**2)], seed=1)
+    assert [e.status for e in empty.entries] == ["proved", "undecided"]
+
+
 SOMEWHERE = {
     "close to a number": sp.log(sp.Rational(1, 10**6) - (x - sp.Rational(37123, 1000)) ** 2),
     "far away": sp.sqrt(x - 10**7),
