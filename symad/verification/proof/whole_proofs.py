@@ -80,9 +80,12 @@ def find(claims: Sequence[Derived], wanted: Sequence[Goal], limits: Limits) -> A
         return AcceptedProofs((), 0, ())
     chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)), limits)
     search = ProofSearch(claims, limits, [goal for goal in wanted if goal[0] in chosen], [], reasons, [])
+    proof: Proof | None = None
     for strategy in STRATEGIES:
         if not search.left:
             break
+        if strategy is STRATEGIES[1] and proof is None:
+            continue  # the first one needed no more work
         try:
             proof, why, board = _attempt(claims, search.left, strategy, limits, board)
         except UNUSABLE as problem:  # all together are too long

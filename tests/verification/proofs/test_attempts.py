@@ -12,7 +12,7 @@ from symad.verification.checker.terms import Term
 from symad.verification.proof import find_proof
 from symad.verification.proof.find_proof import EXHAUSTED, Limits, Strategy
 from symad.verification.proof.sums import Board
-from symad.verification.proof.whole_proofs import DIFFER, Attempt
+from symad.verification.proof.whole_proofs import DIFFER, Attempt, find
 
 x, y, z = (Symbol(name, real=True) for name in "xyz")
 LIMITS = Limits(100_000, 4000)
@@ -58,6 +58,13 @@ def test_a_proof_with_steps_has_only_those_of_its_goals(starts):
     proof = Attempt(asked, Strategy(False, 60_000), LIMITS, None).proof(goals(2))
     assert proof.goals == ((0, 0, 0),) and proof.steps and replay(asked, proof)
     assert starts == [[0, 1], [0]]
+
+
+@pytest.mark.parametrize(("sides", "count"), [([WRONG], 3), ([RIGHT, WRONG], 4)])
+def test_more_work_alone_is_tried_only_where_it_may_help(starts, sides, count):
+    """Forms that differ do so by any work; where others are proved, there is more of it for the rest."""
+    assert len(find(claims(*sides), goals(len(sides)), LIMITS).goals) == len(sides) - 1
+    assert len(starts) == count
 
 
 @pytest.mark.parametrize("least", [1, 1000])
