@@ -158,6 +158,12 @@ def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
     return [terms.sum(sent[v]) if v in sent else terms.term(0) for v in variables]
 
 
+def directional(output: Term, variables: Sequence[Term], along: Sequence[Term]) -> Term:
+    """Σ ∂output/∂v · direction."""
+    parts = zip(gradient(output, variables), along, strict=True)
+    return output.table.sum(rate * u for rate, u in parts if rate.number != 0)
+
+
 def contribution(term: Term, k: int, bar: Term) -> Term:
     """``bar`` times the partial derivative of a term by its argument k."""
     args, terms = term.args, term.table
@@ -198,8 +204,7 @@ def written(
             y = [terms.sum(map(terms.product, zip(w, y, strict=True)))]
         if claim not in known:
             for along in [v] * bool(v) + [w] * (claim.kind == "curvature"):
-                rows = (zip(gradient(e, x), along, strict=True) for e in y)
-                y = [terms.sum(slope * u for slope, u in row if slope.number != 0) for row in rows]
+                y = [directional(e, x, along) for e in y]
             for _ in range({"value": 0, "hessian": 2}.get(claim.kind, not v)):
                 y = [e for row in y for e in gradient(row, x)]
         places = ((k, o, e) for o, node in enumerate(outputs) for e in range(prod(node.shape)))
