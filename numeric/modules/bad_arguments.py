@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
 
 from symad.core.arguments import Argument, were_given
 from symad.core.identifiers import brief, counted, listed, visible
-
-if TYPE_CHECKING:
-    pass
 
 
 def reason(
@@ -24,13 +21,7 @@ def reason(
     """
     names = [visible(a.name) for a in arguments]
     if len(values) != len(names):
-        told = (
-            f"{title} takes {counted(len(names), 'value')} ({listed(names)}), but {were_given(len(values))}"
-        )
-        more = f"; missing: {listed(names[len(values) :])}" if len(values) < len(names) else ""
-        if len(values) == 1 and np.ndim(values[0]) == 1:
-            more = "; a function of one vector, as scipy.optimize calls it, is lower(..., packed=True)"
-        return told + more
+        return _not_as_many(title, names, values)
     plain = [(name, v) for name, a, v in zip(names, arguments, values, strict=True) if a.structure is None]
     shapes = []
     for name, value in plain:
@@ -51,6 +42,13 @@ def reason(
         if scalar:
             return f"the arrays of points given to {title} do not broadcast together: {shown}"
     return None
+
+
+def _not_as_many(title: str, names: Sequence[str], values: Sequence[Any]) -> str:
+    told = f"{title} takes {counted(len(names), 'value')} ({listed(names)}), but {were_given(len(values))}"
+    if len(values) == 1 and np.ndim(values[0]) == 1:
+        return f"{told}; a function of one vector, as scipy.optimize calls it, is lower(..., packed=True)"
+    return f"{told}; missing: {listed(names[len(values) :])}" if len(values) < len(names) else told
 
 
 # ---- what NumPy does not read as floats ----------------------------------------------------------

@@ -157,19 +157,17 @@ def _trace_sympy(f: Traceable, inputs: Inputs | None, wrt: Sequence[tuple[str, s
     dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
     places = {s for s in given if isinstance(s, sympy.Symbol) and s not in found.bound}
     found.check_indices(dims | places)
-    for symbol in (*given, *asked):
-        if symbol in dims:
-            raise TraceError(
-                f"{symbol} is a dimension: it is bound by the arrays given and is never an input"
-            )
+    if dimensions := [s for s in (*given, *asked) if s in dims]:
+        raise TraceError(
+            f"{dimensions[0]} is a dimension: it is bound by the arrays given and is never an input"
+        )
     _check_names((*given, *asked), found.symbols)
-    if inputs is None:
-        _check_namesakes((*found.symbols, *asked))
     present = [s for s in found.symbols if s not in dims and not isinstance(s, Traced)]
     if inputs is not None:
         _check_complete(given, present)
         order = given
     else:
+        _check_namesakes((*found.symbols, *asked))
         order = list(dict.fromkeys((*sorted(present, key=natural_order), *asked)))
     tracer = Tracer(dims, shapes)
     tracer.places = frozenset(places)
