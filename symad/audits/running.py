@@ -88,9 +88,10 @@ def check_name(package: str) -> None:
     Raises:
         SymadError: neither is the case.
     """
-    if package not in MODULES and not any(Path(p).is_file() for p in (package, package.rpartition(":")[0])):
+    file, _, name = package.rpartition(":")
+    if package not in MODULES and not any(Path(p).is_file() for p in (package, file)):
         if ".py" in package or "/" in package:
-            raise SymadError(f"there is no file {package}")
+            raise SymadError(f"there is no file {file if file and name.isidentifier() else package}")
         raise SymadError(
             f"symad ships no claims about {package!r}; it ships {', '.join(MODULES)}, and a Python file may "
             "declare others (symad.audits.group)"
