@@ -58,7 +58,7 @@ def least_width(cell):
 
 
 def test_tables_of_pages_fit_a_window_of_1200_pixels():
-    """Measurements may scroll by themselves; a table of words that does so is not read."""
+    """A wider table scrolls, and what is out of sight is not read. Tables of measurements may scroll."""
     wide = []
     for page in (ROOT / "docs").rglob("*.md"):
         for table in re.findall(r"(?:^\|.*\n)+", page.read_text("utf-8"), re.MULTILINE):

@@ -108,7 +108,7 @@ class CuPyWriter(ArrayWriter):
     # ---- what values are -------------------------------------------------------------------------
 
     def node_of(self, expression: Expression) -> Node | None:
-        """The node of a value, or of what a statement contains of constants and views; None for others."""
+        """The node of a value, of a constant, or of an op on such nodes; None for others."""
         if isinstance(expression, Read):
             return self.plans.nodes.get(expression.value)
         if not isinstance(expression, Compute):

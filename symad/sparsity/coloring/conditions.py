@@ -99,8 +99,7 @@ def check_star(graph: Pattern, colors: IntArray) -> None:
     """Raise when an edge has one color or a path on four vertices two."""
     bad = _inside_two_colored_paths(graph, colors)
     if bad.any():
-        v, w = _entry(graph, bad)
-        _check_proper(v, w, colors)
+        v, w = _edge(graph, bad, colors)
         before, after = _mate(graph, v, w, colors), _mate(graph, w, v, colors)
         raise ColoringError(
             f"not a star coloring: the path {before} – {v} – {w} – {after} has only the colors "
@@ -112,8 +111,7 @@ def check_acyclic(graph: Pattern, colors: IntArray) -> None:
     """Raise when an edge has one color or a cycle two."""
     bad = _beside_two_colored_cycles(graph, colors)
     if bad.any():
-        v, w = _entry(graph, bad)
-        _check_proper(v, w, colors)
+        v, w = _edge(graph, bad, colors)
         raise ColoringError(
             f"not an acyclic coloring: vertices {v} and {w} are joined to a cycle with only the colors "
             f"{colors[v]} and {colors[w]}"
@@ -143,9 +141,12 @@ def _mate(pattern: Pattern, i: int, j: int, colors: IntArray) -> int:
     return next(q for q in pattern.in_row(i).tolist() if q != j and colors[q] == colors[j])
 
 
-def _check_proper(v: int, w: int, colors: IntArray) -> None:
+def _edge(graph: Pattern, chosen: BoolArray, colors: IntArray) -> tuple[int, int]:
+    """The first edge that is chosen; an error if its ends have one color."""
+    v, w = _entry(graph, chosen)
     if colors[v] == colors[w]:
         raise ColoringError(f"vertices {v} and {w} have the same color {colors[v]}, but are adjacent")
+    return v, w
 
 
 def _hidden(what: str, pattern: Pattern, i: int, j: int, colors: IntArray) -> str:

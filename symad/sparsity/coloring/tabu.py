@@ -13,7 +13,7 @@ from symad.sparsity.coloring.orders import compact
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 
 MIN_VERTICES, MAX_VERTICES = 40, 600
-"""The maximum number of vertices of a graph that is searched."""
+"""The fewest and the most vertices of a graph that is searched."""
 
 ROUNDS = 1000
 """The maximum number of moves for one number of colors."""
