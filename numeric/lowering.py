@@ -20,7 +20,7 @@ from symad.core.identifiers import brief, identifier, not_one_of, short_name
 from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.errors import LoweringError
-from symad.higher_order.scan import check_closed
+from symad.higher_order.captured import check_closed
 from symad.numeric.box import GivenBox, Sides, inside, read_box
 from symad.numeric.compiler.c_compiler import FULL, optimized
 from symad.numeric.entry_point import (

@@ -14,7 +14,7 @@ from symad.core.dims import bind
 from symad.core.graph import Graph
 from symad.core.signatures import Traceable
 from symad.errors import LoweringError
-from symad.higher_order.scan import check_closed
+from symad.higher_order.captured import check_closed
 from symad.numeric.compiler.c_header import checked_c_name, layout_of, print_header
 from symad.numeric.entries.in_scalars import MAX_OPERATIONS, in_scalars
 from symad.numeric.entry_point import plain_results

@@ -42,7 +42,8 @@ from symad.core.questions import (
 from symad.core.questions import evaluate as evaluate_op
 from symad.core.signatures import Inputs
 from symad.errors import DerivativeError, EvaluationError, ShapeError
-from symad.higher_order.scan import Local, captured_nodes
+from symad.higher_order.captured import captured_nodes
+from symad.higher_order.scan import Local
 from symad.numbers.number_domains import domain_of
 from symad.numbers.values import unchecked
 from symad.ops.arrays.stacking import concatenate

@@ -26,7 +26,7 @@ from symad.core.process import without_collecting
 from symad.core.signatures import Inputs, Traceable, Wrt
 from symad.core.structures import VectorOf
 from symad.errors import TraceError
-from symad.higher_order.scan import check_closed
+from symad.higher_order.captured import check_closed
 from symad.ops.basic.shaping import reshape
 from symad.ops.basic.sources import input_node
 from symad.tracing import (

@@ -15,7 +15,7 @@ from symad.core.arrays import Array
 from symad.core.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
 from symad.core.graph import Graph, Node, op_of, pack, rebuild
 from symad.errors import ShapeError
-from symad.higher_order.scan import Captured, captured_nodes
+from symad.higher_order.captured import Captured, captured_nodes
 from symad.ops.basic.shaping import broadcast_to, reshape
 from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import is_tracing, seen

@@ -7,7 +7,7 @@ import sympy
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
 from symad.errors import TraceError
-from symad.higher_order.scan import Captured
+from symad.higher_order.captured import Captured
 from symad.ops.basic.sources import input_node
 from symad.tracing.inputs import find_inputs
 from symad.tracing.proxies.sessions import SESSION, symbol_node

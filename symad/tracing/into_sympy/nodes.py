@@ -17,7 +17,7 @@ from symad.core.dims import dim_symbols
 from symad.core.graph import Graph, Node, pack, topological
 from symad.core.questions import sympy_form
 from symad.errors import TraceError
-from symad.higher_order.scan import check_closed
+from symad.higher_order.captured import check_closed
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.sources import Dimension, Input
 from symad.tracing.into_sympy import arrays

@@ -19,9 +19,10 @@ from symad.core.graph import Node
 from symad.core.questions import Form, Forms, definition, sympy_form
 from symad.higher_order.adjugate import Adjugate, AdjugateTangent
 from symad.higher_order.affine_scan import AffineScan
+from symad.higher_order.captured import Captured, refuse
 from symad.higher_order.checkpointed_chain import ChainOp
 from symad.higher_order.remat import Remat
-from symad.higher_order.scan import Captured, Scan, refuse
+from symad.higher_order.scan import Scan
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.random import RandomOp

@@ -19,7 +19,7 @@ import sympy
 from symad.core.graph import Node
 from symad.core.process import within
 from symad.errors import TraceError
-from symad.higher_order.scan import Captured
+from symad.higher_order.captured import Captured
 from symad.tracing.proxies.frames import Frames
 
 
