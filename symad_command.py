@@ -81,6 +81,8 @@ class Interrupts:
     def leave(self) -> None:
         """End the process at once."""
         self.tell()
+        with suppress(Exception):
+            sys.stdout.flush()
         os._exit(CODE)
 
     def tell(self) -> None:
@@ -88,8 +90,6 @@ class Interrupts:
         if self.told:
             return
         self.told = True
-        with suppress(Exception):
-            sys.stdout.flush()
         cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
         with suppress(OSError):
             os.write(2, f"{cursor}symad: interrupted\n".encode())
