@@ -55,7 +55,7 @@ class RuleContext:
     last: bool
     in_layers: bool
     related: dict[Monomial, tuple[object, tuple[Monomial, ...]]] = field(default_factory=dict)
-    inside: dict[Node, tuple[int, list[int]]] = field(default_factory=dict)
+    inside: dict[Node, tuple[Monomial, Terms, list[int]]] = field(default_factory=dict)
 
     def skeleton(self, m: Monomial) -> tuple[object, tuple[Monomial, ...]]:
         """The functions and all powers of a monomial, and the monomial without a power, and a quotient."""
@@ -66,13 +66,13 @@ class RuleContext:
             found = self.related[m] = (powers, frozenset(kinds)), tuple(_without_one(m, self.forms))
         return found
 
-    def parts(self, total: Node) -> tuple[int, list[int]]:
-        """The mark of a factor that is a sum, and those of its terms if one of them has a sign."""
-        found = self.inside.get(total)
+    def parts(self, base: Node) -> tuple[Monomial, Terms, list[int]]:
+        """A factor that is a sum, or the square of one that is a root of a sum, its terms and their marks."""
+        found = self.inside.get(base)
         if found is None:
-            terms = self.forms.terms(total)
-            found = hash((total, 1)), list(map(_mark, terms))
-            self.inside[total] = found
+            root = is_root(base)
+            terms = self.forms.terms(base.args[0] if root else base)
+            found = self.inside[base] = ((base, 2 if root else 1),), terms, list(map(_mark, terms))
         return found
 
 
@@ -84,8 +84,8 @@ def _mark(m: Monomial) -> int:
 class SumTraits:
     """The terms of a sum with what the rules look for in them, found by one walk for all rules.
 
-    ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums;
-    ``under``: the roots by which terms are divided.
+    ``named``: the functions with rows for numbers or reflections; ``sums``: the factors that are sums, and
+    roots whose squares are; ``under``: the roots by which terms are divided.
     Most sums of a graph have terms of one sign, and no other rule looks at them.
     """
 
@@ -106,6 +106,8 @@ class SumTraits:
                     self.sums.append((m, base, k))
                 elif k < 0 and is_root(base):
                     self.under.append((m, base))
+                    if k < -1 and type(base.args[0].op) is Add:
+                        self.sums.append((m, base, k))
         if len(terms) > MAX_INSIDE:
             self.sums, self.under = [], []
 
@@ -214,7 +216,7 @@ def _rooted(forms: Forms, m: Monomial, coefficient: Number) -> Terms:
     return {m: c * coefficient}
 
 
-def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Terms]]:
+def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Monomial, Terms]]:
     """The terms n S or n/S with a sum S, S, and its terms R, if n R or n/R may be another term.
 
     Terms of opposite signs have to be there, in the sum or in S.
@@ -222,37 +224,74 @@ def _sums_in(whole: SumTraits, sign: int) -> Iterator[tuple[Monomial, Node, Term
     for m, base, k in whole.sums:
         if k * sign < 0:
             continue
-        inside = whole.given.forms.terms(base)
+        factor, inside, marks = whole.given.parts(base)
         if whole.has_signs or any([c.numerator < 0 for c in inside.values()]):
-            of_sum, parts = whole.given.parts(base)
-            n = _mark(m) - sign * of_sum
-            if not whole.marks.isdisjoint([n + sign * part for part in parts]):
-                yield m, base, inside
+            n = _mark(m) - sign * _mark(factor)
+            if not whole.marks.isdisjoint([n + sign * part for part in marks]):
+                yield m, factor, inside
 
 
 def over_sums(whole: SumTraits) -> Iterator[Step]:
-    """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients."""
-    terms = whole.terms
-    for m, base, inside in _sums_in(whole, -1):
-        outside = whole.given.forms.times(m, ((base, 1),))
-        for part, factor in inside.items():
-            n = whole.given.forms.times(outside, part, -1)
+    """The terms n − n R/S = n (S − R)/S for a term R of a sum S, as in slopes of quotients and roots.
+
+    Terms n (S − R)/S that cancel with others of the sum are listed one by one.
+    """
+    terms, times = whole.terms, whole.given.forms.times
+    for m, factor, inside in _sums_in(whole, -1):
+        outside = times(m, factor)
+        for part, c in inside.items():
+            n = times(outside, part, -1)
             if n not in terms:
                 continue
-            needed = -Fraction(terms[m]) / factor
+            needed = -Fraction(terms[m]) / c
             if terms[n] * needed <= 0 or abs(Fraction(terms[n])) < abs(needed):
                 continue  # what would be left of n R/S is beyond n
-            rest = total({r: x for r, x in inside.items() if r != part})
-            if whole.given.last or rational(rest) is not None:
-                over = product(needed, whole.given.forms.times(n, ((base, -1),)))
-                yield {n: needed, m: terms[m]}, mul(over, rest)
+            over, rest = times(n, factor, -1), {r: x for r, x in inside.items() if r != part}
+            if whole.given.last or rational(total(rest)) is not None:
+                listed = {times(over, r): needed * x for r, x in rest.items()}
+                met = any([terms.get(r, 0) * x < 0 for r, x in listed.items()])
+                made = total(listed) if met else mul(product(needed, over), total(rest))
+                yield {n: needed, m: terms[m]}, made
+
+
+def over_one_root(whole: SumTraits) -> Iterator[Step]:
+    """Terms n/√q^k over one power of √q, if the sums in them cancel to fewer terms than q has."""
+    terms, forms = whole.terms, whole.given.forms
+    given = [r for _, r in whole.under if is_sum(r.args[0])] if whole.given.last and len(terms) > 1 else []
+    listed = {m: _expanded(m, c, forms) for m, c in terms.items()} if given else {}
+    for root in dict.fromkeys(given):
+        powers = {n: dict(n).get(root, 0) for found in listed.values() for n in found}
+        least, q = min(powers.values()), root.args[0]
+        whole_steps = {n for n, k in powers.items() if k < 0 and (k - least) % 2 == 0}
+        under = [m for m, found in listed.items() if whole_steps.issuperset(found)]
+        raised = [
+            (forms.times(n, ((root, -powers[n]), (q, (powers[n] - least) // 2))), c)
+            for m in under
+            for n, c in listed[m].items()
+        ]
+        over, met = collected(*[(1, _expanded(n, c, forms)) for n, c in raised])
+        if met and len(under) > 1 and len(over) < len(forms.terms(q)):
+            yield {m: terms[m] for m in under}, mul(total(over), product(1, ((root, least),)))
+
+
+def _expanded(m: Monomial, c: Number, forms: Forms) -> Terms:
+    """The terms of a product with sums."""
+    made: Terms = {ONE: c}
+    for base, k in m:
+        if not is_sum(base) or k < 0:
+            made = {forms.times(n, ((base, k),)): x for n, x in made.items()}
+            continue
+        for _ in range(k) if len(made) <= MAX_INSIDE else ():
+            parts = forms.terms(base).items()
+            made, _ = collected(*[(1, {forms.times(n, r): x * y for r, y in parts}) for n, x in made.items()])
+    return made
 
 
 def by_parts(whole: SumTraits) -> Iterator[Step]:
     """The terms n S − n R = n (S − R) for a term R of a sum S, which is beside other factors."""
     terms = whole.terms
-    for m, base, inside in _sums_in(whole, 1):
-        c, n = terms[m], whole.given.forms.times(m, ((base, -1),))
+    for m, factor, inside in _sums_in(whole, 1):
+        c, n = terms[m], whole.given.forms.times(m, factor, -1)
         products = {part: whole.given.forms.times(n, part) for part in inside}
         met = [
             part for part, other in products.items() if other in terms and terms[other] == -c * inside[part]
@@ -264,7 +303,7 @@ def by_parts(whole: SumTraits) -> Iterator[Step]:
 
 Rule = Callable[[SumTraits], Iterator[Step]]
 EARLIER: tuple[Rule, ...] = (reflections, complements, over_roots)
-LATER: tuple[Rule, ...] = (conjugates, over_sums, by_parts)
+LATER: tuple[Rule, ...] = (conjugates, over_sums, over_one_root, by_parts)
 """The rules before and after the differences of pairs."""
 
 
@@ -278,7 +317,7 @@ def pairs(whole: SumTraits) -> Iterator[tuple[Monomial, Monomial]]:
         skeleton, rests = whole.given.skeleton(m)
         boxes.setdefault(skeleton, ([], []))[terms[m] < 0].append(m)
         for n in rests:
-            if terms.get(n, 0) * terms[m] < 0:
+            if terms.get(n, 0) == -terms[m]:
                 yield (m, n) if terms[m] > 0 else (n, m)
     for positive, negative in boxes.values():
         if len(positive) * len(negative) <= MAX_PAIRS:

@@ -21,6 +21,8 @@ from symad.ops.elementwise.apply import apply
 from symad.stable import stabilize
 from tests.symad.stable.digit_cases import CASES, VALUES, U, V, X, Y
 
+DIRECTIONS = ("forward", "reverse")
+
 LOST = {"float64": (2.0**-44, 1e-290, 1.7e308), "float32": (2.0**-14, 1e-35, 3.4e38)}
 """The largest relative error, and the range of results: 9 or 10 bits for points that are rounded and entries
 of different sizes."""
@@ -86,6 +88,16 @@ def test_no_digits_are_lost_elsewhere(name: str, backend: str, dtype: str) -> No
     """Evaluation of graphs, compiled code, single precision."""
     for order in range(2 if name == "Box and Cox" and dtype == "float32" else 3):
         check(name, order, backend, dtype)
+
+
+@pytest.mark.parametrize("mode", [f"{a}-over-{b}" for a in DIRECTIONS for b in DIRECTIONS])
+@pytest.mark.parametrize("q", [X**2 / 9 + 1, X**2 + X + 1, 3 * X**2 - 2 * X + 5, (X - 7) ** 2 / 3 + 2])
+def test_second_slopes_of_roots(q: sp.Expr, mode: str) -> None:
+    """Each mode writes (2 q q'' − q'²)/(4 √q³) as sums of other terms, of which no digit is left at 10⁸."""
+    graph = symad.hessian(sp.sqrt(q), [X], mode=mode)
+    for x in (1e8, -1e5, 7.25):
+        want = sp.sqrt(q).diff(X, 2).subs(X, sp.Rational(x)).evalf(50)
+        assert float(graph(x).item()) == pytest.approx(float(want), rel=1e-14)
 
 
 @pytest.mark.parametrize("name", VALUES)
