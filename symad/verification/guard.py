@@ -14,34 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain, islice
-from math import prod
 from typing import Any
 
 import mpmath
 import numpy as np
 from flint import arb
 
-from symad.core.graph import Node, topological
+from symad.core.graph import topological
 from symad.core.process import without_collecting
-from symad.derivatives.implicit import Root
-from symad.facts.functions import fact
 from symad.numbers.ball_functions import to_mpmath
-from symad.numbers.function_values import implementation
-from symad.numbers.values import unchecked
-from symad.ops.elementwise.apply import Apply
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
-from symad.tracing.from_sympy.parameter_derivatives import is_numerical
 from symad.verification.accept import Pair, Seen
-from symad.verification.budget import NODE, Meter, OutOfBudget, operations, takes_seconds
+from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.certificate.witness import Witness, describe, digits_of, in_order
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
+from symad.verification.lookout import LOOKED_AT, Lookout, Place
 from symad.verification.quotients import DifferenceQuotients
 from symad.verification.rewriting.identity_testing import has_domain
-from symad.verification.rewriting.restated.by_elements import scalar_operations
 from symad.verification.rewriting.rewrite import expand_definitions
-from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import is_jump
 from symad.verification.terms.exact_steps import with_exact_steps
 from symad.verification.values.balls import (
@@ -58,53 +49,22 @@ from symad.verification.values.balls import (
 from symad.verification.values.fifty_digits import is_manageable, settled_values
 from symad.verification.values.point_set import (
     UNUSABLE,
-    Columns,
     Point,
     PointSet,
     around,
-    as_floats,
-    as_plain,
-    evaluated,
     exactly,
     is_generic,
     is_promised,
     is_short,
-    one_by_one,
     rounded,
 )  # fmt: skip
-from symad.verification.values.turning_points import watched_quantities
 from symad.verification.without_values import Claimed
-
-ROWS, ELEMENTS = 1024, 1 << 16
-"""Rows evaluated in floats, and the elements of all inputs together in all rows."""
-
-ALONE = 64
-"""The maximum number of rows that are evaluated one by one, where some of all cannot be evaluated."""
-
-FEW_ROWS = 24
-"""The same where a function is called point by point."""
-
-WORK, LEAST, MOST = 24_000, 3, 16
-"""Scalar operations of strict values for all pairs of a certificate together; the least and the largest
-number of points."""
-
-MAX_OPERATIONS, MAX_NODES = 60_000, 6_000
-"""The maximum numbers of scalar operations of graphs in strict values, and of nodes in floats."""
 
 BITS = (160, 640)
 """Precision in bits; the second where the first does not tell."""
 
-SUSPICIOUS = 1e-10
-"""Relative differences of floats beyond this are looked at; the largest ones first."""
-
-VISIBLE = 1e-6
-"""A relative difference that rounding hardly makes: large graphs are looked at where floats show it."""
-
-SIMPLE, MANY = 3, 8_000
-"""The number of simple points, and of scalar operations beyond which one difference is enough."""
-
-LOOKED_AT, TURNING = 4, 8
-"""Suspicious points of each pair, and points beside turning places."""
+ENOUGH, MANY = 3, 8_000
+"""Differences that name a mistake, and the number of scalar operations beyond which one is enough."""
 
 SHORT = (3, 8, None)
 """Bits of the numbers of a witness; None for those of the point at which the difference was met."""
@@ -160,53 +120,24 @@ class _Watch:
         self.nodes = topological(self.outputs)
         self.points = PointSet(self.outputs, seed, domain=pairs[0].domain)
         self.seen = [Seen.nothing(p) for p in pairs]
-        self.work = max(scalar_operations(self.outputs), 1)
-        self.places = list[tuple[int, int, slice]]()
-        """Of each pair the positions of its sides and of its function among the outputs."""
+        self.places = list[Place]()
         start = 0
         for p in pairs:
             end = start + 2 + len(p.function)
             self.places.append((start, start + 1, slice(start + 2, end)))
             start = end
-
-    # ---- where to look --------------------------------------------------------------------------
+        self.lookout = Lookout(self.outputs, self.nodes, self.places, watched, self.points, meter)
 
     def tried(self, large: bool) -> Iterator[Point]:
         """The points that are evaluated strictly: simple ones, and others where these do not decide."""
-        found = [p for p in self.points.plain(SIMPLE) if self.points.holds(p)]
-        slow = any(map(takes_seconds, self.nodes))
-        if not large and (slow or (self.is_large and not any(map(self._is_suspicious, found)))):
+        found = self.lookout.simple()
+        if not (large or self.lookout.is_worth_it(found)):
             return
-        large = large or self.is_large
         for seen in self.seen:
             seen.looked = True
         yield from found
-        if large:
-            return
-        count = min(MOST, max(WORK // self.work, LEAST))
-        elements = sum(prod(n.shape) for n in self.points.arguments)
-        rows = min(ROWS, max(ELEMENTS // max(elements, 1), 24), max(400_000 // len(self.nodes), 48))
-        rows = min(rows, FEW_ROWS) if any(map(_takes_points_alone, self.nodes)) else rows
-        columns = self.points.drawn(rows)
-        yield from self._chosen(columns, count) if columns else []
-        if self.points.domain is not None or depending(self.outputs, is_jump):
-            self.meter.spend(NODE * len(self.nodes))
-            yield from islice(self.points.turning(), min(TURNING, count))
-
-    @property
-    def is_large(self) -> bool:
-        """Whether the graphs take long in strict values."""
-        return self.work > MAX_OPERATIONS or len(self.nodes) > MAX_NODES
-
-    def _is_suspicious(self, point: Point) -> bool:
-        """Whether floats visibly differ in all elements of a pair at a point."""
-        try:
-            values = unchecked(self.outputs, {n: as_floats(v) for n, v in point.items()})
-        except UNUSABLE:
-            return False
-        gaps = (relative_gaps(values[a], values[b], watched) + ~watched
-                for (a, b, _), watched in zip(self.places, self.watched, strict=True))  # fmt: skip
-        return any(bool((gap > VISIBLE).all()) for gap in gaps)
+        if not (large or self.lookout.is_large):
+            yield from self.lookout.further()
 
     @property
     def is_over(self) -> bool:
@@ -214,49 +145,9 @@ class _Watch:
         return all(map(self._is_over, range(len(self.pairs))))
 
     def _is_over(self, k: int) -> bool:
-        enough = 1 if self.is_large or self.work > MANY else SIMPLE
+        enough = 1 if self.lookout.is_large or self.lookout.work > MANY else ENOUGH
         seen = self.seen[k]
-        return bool((seen.differs | ~self.watched[k]).all()) and len(seen.places) >= min(enough, 3)
-
-    def _chosen(self, columns: Columns, count: int) -> Iterator[Point]:
-        """Of all rows: suspicious ones, and one of each region."""
-        total = len(next(iter(columns.values()), ()))
-        if not total:
-            return
-        self.meter.spend(NODE * len(self.nodes) + total * len(self.nodes) / 10)
-        regions = [q for q in watched_quantities(self.nodes) if prod(q.shape) <= 64]
-        try:
-            found = evaluated((*self.outputs, *regions), columns)
-        except UNUSABLE:  # as by a factor of one matrix that is not definite
-            total = min(total, ALONE)
-            found = one_by_one((*self.outputs, *regions), columns, total)
-        for k in self._rows(found, total, count):
-            yield {n: as_plain(column[k]) for n, column in columns.items()}
-
-    def _rows(self, found: Sequence[Array], total: int, count: int) -> list[int]:
-        """Positions of the rows to look at, the most suspicious ones first."""
-        flat = [np.asarray(v, dtype=float).reshape(total, -1) for v in found]
-        chosen, valued = list[int](), np.zeros(total, dtype=bool)
-        for (a, b, f), watched in zip(self.places, self.watched, strict=True):
-            u, v = flat[a], flat[b]
-            keep = watched.ravel()
-            worst = relative_gaps(u, v, keep).max(axis=1, initial=0.0)
-            order = np.argsort(-worst, kind="stable")[:LOOKED_AT]
-            chosen += [int(k) for k in order if worst[k] > SUSPICIOUS]
-            function = np.all([np.isfinite(w).all(axis=1) for w in flat[f]], axis=0) if flat[f] else True
-            odd = ((np.isfinite(u) != np.isfinite(v)) & keep).any(axis=1)
-            if flat[f]:
-                odd |= (~np.isfinite(u) & keep).any(axis=1)
-            chosen += np.flatnonzero(odd & function)[:LOOKED_AT].tolist()
-            valued |= (np.isfinite(u) & np.isfinite(v) & keep).any(axis=1)
-        signs = np.concatenate([np.sign(np.nan_to_num(w)) for w in flat[len(self.outputs) :]] or
-                               [np.zeros((total, 1))], axis=1).astype(np.int8)  # fmt: skip
-        keys = dict[bytes, int]()
-        for k in np.flatnonzero(valued).tolist():
-            keys.setdefault(signs[k].tobytes(), k)
-        rest = [k for k in np.flatnonzero(valued).tolist() if k not in keys.values()]
-        regions = list(islice(chain(keys.values(), rest), count))
-        return list(dict.fromkeys([*chosen[: 2 * count], *regions])) or list(range(min(LEAST, total)))
+        return bool((seen.differs | ~self.watched[k]).all()) and len(seen.places) >= enough
 
     # ---- looking --------------------------------------------------------------------------------
 
@@ -421,22 +312,6 @@ class _Watch:
         told = in_order(describe(point), pair.inputs)
         seen.witnesses[index] = Witness(told, quotient.text, digits_of(to_mpmath(side.value)), index)
         seen.differs |= here
-
-
-def relative_gaps(u: Array | float, v: Array | float, watched: Array) -> Array:
-    """Relative differences of watched elements where both values are finite, else 0."""
-    with np.errstate(all="ignore"):
-        gap = np.abs(np.asarray(u, dtype=float) - v) / (np.abs(u) + np.abs(v))
-    return np.where(np.isfinite(gap) & watched, gap, 0.0)
-
-
-def _takes_points_alone(n: Node) -> bool:
-    """Whether a node is solved for, differentiated numerically, or a SymPy function of a user's."""
-    if isinstance(n.op, Root) or is_numerical(n):
-        return True
-    head = n.op.head if isinstance(n.op, Apply) else None
-    known = head is None or fact(head).floats or implementation(head) is not None
-    return not known and not head.__module__.startswith("sympy.")
 
 
 def _of_floats(value: Any) -> Any:
