@@ -12,7 +12,7 @@ from symad.core.arrays import Array, Number
 from symad.core.elsewhere import told_arguments
 from symad.core.graph import Node
 from symad.core.questions import Nodes, Tangent
-from symad.errors import DerivativeError, TraceError
+from symad.errors import DerivativeError, EvaluationError, TraceError
 from symad.facts.functions import state
 from symad.numbers.function_values import mpmath_function, numpy_function
 from symad.ops.elementwise.apply import SLOPES
@@ -76,12 +76,25 @@ def register_function(
     for given in (implementation, *derivatives, mpmath):
         if given is not None and not callable(given):
             raise TraceError(f"register_function({made.__name__}): {given!r} is not callable")
-    state(made, users=implementation, **({} if mpmath is None else {"digits": mpmath}))
+    state(made, users=implementation, **({} if mpmath is None else {"digits": _named(made.__name__, mpmath)}))
     numpy_function.cache_clear()
     mpmath_function.cache_clear()
     if rules:
         SLOPES[made] = _slope(made, rules)
     return made
+
+
+def _named(name: str, function: Callable[..., Number]) -> Callable[..., Number]:
+    """The function, whose errors mean that it has no value, and say which function has none."""
+
+    def value(*arguments: Number) -> Number:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise EvaluationError(f"the mpmath function of {name} has no value: it raises {what}") from error
+
+    return value
 
 
 def _is_function_class(head: type[sympy.Basic]) -> bool:

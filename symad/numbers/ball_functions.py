@@ -13,6 +13,7 @@ import sympy
 from flint import arb
 
 from symad.core.arrays import Number
+from symad.errors import EvaluationError
 from symad.numbers.function_values import mpmath_function
 from symad.numbers.number_domains import UndefinedValue
 
@@ -62,7 +63,7 @@ def ball_by_mpmath(head: sympy.FunctionClass, arguments: Sequence[flint.arb]) ->
             moved = max(abs(_real(function(*edge)) - fine) for edge in edges)
         with mpmath.workprec(bits):
             error = abs(_real(function(*middle)) - fine)
-    except (ValueError, ZeroDivisionError, OverflowError, TypeError, mpmath.libmp.NoConvergence):
+    except (ArithmeticError, ValueError, TypeError, EvaluationError, mpmath.libmp.NoConvergence):
         return arb("nan")
     with mpmath.workprec(2 * bits):
         radius = 64 * (error + moved)

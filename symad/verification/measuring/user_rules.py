@@ -44,7 +44,7 @@ CLOSE = mpmath.mpf(10) ** -12
 SAME = mpmath.mpf(10) ** -40
 """A smaller difference than this is none; between both, a rule may have rounded constants, or be wrong."""
 
-SIMPLE, SAMPLED, LEAST, SECONDS = 5, 200, 40, 0.2
+SIMPLE, SAMPLED, LEAST, SECONDS = 5, 200, 40, 2.0
 """The points at which a rule is tried, simple ones and others; and the least number of them, of a function
 that takes so long."""
 

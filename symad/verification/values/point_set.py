@@ -237,7 +237,9 @@ def _between(values: Array, low: float, high: float, rng: np.random.Generator) -
 
 # ---- values and points --------------------------------------------------------------------------
 
-UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError, LookupError, np.linalg.LinAlgError)
+UNUSABLE = (
+    SymadError, ArithmeticError, ValueError, TypeError, LookupError, RuntimeError, np.linalg.LinAlgError
+)  # fmt: skip
 """What evaluation raises where it has no answer."""
 
 

@@ -156,6 +156,21 @@ def test_a_right_rule_is_named_in_the_headline():
     assert "MEASURED (proved, given the rule of fine (sampled at 200 points))" in repr(made)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("error", [KeyError, RuntimeError, RecursionError, NotImplementedError])
+def test_a_function_that_raises_has_no_value_there(error):
+    def table(sine, t):
+        if np.any(np.asarray(t) > 1):
+            raise error("nothing beyond 1")
+        return sine(t)
+
+    digits = symad.register_function("digits", np.sin, [sp.cos], mpmath=lambda t: table(mpmath.sin, t))
+    floats = symad.register_function("floats", lambda t: table(np.sin, t), [sp.cos])
+    for made in (digits(x) * y, floats(x) * y):
+        assert symad.verify(made, gradient=[y * sp.cos(x), made / y]).status == "measured"
+        assert symad.verify(made, gradient=[y * sp.sin(x), made / y]).status == "refuted"
+
+
 def test_a_rule_with_a_condition_of_two_parts_is_read():
     """SymPy has no derivative of what such a condition becomes: the other references are taken."""
     parts = symad.register_function(
