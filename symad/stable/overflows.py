@@ -22,7 +22,6 @@ from symad.core.questions import Nodes
 from symad.numbers.number_domains import as_float
 from symad.ops.basic.arithmetic import (
     BITS,
-    SINGLE,
     Add,
     Mul,
     add,
@@ -35,15 +34,13 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.products import MIN_EXPONENT, is_large
 from symad.ops.elementwise.selection import Select, compare, logic, select
 from symad.stable.normal_forms import Part, Parts, factors_of, parts_of
 from symad.stable.rows import FormulaNode
 
 MAX_FACTORS = 200
 """Products of more factors than this are not changed."""
-
-MIN_EXPONENT = 64
-"""Powers with a smaller number as exponent overflow for few values of the base."""
 
 MAX_ARGUMENT = 30
 """Gamma functions of smaller numbers are floats in single precision."""
@@ -83,14 +80,7 @@ def within_range(graph: Graph) -> Graph:
 def _overflows(node: Node) -> bool:
     """True for a number that is no float, or that is made of such numbers, and for gamma functions."""
     kind = type(node.op)
-    return (kind is Constant or kind is Apply) and (_is_gamma(node) or _is_no_float(node) or _is_large(node))
-
-
-def _is_large(node: Node) -> bool:
-    value = constant_value(node)
-    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
-        return False
-    return max(abs(value.numerator), value.denominator) > SINGLE
+    return (kind is Constant or kind is Apply) and (_is_gamma(node) or _is_no_float(node) or is_large(node))
 
 
 def _is_no_float(node: Node) -> bool:
@@ -98,7 +88,7 @@ def _is_no_float(node: Node) -> bool:
     if isinstance(node.op, Apply) and node.op.head is sympy.exp:
         value = constant_value(node.args[0])
         return value is not None and abs(as_float(value)) > MAX_EXPONENT
-    return _is_large(node) and abs(as_float(constant_value(node))) in (0.0, inf)
+    return is_large(node) and abs(as_float(constant_value(node))) in (0.0, inf)
 
 
 def _is_gamma(node: Node) -> bool:
@@ -120,8 +110,7 @@ def _within_range(node: Node, args: Nodes) -> Node:
 
 def _product(factors: Parts, made: Node) -> Node:
     """The product of some factors, which is the node."""
-    gammas = any(_is_gamma(f) for _, f in factors)
-    selected = _in_branches(factors, made) if gammas else None
+    selected = _in_branches(factors, made) if any(_has_gamma(f) for _, f in factors) else None
     if selected is not None:
         return selected
     number, others = _collected(factors)
@@ -133,7 +122,7 @@ def _product(factors: Parts, made: Node) -> Node:
         rest = [f for f, e in exponents if e is None]
         part = _guarded_product(Fraction(1), [f for f, _ in known], [e for _, e in known], made)
         return signed_product([(1, constant(number)), *rest, (1, part)])
-    large = any(_is_large(f) for _, f in factors)
+    large = any(is_large(f) for _, f in factors)
     return signed_product([*others, (1, constant(number))]) if large else made
 
 
@@ -146,6 +135,13 @@ def _in_branches(factors: Parts, made: Node) -> Node | None:
                 rest = factors[:k] + factors[k + 1 :]
                 return select(condition, *[_times(rest, branch, made) for branch in branches])
     return None
+
+
+def _has_gamma(node: Node) -> bool:
+    """Whether a factor is a gamma function, or a selection of 0 and a product with one."""
+    branches = node.args[1:] if isinstance(node.op, Select) and _guarded(node) is None else ()
+    parted = branches if 0 in map(constant_value, branches) else ()
+    return _is_gamma(node) or any(_has_gamma(f) for b in parted for _, f in flat(b) or ())
 
 
 def _times(rest: Parts, branch: Node, made: Node) -> Node:
@@ -167,7 +163,12 @@ def flat(node: Node) -> Parts | None:
 
 def _inside(node: Node) -> Parts | None:
     guarded = _guarded(node)
-    return factors_of(node) if guarded is None else [(1, guarded)]
+    if guarded is not None:
+        return [(1, guarded)]
+    if isinstance(node.op, Pow) and _is_gamma(node.args[0]):
+        count = constant_value(node.args[1])
+        return [(1, node.args[0])] * count if isinstance(count, int) and 0 < count <= MAX_FACTORS else None
+    return factors_of(node)
 
 
 def _collected(factors: Iterable[Part]) -> tuple[Fraction, Parts]:

@@ -11,7 +11,7 @@ from symad.core.graph import ZERO, Node, Tangent, shape, topological
 from symad.core.questions import Nodes, transpose
 from symad.ops.basic.arithmetic import add
 from symad.ops.basic.sources import Source, constant
-from symad.ops.elementwise import transposes  # noqa: F401  (registers rules)
+from symad.ops.elementwise import products, transposes  # noqa: F401  (registers rules)
 from symad.transforms.tangents import push
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from symad.core.dims import Shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
-from symad.core.interning import WeakMemo
 from symad.core.questions import (
     Array,
     Count,
@@ -310,47 +309,6 @@ def add_jvp(op: Add, y: Node, tangents: Tangents) -> Tangent:
     """y_dot = Σ signs_i x_i_dot."""
     terms = [(s, t) for s, t in zip(op.signs, tangents, strict=True) if isinstance(t, Node)]
     return tangent_of_shape(signed_sum(terms), y.shape) if terms else ZERO
-
-
-@jvp.dispatch
-def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
-    """Product rule. For y = n/d: y_dot = (n_dot − y d_dot)/d; otherwise by the other factors' products."""
-    terms: list[Tangent] = []
-    others = _products_of_others(op, y) if len(y.args) > 2 else None
-    for i, tangent in enumerate(tangents):
-        if not isinstance(tangent, Node):
-            continue
-        if op.powers[i] == -1:
-            # d(1/x) = −y/x, in terms of the value y, so that nothing is computed twice
-            terms.append(neg(signed_product(((1, y), (1, tangent), (-1, y.args[i])))))
-        elif others is None:
-            rest = [(op.powers[j], y.args[j]) for j in range(len(y.args)) if j != i]
-            terms.append(signed_product([*rest, (1, tangent)]))
-        else:
-            terms.append(mul(others[i], tangent))
-    return tangent_of_shape(add_tangents(terms), y.shape)
-
-
-_OTHERS: WeakMemo[Node, list[Node]] = WeakMemo()
-
-
-def _products_of_others(op: Mul, y: Node) -> list[Node]:
-    """For each factor the product of all the others, in 3k products, from prefixes and suffixes."""
-    known = _OTHERS.get(y)
-    if known is not None:
-        return known
-    factors = list(zip(op.powers, y.args, strict=True))
-    before = [constant(1)]
-    for power_, arg in factors[:-1]:
-        before.append(signed_product(((1, before[-1]), (power_, arg))))
-    after = constant(1)
-    others = []
-    for k in reversed(range(len(factors))):
-        others.append(mul(before[k], after))
-        power_, arg = factors[k]
-        after = signed_product(((power_, arg), (1, after)))
-    _OTHERS[y] = others[::-1]
-    return _OTHERS[y]
 
 
 @batch.dispatch

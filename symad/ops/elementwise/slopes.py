@@ -47,6 +47,12 @@ def exp_slope(y: Node, args: Nodes, i: int) -> Tangent:
     return y
 
 
+@slope(sympy.factorial)
+def factorial_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """n! ψ(n + 1), in terms of the value."""
+    return mul(y, apply(sympy.polygamma, constant(0), add(args[0], constant(1))))
+
+
 @slope(sympy.log)
 def log_slope(y: Node, args: Nodes, i: int) -> Tangent:
     return div(constant(1), args[0])

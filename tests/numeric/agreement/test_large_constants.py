@@ -57,6 +57,64 @@ def test_a_factor_that_is_no_float_is_not_0_or_infinite(name, backend):
         )
 
 
+GAMMA, HALF = sp.gamma, sp.Rational(1, 2)
+
+SECOND = {
+    "gamma functions": (GAMMA(x + 500) / GAMMA(x + 498), 3.0),
+    "halves": (GAMMA(x + HALF) / GAMMA(x), 500.0),
+    "birthdays": CASES["birthdays"],
+    "Poisson": (y**x * sp.exp(-y) / sp.factorial(x), 1000.0, 990.0),
+    "beta": (GAMMA(x + y) / GAMMA(x) / GAMMA(y) * (HALF - 1 / x) ** x * HALF**y, 300.0, 290.0),
+    "binomial": (sp.binomial(x, 300) / 2**x, 700.0),
+    "hypergeometric": (sp.binomial(400, x) * sp.binomial(600, y) / sp.binomial(1000, x + y), 100.0, 140.0),
+    "gamma": (x**y * sp.exp(-x) / GAMMA(y), 300.0, 310.0),
+    "chi squared": (x ** (y / 2 - 1) * sp.exp(-x / 2) / 2 ** (y / 2) / GAMMA(y / 2), 640.0, 610.0),
+    "Student": (GAMMA(x / 2 + HALF) / GAMMA(x / 2) * (1 + y**2 / x) ** (-(x + 1) / 2), 400.0, 1.5),
+    "inside of a logarithm": (sp.log(1 + x**y * sp.exp(-x) / GAMMA(y + 1)), 300.0, 310.0),
+    "beside polynomials": ((1 + y**2) * x * (x - 3) * GAMMA(x + 300) / GAMMA(x + 299 + HALF), 2.0, 3.0),
+    "a square": ((x**y * sp.exp(-x) / GAMMA(y + 1)) ** 2, 300.0, 310.0),
+    "small": (GAMMA(x + 1) * GAMMA(y) / GAMMA(x + y + 1), 2.5, 3.25),
+}
+MODES = [f"{a}-over-{b}" for a in ("forward", "reverse") for b in ("forward", "reverse")]
+
+
+def second(name):
+    """The arguments, the point, and the second derivatives to 60 digits by SymPy and mpmath."""
+    f, *point = SECOND[name]
+    symbols = [s for s in (x, y) if s in f.free_symbols]
+    exact = dict(zip(symbols, map(sp.Rational, point), strict=False))
+    found = [f.diff(s, t) for s in symbols for t in symbols]
+    return symbols, point[: len(symbols)], [float(e.subs(exact).evalf(60)) for e in found]
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_of_quotients_of_gamma_functions(name, mode):
+    symbols, point, expected = second(name)
+    made = symad.hessian(SECOND[name][0], symbols, mode=mode)(*point)
+    np.testing.assert_allclose(np.ravel(made), expected, rtol=3e-10)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_second_derivatives_where_a_power_is_0(mode):
+    """Of x^y/Γ(y) and y^x/x!: no slope is a value that is 0 times one of its logarithm."""
+    made = symad.hessian(x**y * sp.exp(-x) / GAMMA(y), [x, y], mode=mode)
+    np.testing.assert_allclose(made(0.0, 2.0), [[2, 0], [0, 0]])
+    made = symad.hessian(y**x * sp.exp(-y) / sp.factorial(x), [x, y], mode=mode)
+    np.testing.assert_allclose(made(2.0, 0.0), [[0, 0], [0, 1]])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["numpy", "c", "runs"])
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_in_generated_code(name, backend):
+    symbols, point, expected = second(name)
+    for mode in MODES[1:3]:
+        kernel = lower(symad.hessian(SECOND[name][0], symbols, mode=mode), backend=backend)
+        np.testing.assert_allclose(np.ravel(kernel(*point)), expected, rtol=3e-10, err_msg=mode)
+
+
 def test_a_quotient_of_two_large_integers_in_single_precision():
     kernel = lower(x * sp.Rational(10**60, 10**59 + 1) + y, dtype="float32")
     assert abs(kernel(0.75, 0.5) - 8) < 1e-5
