@@ -34,7 +34,7 @@ from symad.stable.shifts import (
     MAX_LEAVES,
     chain,
     chain_without,
-    of_unshifted,
+    exponential,
 )
 from symad.sympy_functions.scalar_functions import sigmoid, softplus, xlogy
 
@@ -211,12 +211,6 @@ LOOKED_THROUGH = (Broadcast, Reshape, Slice, Mul, Pow, Add, Einsum)
 # ---- differences and quotients -------------------------------------------------------------------
 
 
-def _repeated(total: Node, inner: Node, axes: tuple[int, ...]) -> bool:
-    """True if each value of ``total`` is repeated along the axes of its sum."""
-    kept = tuple(k for k in range(len(inner.args[0].shape)) if k not in axes)
-    return total.op.axes == kept if isinstance(total.op, Broadcast) else not kept
-
-
 def quotient(factors: list[tuple[int, Node]]) -> Node | None:
     """A product with an exponential sum as a divisor: σ, softmax, or exp of a difference of logarithms."""
     for k, (power, divisor) in enumerate(factors):
@@ -234,7 +228,10 @@ def quotient(factors: list[tuple[int, Node]]) -> Node | None:
 
 
 def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
-    """The factors of a product with a hyperbolic sine; other nodes alone."""
+    """The factors of a product with a hyperbolic sine, and elements of exp(x) as exp of them."""
+    if isinstance(factor.op, (Slice, Reshape)):
+        known = logarithm_of(factor)
+        return [(power, factor if known is None else apply(sympy.exp, known))]
     if any(head_of(a) is sympy.sinh for a in factor.args):
         return [(power * p, a) for p, a in factors_of(factor) or [(1, factor)]]
     return [(power, factor)]
@@ -277,12 +274,6 @@ def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
     """exp(u)/divisor, the divisor exp(under)."""
     if u is under:
         return constant(1)
-    inner = divisor.args[0] if isinstance(divisor.op, Broadcast) else divisor
-    axes = summed_axes(inner)
-    if axes is not None and head_of(inner.args[0]) is sympy.exp:
-        x = inner.args[0].args[0]
-        if x is u and _repeated(divisor, inner, axes):
-            return of_unshifted(Softmax(axes), x)
     if isinstance(divisor.op, Add):
         parts = [part for a in divisor.args if (part := logarithm(a)) is not None]
         for part in parts:
@@ -291,7 +282,7 @@ def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
                 parts = _numbers_first(parts)
                 made = apply(sigmoid, _minus(part, chain_without(parts, parts.index(part))))
                 return div(made, number)
-    return apply(sympy.exp, sub(u, under))
+    return exponential(sub(u, under))
 
 
 def _number_beside(part: Node, u: Node) -> Node | None:

@@ -104,6 +104,19 @@ def _pair(total: Node, other: Node, sign: int) -> Part | None:
     return _unshifted(total, inner, other, sign)
 
 
+def exponential(u: Node) -> Node:
+    """exp(u), of elements of a log-softmax those of the softmax: their slopes do not cancel."""
+    path = signed_sum([(s * k, t) for s, arg in terms_of(u) for k, t in terms_of(arg)])
+    while (made := without_logarithm(path.op, path.args)) is not None:
+        path = made
+    source = path
+    while isinstance(source.op, (Slice, Reshape, Gather)):
+        source = source.args[0]
+    if not isinstance(source.op, LogSoftmax):
+        return apply(sympy.exp, u)
+    return rebuild((path,), {source: of_unshifted(Softmax(source.op.axes), source.args[0])})[0]
+
+
 def _is_largest(node: Node, leaves: list[Node]) -> bool:
     """True for the larger of two terms, or |u| for u and −u."""
     if head_of(node) is sympy.Max:

@@ -48,6 +48,11 @@ def labelled(z: Any, k: int) -> Any:
 PROBABILITIES = {
     "softmax": lambda z, k: F.softmax(z, axis=-1)[:, k],
     "softmax by hand": lambda z, k: by_hand(z)[:, k],
+    "an element over the sum": lambda z, k: np.exp(z[:, k]) / np.exp(z).sum(axis=-1),
+    "an element of exp over the sum": lambda z, k: np.exp(z)[:, k] / np.exp(z).sum(axis=-1),
+    "a shifted element over the sum": lambda z, k: (
+        np.exp(z[:, k] - z.max(axis=-1)) / np.exp(z - z.max(axis=-1, keepdims=True)).sum(axis=-1)
+    ),
     "softmax of the first axis": lambda z, k: F.softmax(z.T, axis=0)[k],
     "shifted softmax": lambda z, k: F.softmax(z - z[:, 1:2], axis=-1)[:, k],
 }
