@@ -9,6 +9,7 @@ where it must be (`symad.stable.overflows`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import sympy
 
@@ -27,7 +28,7 @@ from symad.ops.basic.arithmetic import (
     signed_sum,
     tangent_of_shape,
 )
-from symad.ops.basic.sources import Constant, constant, constant_value, is_exact
+from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.selection import Select, select
@@ -108,13 +109,16 @@ def is_gamma(node: Node) -> bool:
 def is_large(node: Node) -> bool:
     """Whether a node is an exact number that is no float in single precision, or whose reciprocal is none."""
     value = constant_value(node) if type(node.op) is Constant else None
-    return is_exact(value) and max(abs(value.numerator), value.denominator) > SINGLE
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        return False
+    return max(abs(value.numerator), value.denominator) > SINGLE
 
 
 def _steep_tangent(op: Mul, y: Node, tangents: Tangents) -> Tangent:
     """y Σ f_dot/f, and for factors whose slope is no multiple of themselves f_dot times the others."""
     factors = list(zip(op.powers, y.args, strict=True))
-    rates, rest = [], []
+    rates: list[tuple[int, Node]] = []
+    rest: list[tuple[int, Node]] = []
     for k, (sign_of_f, f) in enumerate(factors):
         tangent, others = tangents[k], signed_product([*factors[:k], *factors[k + 1 :]])
         for sign, term in _terms(tangent) if isinstance(tangent, Node) else ():
@@ -147,7 +151,8 @@ def _over(term: Node, f: Node, depth: int) -> Node | None:
     """The quotient of a product and a factor in it; None without such."""
     if term is f:
         return constant(1)
-    if isinstance(f.op, Pow) and type(n := constant_value(f.args[1])) is int:
+    n = constant_value(f.args[1]) if isinstance(f.op, Pow) else None
+    if isinstance(n, int):
         once = _over(term, f.args[0], depth)
         return None if once is None else _over(once, power(f.args[0], constant(n - 1)), depth)
     for k in _factors(term) if depth else ():
@@ -173,7 +178,8 @@ def _grows(node: Node, depth: int) -> bool:
     op = node.op
     if isinstance(op, Pow):
         exponent = constant_value(node.args[1])
-        return exponent is None or exponent >= MIN_EXPONENT or _grows(node.args[0], depth)
+        steep = exponent is None or (isinstance(exponent, int) and exponent >= MIN_EXPONENT)
+        return steep or _grows(node.args[0], depth)
     if isinstance(op, Apply):
         return op.head is sympy.exp or is_gamma(node)
     return depth > 0 and isinstance(op, (Add, Mul, Select)) and any(_grows(a, depth - 1) for a in node.args)
