@@ -248,7 +248,7 @@ def over_sums(whole: SumTraits) -> Iterator[Step]:
                 continue  # what would be left of n R/S is beyond n
             over, rest = times(n, factor, -1), {r: x for r, x in inside.items() if r != part}
             if whole.given.last or rational(total(rest)) is not None:
-                listed = {times(over, r): needed * x for r, x in rest.items()}
+                listed: Terms = {times(over, r): needed * x for r, x in rest.items()}
                 met = any([terms.get(r, 0) * x < 0 for r, x in listed.items()])
                 made = total(listed) if met else mul(product(needed, over), total(rest))
                 yield {n: needed, m: terms[m]}, made
