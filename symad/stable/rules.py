@@ -38,7 +38,7 @@ from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.rows import NEAR_ONE, FormulaNode
 from symad.stable.selections import Selections
 from symad.stable.shifts import without_logarithm, without_shift
-from symad.sympy_functions.scalar_functions import softplus
+from symad.sympy_functions.scalar_functions import sigmoid, softplus
 
 
 def stabilize(graph: Graph, near: Near = never) -> Graph:
@@ -96,6 +96,7 @@ class NodeRules:
         self.last, self.differences, self.selections = last, Differences(last, near=near), Selections()
         self.huge = last and any(map(is_huge, order))
         heads = {head_of(n) for n in order}
+        heads |= {sigmoid} if sympy.tanh in heads else set()  # 1 ± tanh(u) by their rows
         quotients = any([may_have_series(n) for n in order])
         sums = any([isinstance(n.op, ExponentialOp) for n in order])
         self.functions = quotients or sums or heads != {None}
