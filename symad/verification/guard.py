@@ -19,6 +19,7 @@ from typing import Any
 import mpmath
 import numpy as np
 from flint import arb
+from sympy import Symbol
 
 from symad.core.graph import topological
 from symad.core.process import without_collecting
@@ -47,6 +48,7 @@ from symad.verification.values.balls import (
     precision,
 )  # fmt: skip
 from symad.verification.values.fifty_digits import is_manageable, settled_values
+from symad.verification.values.labels import parameters
 from symad.verification.values.point_set import (
     UNUSABLE,
     Point,
@@ -118,7 +120,7 @@ class _Watch:
         self.inside = reads_inside(given)
         self.outputs = with_exact_steps(expand_definitions(given))
         self.nodes = topological(self.outputs)
-        self.points = PointSet(self.outputs, seed, domain=pairs[0].domain)
+        self.points = PointSet(self.outputs, seed, domain=pairs[0].domain, fixed=_fixed(pairs))
         self.seen = [Seen.nothing(p) for p in pairs]
         self.places = list[Place]()
         start = 0
@@ -156,7 +158,7 @@ class _Watch:
         exact = exactly({n: _of_floats(v) for n, v in point.items()})
         if not self._is_usable(exact):
             return
-        values, generic = self._values(exact), is_generic(exact, self.points.integers)
+        values, generic = self._values(exact), is_generic(exact, self.points.held)
         for k in range(len(self.pairs)):
             if not self._is_over(k):
                 self._look(k, exact, values, generic)
@@ -237,7 +239,7 @@ class _Watch:
         if not new.any():
             return
         kept = new.copy()
-        for near in around(point, NEXT, self.points.integers):
+        for near in around(point, NEXT, self.points.held):
             left, right, _ = self._sides(k, self._values(near))
             kept &= (compared(left, right) == DISJOINT) & _finite(left) & _finite(right)
         seen.outside |= kept
@@ -254,7 +256,7 @@ class _Watch:
     def _next_to(self, k: int, point: Point, holds: Callable[[Array, Array], Array] = differ) -> Array:
         """Where something holds of both sides, by default that they differ, at all points next to one."""
         kept = np.ones(self.watched[k].shape, dtype=bool)
-        for near in around(point, NEXT, self.points.integers):
+        for near in around(point, NEXT, self.points.held):
             left, right, claimed = self._sides(k, self._values(near))
             kept &= holds(left, right) & claimed
         return kept
@@ -312,6 +314,12 @@ class _Watch:
         told = in_order(describe(point), pair.inputs)
         seen.witnesses[index] = Witness(told, quotient.text, digits_of(to_mpmath(side.value)), index)
         seen.differs |= here
+
+
+def _fixed(pairs: Sequence[Pair]) -> frozenset[Symbol]:
+    """The inputs that none of the derivatives is taken by; none, if a value is claimed."""
+    of = ((p.comparison.derivative if p.function else None, p.comparison.left.input_nodes) for p in pairs)
+    return frozenset.intersection(*map(parameters, *zip(*of, strict=True)))
 
 
 def _of_floats(value: Any) -> Any:

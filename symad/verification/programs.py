@@ -25,6 +25,7 @@ from symad.verification.measuring.call_users_code import BadReturn, Caller, on_h
 from symad.verification.measuring.measure import differs, measure
 from symad.verification.measuring.task import Task
 from symad.verification.values.instance_sizes import sizes_beyond, sizes_of, sizes_of_programs
+from symad.verification.values.labels import parameters
 from symad.verification.values.point_set import FloatPoint, PointSet
 from symad.verification.without_values import claimed_of, measured_with_values
 
@@ -158,6 +159,7 @@ class Setting:
             self.caller, concrete, tuple(n + at for n in claim.names), _taken_apart(concrete),
             claim.assumes, self.meter, here, seed=self.seed, limits=self.caller.limits,
             directions=[moved[n] for n in (*derivative.v, *derivative.w)],
+            fixed=parameters(derivative, inputs),
         )  # fmt: skip
         of = Graph(inputs, self.of).at(sizes).output_nodes
         return replace(task, of=of, valued=with_values_of(of)) if of else task

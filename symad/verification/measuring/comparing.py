@@ -54,7 +54,7 @@ def truth_at(task: Task, point: FloatPoint, extreme: bool) -> Truth | None:
     exact = exactly(point)
     if not is_manageable(task.outputs, point):
         return None
-    region = region_around(task.nodes, exact, task.integers)
+    region = region_around(task.nodes, exact, task.held)
     if region is None:
         return None
     try:
@@ -75,7 +75,7 @@ def truth_at(task: Task, point: FloatPoint, extreme: bool) -> Truth | None:
 def _counts(task: Task, extreme: bool, node: Node) -> bool:
     """Whether the rounding of a node counts: at extreme points those of inputs and results alone."""
     wanted = not extreme or not node.args or node in task.outputs
-    return wanted and is_rounded(node, task.limits)
+    return wanted and node not in task.held and is_rounded(node, task.limits)
 
 
 def _is_constant(task: Task, node: Node) -> bool:
@@ -197,7 +197,8 @@ def _is_small_beside(task: Task, k: int, here: _Here, at: tuple[int, ...], error
     """
     if is_moderate(here.point):
         return False
-    changes = [[n] for n, v in here.point.items() if np.asarray(v).dtype.kind == "f"]
+    free = ((n, v) for n, v in here.point.items() if n not in task.held)
+    changes = [[n] for n, v in free if np.asarray(v).dtype.kind == "f"]
     for nodes in [*changes, [n for change in changes for n in change]]:
         near = {n: v * SHRUNK if n in nodes else v for n, v in here.point.items()}
         try:
@@ -256,7 +257,7 @@ def _is_blurred(task: Task, k: int, here: _Here, at: tuple[int, ...], got: float
     """
     near = SINGLE.rounded_point(here.point)
     try:
-        tied = region_around(task.nodes, exactly(near), task.integers) is None
+        tied = region_around(task.nodes, exactly(near), task.held) is None
         return tied and bool(task.called(near)[k][at] == got)
     except OutOfBudget:
         raise
@@ -277,7 +278,7 @@ def _is_steady(task: Task, k: int, here: _Here, at: tuple[int, ...], coarse: boo
     for step in range(1, NEIGHBORS + 1):
         key = -step if coarse else step
         if key not in here.near:
-            fixed = task.directions if here.kind == SPECIAL else ()
+            fixed = {*task.held, *(task.directions if here.kind == SPECIAL else ())}
             moved = {n: nudged(v, step, task.limits, coarse) for n, v in here.point.items() if n not in fixed}
             near = {**here.point, **moved}
             exact = settled_values(task.outputs, exactly(near), meter=task.meter).values

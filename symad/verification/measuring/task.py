@@ -14,6 +14,7 @@ from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sympy import Symbol
 
 from symad.core.graph import Graph, Node, topological
 from symad.numbers.values import unchecked
@@ -233,6 +234,8 @@ class Task:
     of: tuple[Node, ...] = ()
     valued: Inside = lambda point: True
     directions: Sequence[Node] = ()
+    fixed: frozenset[Symbol] = frozenset()
+    """The inputs that a derivative is not taken by."""
     seed: int = 0
     limits: Precision = DOUBLE
 
@@ -249,9 +252,8 @@ class Task:
     @cached_property
     def drawn(self) -> PointSet:
         """The points of the seed."""
-        return PointSet(
-            self.outputs, self.seed, self.reference.input_nodes, self.domain, tuple(self.directions)
-        )
+        given, together = self.reference.input_nodes, tuple(self.directions)
+        return PointSet(self.outputs, self.seed, given, self.domain, together, self.fixed)
 
     @cached_property
     def usable(self) -> Inside:
@@ -277,9 +279,9 @@ class Task:
         return lambda point: usable(point) and valued(point)
 
     @property
-    def integers(self) -> Mapping[Node, tuple[int, int]]:
-        """Inputs that must be integers."""
-        return self.drawn.integers
+    def held(self) -> frozenset[Node]:
+        """Inputs that stay where they are at points beside a point."""
+        return self.drawn.held
 
     def of_type(self, points: Iterable[FloatPoint], bounded: bool = True) -> list[FloatPoint]:
         """The points with all inputs, in numbers of the type, if these are so large that products remain."""

@@ -29,6 +29,7 @@ from symad.transforms.batches import batch_outputs
 from symad.verification.fields.integer_inputs import integer_inputs
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
+from symad.verification.values.labels import labels_of
 from symad.verification.values.ranges import Bounds, bounds_of, box_within
 from symad.verification.values.strata import (
     FORMULAS,
@@ -65,6 +66,8 @@ class PointSet:
     """Positive where something is claimed."""
     together: tuple[Node, ...] = ()
     """Inputs that are far, or not, together: the directions of a product."""
+    fixed: frozenset[sympy.Symbol] = frozenset()
+    """The inputs that a derivative is not taken by."""
 
     @cached_property
     def _nodes(self) -> list[Node]:
@@ -79,6 +82,16 @@ class PointSet:
     def integers(self) -> Mapping[Node, tuple[int, int]]:
         """Inputs that are indices or exponents, with their ranges."""
         return integer_inputs(self.outputs)
+
+    @cached_property
+    def labels(self) -> Mapping[Node, Array]:
+        """Inputs that are compared with numbers, and these numbers."""
+        return labels_of(self._nodes, self.fixed)
+
+    @cached_property
+    def held(self) -> frozenset[Node]:
+        """Inputs that stay where they are at points beside a point."""
+        return frozenset((*self.integers, *self.labels))
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -115,7 +128,7 @@ class PointSet:
         turns = np.arange(count) // len(kinds) + np.arange(count)
         inside = (turns % 2 == 0) & np.array([s.signs != "own" for s in chosen], dtype=bool)
         for node, (low, high) in self.bounds.items():
-            if node in self._real:
+            if node in self._real and node not in self.labels:
                 made[node][inside] = _between(made[node][inside], low, high, rng)
         return self.within(made)
 
@@ -181,7 +194,11 @@ class PointSet:
         for n in self.arguments:
             shape = (count, *(int(d) for d in n.shape))
             if n in self._real:
-                made[n] = _promised(n, values[:, self._real[n]], most).reshape(shape)
+                drawn = values[:, self._real[n]]
+                if n in self.labels:
+                    chosen = np.arange(count) % 3 != 1
+                    drawn[chosen] = rng.choice(self.labels[n], drawn[chosen].shape)
+                made[n] = _promised(n, drawn, most).reshape(shape)
                 square = len(shape) >= 3 and shape[-1] == shape[-2] and not is_whole(n)
                 for how in ("symmetric", "definite") if square else ():
                     rows = np.array([s.square == how for s in strata])
