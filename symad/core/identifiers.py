@@ -6,6 +6,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import lru_cache
 
 import sympy
@@ -135,7 +136,10 @@ def listed(names: Iterable[object], most: int = 40) -> str:
 
 def not_one_of(what: str, given: object, known: Iterable[object]) -> str:
     """The message that the option ``what`` has a value which is none of the known ones."""
-    return f"{what}={brief(given)} is not one of {', '.join(map(repr, known))}"
+    names = list(known)
+    near = get_close_matches(str(given).lower(), [name for name in names if isinstance(name, str)], 1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"{what}={brief(given)} is not one of {', '.join(map(repr, names))}{hint}"
 
 
 def _written(character: str) -> str:

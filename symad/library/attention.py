@@ -9,6 +9,7 @@ import numpy as np
 
 from symad.core.arrays import Array
 from symad.core.dims import format_shape
+from symad.core.elsewhere import told_arguments
 from symad.core.expressions import Formula
 from symad.core.given import real_array
 from symad.core.graph import Node
@@ -23,6 +24,7 @@ from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.wrapped import number
 
 
+@told_arguments()
 def attention(
     q: Array,
     k: Array,

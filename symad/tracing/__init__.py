@@ -121,6 +121,8 @@ def as_graph(f: Traceable, wrt: Wrt | None = None, inputs: Inputs | None = None)
                 f"a {type(f).__name__} of PyTorch has inputs of unknown shape; read it by "
                 "symad.torch.from_torch(module).trace(shape)"
             )
+        if hasattr(f, "source") and hasattr(f, "save"):
+            raise TraceError(f"{name} is generated code: pass its graph; {name}.save(...) saves the code")
         raise TraceError(
             f"the Python function {name}{signature_text(f)} has inputs of unknown shape; give inputs=[...], "
             f"or trace it first: symad.trace({name}, inputs=[...])"

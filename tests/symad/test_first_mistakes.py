@@ -45,6 +45,13 @@ SYMPY: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         lambda: symad.gradient(sp.Symbol("z", complex=True) ** 2),
         ("the symbol z", "Symbol(name, real=True)"),
     ),
+    "a backend with a capital": (lambda: lower(f, backend="Numpy"), ("'Numpy'", "did you mean 'numpy'?")),
+    "modules of lambdify": (lambda: lower(f, modules="numpy"), ("modules= is backend= here",)),
+    "a kernel for a graph": (lambda: symad.gradient(lower(f)), ("generated code", "pass its graph")),
+    "a causal mask of PyTorch": (
+        lambda: F.attention(np.eye(2), np.eye(2), np.eye(2), is_causal=True),
+        ("is_causal= is causal= here",),
+    ),
     "a missing input": (lambda: lower(f, inputs=[x]), ("depends on y", "inputs=['x']")),
     "a missing value": (lambda: lower(f)(1.0), ("takes 2 values (x, y)", "1 was given; missing: y")),
     "too many values": (lambda: lower(f)(1.0, 2.0, 3.0), ("takes 2 values (x, y)", "3 were given")),

@@ -122,8 +122,9 @@ def measured_text(certificate: Certificate) -> str:
     seen = [e.measured["would have seen"] for e in entries if e.measured]
     parts = [f"an error of {max(seen):.1g} would have been seen"] if seen else []
     parts += dict.fromkeys(e.reason for e in entries if e.reason)
-    first = ["agrees wherever it was tried"] if seen else []
-    return "; ".join([*first, *parts])
+    lost = any(loss.kind == "ordinary" for loss in certificate.losses)
+    first = "agrees but for digits and values lost, as below" if lost else "agrees wherever it was tried"
+    return "; ".join([*[first] * bool(seen), *parts])
 
 
 def as_text(certificate: Certificate) -> str:
@@ -291,7 +292,8 @@ def losses_text(certificate: Certificate) -> list[str]:
     for loss in list(worst.values())[:MAX_SHOWN_LOSSES]:
         index = f"[{', '.join(map(str, loss.index))}]" if loss.index else ""
         many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word
-        text = f"{loss.name}{index}: {many} at {loss.place} ({KINDS.get(loss.kind, loss.kind)})"
+        name, at, sizes = loss.name.partition(" at ")
+        text = f"{name}{index}{at}{sizes}: {many} at {loss.place} ({KINDS.get(loss.kind, loss.kind)})"
         if loss.expected:
             text += f": expected {_with_short_exponent(loss.expected)}, found {loss.found}"
         parts.append("    " + text)
