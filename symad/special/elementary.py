@@ -27,8 +27,9 @@ def cot(x: Array | float) -> Array | float:
 
 
 def sech(x: Array | float) -> Array | float:
-    """1/cosh x; 0 where cosh x overflows, which is where 1/cosh x is below the least normal number."""
-    return 1 / np.cosh(x)
+    """1/cosh x, without cosh x, which overflows."""
+    e = np.exp(-np.abs(x))
+    return 2 * e / (1 + e * e)
 
 
 def csch(x: Array | float) -> Array | float:

@@ -256,3 +256,10 @@ def test_gradients_of_reversed_steps_at_symbolic_lengths(step, options):
         x, wanted = np.arange(1.0, count + 1), np.zeros(count)
         wanted[::step] = 2 * x[::step]
         np.testing.assert_array_equal(kernel(x), wanted)
+
+
+@pytest.mark.filterwarnings("error")
+def test_plain_code_does_not_warn_where_cosh_would_overflow():
+    graph = symad.gradient(symad.trace(lambda u: np.tanh(u).sum(), [(3,)]))
+    slope = lower(graph, style="plain")(np.array([1.0, 900.0, -900.0]))
+    np.testing.assert_allclose(slope, [0.4199743416140261, 0.0, 0.0], rtol=1e-15)  # 1 − tanh(1)²
