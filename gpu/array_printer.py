@@ -26,7 +26,7 @@ from symad.gpu.printers import (  # noqa: F401  (register their answers)
 from symad.gpu.printers.array_inputs import input_helpers, inputs_line, shape_checks
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.kernels import Kernels
-from symad.gpu.printers.printing import CuPyWriter, Piece
+from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.printers.row_kernels import row_lines
 from symad.gpu.settings import current
 from symad.numeric.fusion.c_expressions import has_c_form
@@ -44,20 +44,18 @@ from symad.numeric.numpy_arrays.statements import (
 )
 from symad.numeric.numpy_arrays.writer import ArrayWriter
 from symad.numeric.passes.bodies import body_of
-from symad.numeric.program.expressions import Compute, Expression, Read, Value, literal, with_parts
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, with_parts
 from symad.numeric.program.loops import Fixed, Loop
 from symad.numeric.program.statements import Assign, Together
-from symad.numeric.program_passes.memory.allocation import is_view
 from symad.numeric.scheduling.roles import Roles
-from symad.numeric.targets.module import Arguments, Body, written_module
+from symad.numeric.targets.module import Arguments, Body, owned, written_module
 from symad.numeric.targets.sizes import doubtful, needed_sizes
 from symad.numeric.targets.statements import Lines, indented, lines, lines_of
 from symad.numeric.targets.target import Level
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.basic.arithmetic import ElementwiseOp
 from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape, Slice
-from symad.ops.basic.sources import ArrayConstant, Input
+from symad.ops.basic.shaping import Reshape, Slice
 from symad.ops.linalg.solve_det import MatrixOp
 
 # ---- results: arrays with memory of their own, in the requested type -----------------------------
@@ -67,56 +65,15 @@ INTEGERS = {True: ("int64",), False: ()}
 """Integer types that results keep, in half precisions and in others."""
 
 
-def result_text(node: Node, result: Expression, writer: CuPyWriter) -> str:
+def result_text(result: Expression, copied: bool, writer: CuPyWriter) -> str:
     """An output as an array with memory of its own; in half precisions integers stay integers."""
     kind, kept = writer.kind(result), [writer.dtype, "bool", *INTEGERS[writer.dtype in HALVES]]
     kept += [writer.accumulator] * current().wide
-    if kind not in kept and node not in writer.host:  # for example log-sum-exps
+    if writer.on_host(result):
+        return writer.array_text(result)
+    if kind not in kept:  # for example log-sum-exps
         return f"{writer.operand(result)}.astype({writer.type_text})"
-    made, piece = _memory(node), _piece(node)
-    others = writer.pieces.setdefault(made, [])
-    shared = isinstance(made.op, (Input, ArrayConstant)) or (
-        node.shape and any(not _apart(piece, other) for other in others)
-    )
-    others.append(piece)
-    if node not in writer.host and (shared or _repeats(node)):
-        return f"{writer.operand(result)}.copy()"
-    return writer.array_text(result)
-
-
-def _memory(node: Node) -> Node:
-    """The node whose memory an array shows."""
-    while is_view(node):
-        node = node.args[0]
-    return node
-
-
-def _repeats(node: Node) -> bool:
-    """Whether a view repeats elements."""
-    while is_view(node):
-        if isinstance(node.op, Broadcast):
-            return True
-        node = node.args[0]
-    return False
-
-
-def _piece(node: Node) -> Piece:
-    """The part of its memory that a view shows; see `Piece`."""
-    found: Piece = None
-    while is_view(node):
-        if isinstance(node.op, Slice):
-            single = tuple(k for k, count in enumerate(node.op.count) if count == 1)
-            found = single, tuple(node.op.start[k] for k in single)
-        (node,) = node.args
-    return found
-
-
-def _apart(first: Piece, second: Piece) -> bool:
-    """Whether two parts of an array have no common element."""
-    if first is None or second is None or first[0] != second[0]:
-        return False
-    numbers = all(isinstance(k, int) for k in (*first[1], *second[1]))
-    return numbers and first[1] != second[1]
+    return f"{writer.operand(result)}{'.copy()' * copied}"
 
 
 # ---- statements ----------------------------------------------------------------------------------
@@ -186,16 +143,6 @@ def one_line(statement: Assign, writer: CuPyWriter) -> list[str]:
             return [*needed, text.text]
         return [*needed, writer.copied(value, over, text.text)]
     return [*needed, f"{writer.name_for(value)} = {text}"]
-
-
-@kernel_lines.dispatch
-def array_of_zeros(op: Broadcast, writer: CuPyWriter, made: Made) -> KernelLines:
-    """Zeros that attention alone reads, which has a case for it, have no statement."""
-    (one,) = made
-    if literal(computed(made).args[0]) != 0 or writer.plans.nodes[one.value] not in writer.defaults:
-        return None
-    writer.named[one.value] = f"cp.full({writer.dims(op.shape)}, 0, dtype={writer.type_text})"
-    return []
 
 
 @kernel_lines.dispatch
@@ -299,8 +246,8 @@ def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tupl
     def body() -> list[str]:
         printer.begin(fused.output_nodes, fused.input_nodes)
         lines = lines_of(program.statements, printer)
-        results = zip(fused.output_nodes, program.results, strict=True)
-        values = [result_text(node, result, printer) for node, result in results]
+        results = zip(program.results, owned(program, boxed=True), strict=True)
+        values = [result_text(result, copied, printer) for result, (_, copied) in results]
         return [*lines, f"return {returned(fused.structure, values)}"]
 
     sizes = (*needed_sizes(graph), *doubtful(node.shape for node in fused.nodes))

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from symad.core.dims import Dim
 from symad.core.graph import Graph, Node, Op, topological
-from symad.fused.attention_ops import AttentionOp
 from symad.gpu.cupy_library import CUPY, HALVES, IMPORT, imports, type_text
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import integer_inputs, integer_nodes, wide_constants
@@ -30,9 +28,6 @@ from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.basic.contraction import permutes
 from symad.ops.basic.shaping import ShapingOp
 from symad.ops.basic.sources import ArrayConstant
-
-Piece = tuple[tuple[int, ...], tuple[Dim, ...]] | None
-"""The part of an array that a view shows: axes with a fixed position, and the positions; None for all."""
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,11 +62,7 @@ class CuPyWriter(ArrayWriter):
         """Checked row numbers in the body being written, by the names of the arrays they were checked in."""
         self.sources: dict[str, str] = {}
         """The names of kernel sources, by their text."""
-        self.pieces: dict[Node, list[Piece]] = {}
-        """The parts of arrays that are results, by the node of the array."""
         self.host: set[Node] = set()
-        self.defaults: set[Node] = set()
-        """The arguments of attention ops that nothing else reads."""
         self.sites: list[tuple[str, bool, str]] = []
         """Places where kernels check indices: the error, whether negative indices are allowed, the axis."""
         self.flag = ""
@@ -87,19 +78,16 @@ class CuPyWriter(ArrayWriter):
         """See `ArrayWriter.entered`. The types of what a loop is given are those of the values outside."""
         values, nodes = [*given], self.plans.nodes
         known = {nodes[v]: self.kinds.get(v, "") for v in values if v in nodes}
-        around = self.types, self.defaults, self.rows_known
+        around = self.types, self.rows_known
         self.types = self.types | {node: kind for node, kind in known.items() if kind}
         self.rows_known = {}
         self.begin(next(self.plans.outputs[v] for v in values if v in self.plans.outputs), known)
         yield
-        self.types, self.defaults, self.rows_known = around
+        self.types, self.rows_known = around
 
     def begin(self, outputs: Sequence[Node], given: Iterable[Node]) -> None:
         """Record what is known on the host, and the types of integers, before a body is printed."""
-        order = topological(outputs)
-        self.host |= on_host(order)
-        others = {a for n in order if not isinstance(n.op, AttentionOp) for a in n.args} | {*outputs}
-        self.defaults = {a for n in order if isinstance(n.op, AttentionOp) for a in n.args} - others
+        self.host |= on_host(topological(outputs))
         known = {node: self.types.get(node) == "int64" for node in given}
         self.types |= dict.fromkeys(integer_nodes(outputs, known, self.results), "int64")
         if self.dtype in HALVES:

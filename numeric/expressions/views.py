@@ -136,9 +136,15 @@ def is_view(expression: Expression) -> bool:
 
 def viewed(expression: Expression) -> Expression:
     """The array of a view, through all nested views; other expressions unchanged."""
+    return _first_view(expression)[0]
+
+
+def _first_view(expression: Expression) -> tuple[Expression, Expression | None]:
+    """The array of a view, and the innermost view; no view for other expressions."""
+    view = None
     while is_view(expression):
-        expression, *_ = parts(expression)
-    return expression
+        view, (expression, *_) = expression, parts(expression)
+    return expression, view
 
 
 def _moves(op: Einsum) -> bool:
@@ -154,11 +160,17 @@ class Shown:
     """Memory that an expression may show: ``made`` allocates it or is a constant.
 
     ``value`` is the first value that shows it; None if the expression itself makes it. For arguments and
-    arrays that statements fill, ``made`` reads the value.
+    arrays that statements fill, ``made`` reads the value. ``view`` is the part of it that is shown.
     """
 
     value: Value | None
     made: Expression
+    view: Expression | None
+
+    def is_apart(self, other: Shown) -> bool:
+        """Whether both are parts of one value without a common element."""
+        pairs = zip(_spans(self.view), _spans(other.view), strict=False)
+        return any(a and b and (a[1] <= b[0] or b[1] <= a[0]) for a, b in pairs)
 
 
 def shown_by(program: Program) -> Mapping[Value, Sequence[Expression]]:
@@ -183,15 +195,24 @@ def origins(expression: Expression, given: Mapping[Value, Sequence[Expression]])
 
     A value that a loop carries shows its first value, after no step, or the next value of a step.
     """
-    waiting: list[tuple[Value | None, Expression]] = [(None, expression)]
+    waiting: list[tuple[Value | None, Expression, Expression | None]] = [(None, expression, None)]
     seen: set[Value] = set()
     while waiting:
-        value, inner = waiting.pop()
-        inner = viewed(inner)
+        value, outer, around = waiting.pop()
+        inner, view = _first_view(outer)
         if not isinstance(inner, Read):
-            yield Shown(value, inner)
+            yield Shown(value, inner, view or around)
         elif inner.value not in given:
-            yield Shown(inner.value, inner)
+            yield Shown(inner.value, inner, view)
         elif inner.value not in seen:
             seen.add(inner.value)
-            waiting += [(inner.value, each) for each in given[inner.value]]
+            waiting += [(inner.value, each, view) for each in given[inner.value]]
+
+
+def _spans(view: Expression | None) -> list[tuple[int, int] | None]:
+    """The first position of a slice and the one after its last on each axis, where they are known."""
+    op = view.op if isinstance(view, Compute) else None
+    if not isinstance(op, Slice) or {*op.step} != {1}:
+        return []
+    pairs = zip(op.start, op.count, strict=True)
+    return [(a, a + n) if isinstance(a, int) and isinstance(n, int) else None for a, n in pairs]

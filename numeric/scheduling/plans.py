@@ -14,6 +14,7 @@ from symad.core.graph import Graph, Node, Op, Structure
 from symad.core.interning import field_names
 from symad.core.nodes import Moved
 from symad.cost import schedule
+from symad.fused.attention_ops import AttentionOp
 from symad.fused.pair_sum import unread
 from symad.higher_order.scan import LoopOp
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, zeros
@@ -21,7 +22,8 @@ from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Together
 from symad.numeric.scheduling.roles import NO_ROLES, Roles, stem_of
 from symad.numeric.stages import PassReport, ProgramPass, run_program_passes
-from symad.ops.basic.sources import ArrayConstant
+from symad.ops.basic.shaping import Broadcast
+from symad.ops.basic.sources import ArrayConstant, constant_value
 
 # ---- one statement for each node -----------------------------------------------------------------
 
@@ -43,6 +45,12 @@ class NodeBlock:
     program: Program
     values: dict[Node, Value]
     nodes: dict[Value, Node]
+
+
+def _zeros(node: Node) -> list[int]:
+    """The arguments of attention that are 0: for these it has a case, so that they need no statement."""
+    filled = {a for a in node.args if isinstance(a.op, Broadcast) and constant_value(a.args[0]) == 0}
+    return [k for k, a in enumerate(node.args) if a in filled and isinstance(node.op, AttentionOp)]
 
 
 def block_of(
@@ -74,7 +82,7 @@ def block_of(
             known[node] = Read(value)
             continue
         args = [known[a] for a in node.args]
-        for position in unread(node.op):
+        for position in (*unread(node.op), *_zeros(node)):
             args[position] = zeros(args[position].shape)
         expression = Compute(node.op, tuple(args), node.shape)
         known[node] = expression if node.op.stored else Read(value)

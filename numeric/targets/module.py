@@ -200,35 +200,41 @@ def _is_pack(expression: Expression) -> bool:
 
 def result_texts(program: Program, writer: Writer) -> list[str]:
     """The texts of the results."""
-    given = shown_by(program)
-    shown: set[Value] = set()
-    return [_result(r, writer, [*origins(r, given)], program.inputs, shown) for r in program.results]
+    return [
+        _result(result, writer, *each) for result, each in zip(program.results, owned(program), strict=True)
+    ]
 
 
-def _result(
-    expression: Expression,
-    writer: Writer,
-    sources: Sequence[Shown],
-    inputs: Sequence[Value],
-    shown: set[Value],
-) -> str:
-    """The text of a result, which has NumPy's type and memory of its own.
+def owned(program: Program, boxed: bool = False) -> list[tuple[list[Shown], bool]]:
+    """For each result what it shows, and whether it must be copied, to have memory of its own.
 
-    A result shares no memory with arguments, constants or earlier results. ``shown`` are the values whose
-    memory earlier results show; those of this result are added.
+    That is memory which no argument, no constant and no earlier result has. ``boxed``: whether numbers are
+    arrays, too.
     """
+    given, made = shown_by(program), list[tuple[list[Shown], bool]]()
+    earlier: dict[Value, list[Shown]] = {}
+    for result in program.results:
+        sources = [*origins(result, given)]
+        known = [one for one in sources if one.value is not None]
+        met = any(not one.is_apart(other) for one in known for other in earlier.get(one.value, ()))
+        borrowed = (boxed or bool(result.shape)) and any(_is_borrowed(one, program.inputs) for one in sources)
+        made.append((sources, met or borrowed))
+        for one in known:
+            earlier.setdefault(one.value, []).append(one)
+    return made
+
+
+def _result(expression: Expression, writer: Writer, sources: Sequence[Shown], copied: bool) -> str:
+    """The text of a result, which has NumPy's type and memory of its own."""
     text = writer.text(expression).text
     number = any(is_number(origin.made) and not _is_truth(origin.made) for origin in sources)
     if number and not expression.shape:
         if writer.batch:
             return f"np.full_like({writer.batch}, {text})[()]"
         return f"{writer.type_text}({text})" if is_number(expression) else text
-    values = {origin.value for origin in sources if origin.value is not None}
-    borrowed = bool(values & shown) or (expression.shape and any(_is_borrowed(o, inputs) for o in sources))
-    shown |= values
     if not expression.shape and any(_is_boxed(origin.made) for origin in sources):
         return f"{text}[()]"
-    return f"{text}.copy()" if borrowed else text
+    return f"{text}.copy()" if copied else text
 
 
 def _is_boxed(made: Expression) -> bool:
