@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from symad.core.graph import Graph, Node
 from symad.derivatives.implicit import Root
@@ -23,7 +22,6 @@ from symad.gpu.printers import (  # noqa: F401  (register their answers)
     random,
     recurrences,
 )
-from symad.gpu.printers.array_inputs import input_helpers, inputs_line, shape_checks
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.printing import CuPyWriter
@@ -49,6 +47,7 @@ from symad.numeric.program.loops import Fixed, Loop
 from symad.numeric.program.statements import Assign, Together
 from symad.numeric.scheduling.roles import Roles
 from symad.numeric.targets.module import Arguments, Body, owned, written_module
+from symad.numeric.targets.module import arrays as checked_arrays
 from symad.numeric.targets.sizes import doubtful, needed_sizes
 from symad.numeric.targets.statements import Lines, indented, lines, lines_of
 from symad.numeric.targets.target import Level
@@ -251,8 +250,8 @@ def print_cupy_module(graph: Graph, dtype: str, roles: Roles) -> tuple[str, tupl
         return [*lines, f"return {returned(fused.structure, values)}"]
 
     sizes = (*needed_sizes(graph), *doubtful(node.shape for node in fused.nodes))
-    taking = partial(_taken, kinds=[_kind(node, printer) for node in fused.input_nodes])
-    made = written_module(replace(program, needed=sizes), printer, fused.inputs, taking, body)
+    printer.input_types = [_kind(node, printer) for node in fused.input_nodes]
+    made = written_module(replace(program, needed=sizes), printer, fused.inputs, _taken, body)
     return *made, printer.kernels
 
 
@@ -261,17 +260,12 @@ def _kind(node: Node, printer: CuPyWriter) -> str:
     return "None" if node in printer.as_given else type_text(printer.types.get(node, printer.dtype))
 
 
-def _taken(
-    call: Arguments, printer: CuPyWriter, body: Body, kinds: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """The lines that convert the inputs, bind the dimensions and check the shapes; then the body."""
-    whole = any(printer.types.get(node) == "int64" for node in printer.graph.input_nodes)
-    for name, text in input_helpers(whole).items() if call.names else ():
-        printer.helper(name, text)
-    made, lines = [*inputs_line(call, kinds), *shape_checks(call, printer)], body()
-    if printer.sites:
-        report_helpers(printer)
-        seen = printer.names.unique("seen")
-        made[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
+def _taken(call: Arguments, writer: CuPyWriter, body: Body) -> tuple[list[str], list[str]]:
+    """The arguments as for NumPy; the constants of the device, and a look at the indices of earlier calls."""
+    checked, lines = checked_arrays(call, writer, body)
+    if writer.sites:
+        report_helpers(writer)
+        seen = writer.names.unique("seen")
+        lines[:0] = [f"{seen}, {writer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
         lines.insert(-1, "_check_indices()" if current().wait else f"_report({seen})")
-    return [], [*printer.constants_lines(), *made, *lines]
+    return checked, [*writer.constants_lines(), *lines]

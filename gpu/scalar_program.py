@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from symad.core.graph import Graph, Node, topological
 from symad.gpu.cupy_library import imports, real_type, type_text
-from symad.gpu.printers.array_inputs import input_helpers, inputs_line
+from symad.gpu.printers.helpers import HELPERS
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter, Kernels
 from symad.numeric.fusion.c_expressions import KernelBody, has_c_form, statements
-from symad.numeric.modules.module_text import Names, frame, pack_text, summary
+from symad.numeric.modules.module_text import Names, frame, one_line, pack_text, summary
 from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
-from symad.numeric.targets.module import Arguments
 from symad.numeric.targets.statements import indented
 from symad.ops.basic.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
@@ -81,7 +80,7 @@ def print_scalar_kernel(graph: Graph, dtype: str) -> tuple[str, tuple[str, ...],
     name = kernels.named(ElementwiseKernel(reading, tuple(outputs.values()), (*text.lines, *lines), preamble))
     told = summary((), [output.shape for output in graph.output_nodes], graph.structure, ())
     body = indented([told, *_entry(graph, name, inputs, results, places, dtype)])
-    helpers = input_helpers(False).values() if graph.inputs else ()
+    helpers = [HELPERS["_array"]] if graph.inputs else []
     blocks = [kernels.definitions("cp"), [f"def {entry}({', '.join(inputs)}):", *body]]
     return entry, frame(graph.name, imports(dtype), helpers, blocks, "CuPy"), kernels
 
@@ -131,8 +130,8 @@ def _entry(
     dtype: str,
 ) -> list[str]:
     """The lines that broadcast the inputs, allocate the outputs, and run the kernel."""
-    call = Arguments(tuple(inputs), tuple(map(str, graph.inputs)), ((),) * len(inputs), ())
-    lines = inputs_line(call, [type_text(dtype)] * len(inputs), points=True)
+    titles = zip(inputs, map(str, graph.inputs), strict=True)
+    lines = [f'{name} = _array("{one_line(title)}", {name}, {type_text(dtype)})' for name, title in titles]
     read, size = list(inputs), "1"
     if not inputs:
         lines.append("shape = ()")

@@ -2,7 +2,47 @@
 
 from __future__ import annotations
 
+# DLPack is tried first: it passes the current stream to the library that wrote the array, which makes the
+# stream wait (cupy/_core/dlpack.pyx of 14.2.0, lines 555-575), and it has bfloat16. The CUDA array interface
+# has no type for bfloat16: such arrays arrive as two bytes without meaning, V2, and are rejected.
 HELPERS: dict[str, str] = {
+    "_array": '''def _array(name, value, dtype, shape=None, declared=None):
+    """An input as a CuPy array in a type: the memory of another library on the device is not copied.
+
+    Floats that number rows or classes are looked at first, which waits.
+    """
+    if isinstance(value, cp.ndarray):
+        array = value
+    elif hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, CUDA managed
+        array = cp.from_dlpack(value.detach() if getattr(value, "requires_grad", False) else value)
+    elif hasattr(value, "__cuda_array_interface__"):
+        array = cp.asarray(value)
+    elif hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
+        array = cp.asarray(float(value), dtype=cp.float64 if dtype == cp.int64 else dtype)
+    else:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise TypeError(
+            f"{name} is a {kind} outside of the GPU, but this code runs there and takes CuPy arrays: "
+            f"pass cupy.asarray({name}), or lower with backend='numpy'"
+        )
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    current, found = cp.cuda.Device().id, array.device.id
+    if found != current:
+        raise ValueError(
+            f"the inputs must lie on the current device, {current}, but {name} is on device {found}: "
+            f"copy it there, or call within cupy.cuda.Device({found})"
+        )
+    fits = shape is None or array.ndim == (len(shape) if isinstance(shape, tuple) else shape)
+    if isinstance(shape, tuple) and fits:
+        fits = all(want in (None, n) for want, n in zip(shape, array.shape))
+    if not fits:
+        raise ValueError(f"{name} must have shape {declared or shape}, not {array.shape}")
+    made = array if dtype is None else array.astype(dtype, copy=False)
+    if dtype == cp.int64 and array.dtype.kind not in "iub" and (made != array).any().item():
+        raise IndexError(f"{name} must hold integers: it numbers rows or classes")
+    return made
+''',
     "_solve_triangular": '''def _solve_triangular(matrix, right, lower):
     if matrix.ndim == 2:
         return cupyx.scipy.linalg.solve_triangular(matrix, right, lower=lower)

@@ -27,7 +27,7 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 
-CHECKED = '''def _checked(kernel, indices, lengths, site, flag):
+CHECKED = '''def _rows(kernel, indices, lengths, site, flag):
     """Row numbers in axes of these lengths; a wrong index leaves ``site`` or one of the next in the flag."""
     rows = cp.empty(cp.broadcast(*indices).shape, dtype=cp.int64)
     if rows.size:
@@ -153,7 +153,7 @@ def rows_of(
     dims = [printer.atom(length) for length in lengths]
     if not any(checked):
         return f"{kernel}({', '.join([*texts, *dims])})"
-    helper, flag = printer.helper("_checked", CHECKED), printer.flag_name()
+    helper, flag = printer.helper("_rows", CHECKED), printer.flag_name()
     if (kernel, *texts, *dims) in printer.rows_known:
         return printer.rows_known[(kernel, *texts, *dims)]
     site = len(printer.sites) + 1

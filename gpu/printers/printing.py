@@ -66,6 +66,8 @@ class CuPyWriter(ArrayWriter):
         self.sites: list[tuple[str, bool, str]] = []
         """Places where kernels check indices: the error, whether negative indices are allowed, the axis."""
         self.flag = ""
+        self.input_types: list[str] = []
+        """The types of the inputs, as text."""
         self.results = graph.output_nodes if dtype in HALVES else ()
         """The results, which keep their types."""
         self.as_given: set[Node] = set()
@@ -182,6 +184,10 @@ class CuPyWriter(ArrayWriter):
         if function in PRODUCTS and self.dtype in HALVES and source:
             return super().helper(function, source)  # in float32: finer than the results, also with TF32
         return super().helper(function, HELPERS.get(function, source))
+
+    def input_type(self, position: int) -> str:
+        """See `Writer.input_type`."""
+        return self.input_types[position]
 
     def flag_name(self) -> str:
         """The name of the array in which kernels record wrong indices."""

@@ -179,7 +179,7 @@ def _check(call: Arguments, k: int, shape: Sequence[Dim | None], declared: str, 
     dims = ", ".join(str(d if d is None else writer.dim(d)) for d in shape) + "," * (len(shape) == 1)
     display = str(len(shape)) if shape and not any(d is not None for d in shape) else f"({dims})"
     name, title, helper = call.names[k], one_line(call.titles[k]), writer.helper(helpers._array)
-    return f'{name} = {helper}("{title}", {name}, {writer.type_text}, {display}{declared})'
+    return f'{name} = {helper}("{title}", {name}, {writer.input_type(k)}, {display}{declared})'
 
 
 # ---- what is returned ----------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def owned(program: Program, boxed: bool = False) -> list[tuple[list[Shown], bool
     arrays, too.
     """
     given, made = shown_by(program), list[tuple[list[Shown], bool]]()
-    earlier: dict[Value, list[Shown]] = {}
+    earlier: dict[Value | None, list[Shown]] = {}
     for result in program.results:
         sources = [*origins(result, given)]
         known = [one for one in sources if one.value is not None]

@@ -239,6 +239,10 @@ class Writer:
         """The element type of the code as text; a library may take it from another module."""
         return f"{self.np}.{self.dtype}"
 
+    def input_type(self, position: int) -> str:
+        """The type to which an argument is converted, as text."""
+        return self.type_text
+
     def float_type(self) -> str:
         """The dtype argument of functions that make arrays; empty for NumPy's default, double precision."""
         return "" if self.dtype == "float64" else f", {self.type_text}"
