@@ -68,6 +68,7 @@ ARRAYS = {
     "sums": lambda a: (a + 0, np.sum(a[:, :1], axis=1), np.diagonal(a)),
     "states": lambda a: tuple(f(lambda h, u: h + u, a[0], a) for f in (functions.scan, functions.fold)),
     "last state": lambda a: (lambda s: (s, s[-1], s[:-1]))(functions.scan(lambda h, u: h * u, a[0], a)),
+    "parts of one array": lambda a: (lambda b: (b[0], b[1], b.T[1], b[2:, :1], b[:2, 1:]))(np.exp(a)),
     "stop_gradient": lambda a: (functions.stop_gradient(a), a),
 }
 
