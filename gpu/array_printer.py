@@ -1,4 +1,4 @@
-"""Array graphs as CuPy modules: the statements of the NumPy printer, with fused kernels."""
+"""Array graphs as CuPy modules: statements as for NumPy, with fused kernels and explicit types."""
 
 from __future__ import annotations
 
