@@ -174,8 +174,7 @@ def nest_lines(op: Nest, writer: CuPyWriter, made: Made) -> KernelLines:
 @kernel_lines.dispatch
 def sums_over_pairs(op: PairOp, writer: CuPyWriter, made: Made) -> Lines:
     """The kernels of a sum over pairs; blocks of pairs, as for NumPy, where there are none."""
-    node = writer.plans.nodes[made[0].value]
-    known = isinstance(op, (PairSum, PairSumCotangent)) and has_kernels(op, node, writer.dtype)
+    known = isinstance(op, (PairSum, PairSumCotangent)) and has_kernels(op, computed(made), writer.dtype)
     return pair_lines(op, writer, made) if known else kernels.pair_lines(op, writer, made)
 
 

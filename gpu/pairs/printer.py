@@ -134,7 +134,7 @@ BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, plan, reduce, dtype
 """
 
 
-def has_kernels(op: PairOp, node: Node, dtype: str) -> bool:
+def has_kernels(op: PairOp, node: Node | Compute, dtype: str) -> bool:
     """Whether the kernels support this sum."""
     d, columns = node.args[0].shape[1], node.args[2].shape[1]
     if not isinstance(op, (PairSum, PairSumCotangent)) or not isinstance(columns, int) or not columns:
