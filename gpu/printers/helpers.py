@@ -99,7 +99,7 @@ HELPERS: dict[str, str] = {
     return _stacked(_stacked(sign*v, diagonal*traces - pairs*moved), u)
 ''',
     "_lower_triangle": '''def _lower_triangle(matrix, diagonal):
-    return cp.tril(matrix, -1) + diagonal*(cp.tril(matrix) - cp.tril(matrix, -1))
+    return cp.where(cp.eye(matrix.shape[-1], dtype=bool), diagonal*matrix, cp.tril(matrix))
 ''',
     "_log_determinant": '''def _log_determinant(matrix):
     sign, logarithm = cp.linalg.slogdet(matrix)
