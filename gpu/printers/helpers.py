@@ -18,7 +18,7 @@ HELPERS: dict[str, str] = {
     elif hasattr(value, "__cuda_array_interface__"):
         array = cp.asarray(value)
     elif hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
-        array = cp.asarray(float(value), dtype=cp.float64 if dtype == cp.int64 else dtype)
+        array = cp.asarray(float(value), dtype=float if dtype == cp.int64 else dtype)
     else:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise TypeError(
