@@ -9,7 +9,6 @@ writes the body as one kernel with several results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 
 from symad.core.contents import readers
@@ -17,6 +16,7 @@ from symad.core.dims import same_shape
 from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.levels import ChainGroup, Levels
 from symad.numeric.fusion.nest import Nest, New, in_units, is_chain, nests_of, summed_axes, with_sum
 from symad.numeric.passes.bodies import body_of, read_once
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, mul
@@ -25,8 +25,8 @@ from symad.ops.basic.shaping import Broadcast, broadcast_axes
 from symad.ops.basic.sources import Constant
 from symad.ops.elementwise.powers import Pow
 
-MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS, MAX_SEARCH = 24, 300, 8, 120
-"""Limits of a kernel: arrays read, nodes computed, arrays written; and nodes visited in search of a cycle."""
+MAX_LEAVES, MAX_MEMBERS, MAX_RESULTS = 24, 300, 8
+"""Limits of a kernel: arrays read, nodes computed, arrays written."""
 
 Opened = Callable[[Node, Nodes], Node]
 """Makes a node over new arguments, and fuses the graph inside it, such as the body of a loop."""
@@ -55,14 +55,6 @@ def on_host(nodes: Iterable[Node]) -> set[Node]:
     return found
 
 
-@dataclass(eq=False)
-class _ChainGroup:
-    root: Node
-    members: set[Node] = field(default_factory=set)
-    leaves: set[Node] = field(default_factory=set)
-    results: int = 1
-
-
 class _Groups:
     """The grouping of one graph, from the outputs backwards."""
 
@@ -73,9 +65,11 @@ class _Groups:
         self.users = readers(self.order)
         self.host = on_host(self.order)
         self.kept = set(outputs)
-        self.of: dict[Node, _ChainGroup] = {}
+        self.of: dict[Node, ChainGroup] = {}
+        self.levels = Levels(self.users, self.of)
         for node in reversed(self.order):
             self._place(node)
+            self.levels.add(node)
             if node in self.of:
                 for other in self._siblings(node):
                     self._merge(self.of[node], other)
@@ -98,22 +92,22 @@ class _Groups:
         for group in groups.values() or self._siblings(node):
             exact = same_shape(node.shape, group.root.shape)
             room = group.results < MAX_RESULTS and exact and self._fits(node, group)
-            if room and not self._returns(node, group):
+            if room and self.levels.lift(group, users):
                 self._join(node, group)
                 group.results += 1
                 return
-        self._join(node, _ChainGroup(node))
+        self._join(node, ChainGroup(node))
 
-    def _siblings(self, node: Node) -> list[_ChainGroup]:
+    def _siblings(self, node: Node) -> list[ChainGroup]:
         """Some groups that read an array which the node also reads."""
-        found: dict[int, _ChainGroup] = {}
+        found: dict[int, ChainGroup] = {}
         for arg in node.args:
             if arg.shape and not isinstance(arg.op, Constant):
                 near = (self.of[user] for user in self.users[arg][:16] if user in self.of)
                 found |= {id(group): group for group in islice(near, 4)}
         return list(found.values())
 
-    def _merge(self, group: _ChainGroup, other: _ChainGroup) -> None:
+    def _merge(self, group: ChainGroup, other: ChainGroup) -> None:
         """Merge two groups that read the same array, if their results have one shape."""
         if other is group or not same_shape(group.root.shape, other.root.shape):
             return
@@ -123,16 +117,11 @@ class _Groups:
         results = group.results + other.results
         if not small or results > MAX_RESULTS or not group.root.shape:
             return
-        if self._reaches(group, other) or self._reaches(other, group):
+        if not self.levels.merge(group, other):
             return
         group.members, group.leaves, group.results = members, leaves, results
         for node in other.members:
             self.of[node] = group
-
-    def _reaches(self, group: _ChainGroup, other: _ChainGroup) -> bool:
-        """Whether a path leads from a value of ``group`` to ``other`` through nodes of neither."""
-        users = {u for m in group.members for u in self.users[m]}
-        return self._comes_to([u for u in users if self.of.get(u) not in (group, other)], other)
 
     def _fusable(self, node: Node) -> bool:
         if isinstance(node.op, Broadcast):
@@ -140,42 +129,17 @@ class _Groups:
         known = isinstance(node.op, ElementwiseOp) and has_c_form(node) and not self.alone(node)
         return known and len(set(node.args)) <= MAX_LEAVES
 
-    def _fits(self, node: Node, group: _ChainGroup) -> bool:
+    def _fits(self, node: Node, group: ChainGroup) -> bool:
         """Whether the kernel stays small, and the node has the shape of its results or is a scalar."""
         leaves = group.leaves - {node} | {a for a in node.args if not isinstance(a.op, Constant)}
         small = len(leaves) <= MAX_LEAVES and len(group.members) < MAX_MEMBERS
         return small and (not node.shape or same_shape(node.shape, group.root.shape))
 
-    def _join(self, node: Node, group: _ChainGroup) -> None:
+    def _join(self, node: Node, group: ChainGroup) -> None:
         self.of[node] = group
         group.members.add(node)
         group.leaves.discard(node)
         group.leaves |= {a for a in node.args if a not in group.members and not isinstance(a.op, Constant)}
-
-    def _returns(self, node: Node, group: _ChainGroup) -> bool:
-        """Whether a path leaves ``group`` through ``node`` and returns to it, so that it cannot join."""
-        return self._comes_to([u for u in self.users[node] if self.of.get(u) is not group], group)
-
-    def _comes_to(self, stack: list[Node], group: _ChainGroup) -> bool:
-        """Whether a path leads from a group to these nodes; True if the search is cut short."""
-        seen: set[Node] = set()
-        left: set[int] = set()
-        """The groups whose users are on the stack, or have been."""
-        while stack:
-            at = stack.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            other = self.of.get(at)
-            if other is group or len(seen) > MAX_SEARCH:
-                return True
-            if other is None:
-                stack += self.users[at]
-            elif id(other) not in left:
-                left.add(id(other))
-                for member in other.members:
-                    stack += self.users[member]
-        return False
 
     def _split_shapeless(self) -> None:
         """Compute scalars outside of groups that only broadcast them, since such groups have no size."""
@@ -187,9 +151,9 @@ class _Groups:
                     del self.of[node]
                 arrays = [node for node in members if node.shape and not isinstance(node.op, Broadcast)]
                 for part in (arrays, [node for node in members if not node.shape]):
-                    last: _ChainGroup | None = None
+                    last: ChainGroup | None = None
                     for node in part:
-                        last = last if last is not None and self._fits(node, last) else _ChainGroup(node)
+                        last = last if last is not None and self._fits(node, last) else ChainGroup(node)
                         self._join(node, last)
 
     def rebuilt(self, opened: Opened) -> Nodes:
