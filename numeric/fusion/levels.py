@@ -44,18 +44,18 @@ class Levels:
         self.level: dict[Place, int] = {}
 
     def add(self, node: Node) -> None:
-        """Give a level to a node in no group, or to its new group, once all that read the node have levels."""
+        """Give a level to a node in no group, or to its new group; all that read the node have levels."""
         place = self._place(node)
         if place not in self.level:
             self.level[place] = self._above(map(self._place, self.users[node]))
 
     def lift(self, group: ChainGroup, users: Iterable[Node]) -> bool:
-        """Whether a node with these users can join a group without a cycle; if so, the group rises above them."""
+        """Whether a node with these users can join a group without a cycle; if so, that rises above them."""
         others = {self._place(user) for user in users} - {group}
         return self._rise(group, self._above(others), others)
 
     def merge(self, group: ChainGroup, other: ChainGroup) -> bool:
-        """Whether ``other`` can become part of ``group`` without a cycle; if so, that has the higher level."""
+        """Whether ``other`` can become part of ``group`` without a cycle; if so, ``group`` has its level."""
         low, high = sorted((group, other), key=self.level.__getitem__)
         joined = self._rise(low, self.level[high], {high}, within={high})
         if joined:
@@ -73,7 +73,7 @@ class Levels:
     ) -> bool:
         """Lift a group, and what it reads, unless one of ``fixed`` would rise or too many would.
 
-        What it reads from places ``within`` it will be its own.
+        ``within`` are places that become part of it, so that it may read them.
         """
         if self.level[group] >= level:
             return True

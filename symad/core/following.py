@@ -29,10 +29,12 @@ def tell(replaced: Replaced) -> None:
 def stand_ins(known: Mapping[Node, object], replaced: Replaced) -> list[tuple[Node, Node]]:
     """Those of the known nodes that are replaced, each with its stand-in; one of another shape is none.
 
-    They are in the order of ``known``, so that names do not depend on addresses in memory.
+    They are in the order of ``replaced``, so that names do not depend on addresses in memory; if one stands
+    for several, in that of ``known``, whose first gives it the name.
     """
     both = known.keys() & replaced.keys()
-    order = (node for node in known if node in both) if len(both) > 1 else both
+    several = len({replaced[node] for node in both}) < len(both)
+    order = both if len(both) < 2 else (node for node in (known if several else replaced) if node in both)
     return [(node, replaced[node]) for node in order if replaced[node].shape == node.shape]
 
 
