@@ -7,10 +7,7 @@ from __future__ import annotations
 # has no type for bfloat16: such arrays arrive as two bytes without meaning, V2, and are rejected.
 HELPERS: dict[str, str] = {
     "_array": '''def _array(name, value, dtype, shape=None, declared=None):
-    """An input as a CuPy array in a type: the memory of another library on the device is not copied.
-
-    Floats that number rows or classes are looked at first, which waits.
-    """
+    """An input as a CuPy array in a type: the memory of another library on the device is not copied."""
     if isinstance(value, cp.ndarray):
         array = value
     elif hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, CUDA managed
@@ -18,7 +15,7 @@ HELPERS: dict[str, str] = {
     elif hasattr(value, "__cuda_array_interface__"):
         array = cp.asarray(value)
     elif hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
-        array = cp.asarray(float(value), dtype=float if dtype == cp.int64 else dtype)
+        array = cp.asarray(float(value), dtype=dtype)
     else:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise TypeError(
@@ -38,8 +35,13 @@ HELPERS: dict[str, str] = {
         fits = all(want in (None, n) for want, n in zip(shape, array.shape))
     if not fits:
         raise ValueError(f"{name} must have shape {declared or shape}, not {array.shape}")
-    made = array if dtype is None else array.astype(dtype, copy=False)
-    if dtype == cp.int64 and array.dtype.kind not in "iub" and (made != array).any().item():
+    return array if dtype is None else array.astype(dtype, copy=False)
+''',
+    "_whole": '''def _whole(name, value, dtype, shape=None, declared=None):
+    """An input that numbers rows or classes: floats are looked at first, which waits."""
+    array = _array(name, value, None, shape, declared)
+    made = array.astype(dtype, copy=False)
+    if array.dtype.kind not in "iub" and (made != array).any().item():
         raise IndexError(f"{name} must hold integers: it numbers rows or classes")
     return made
 ''',

@@ -189,6 +189,10 @@ class CuPyWriter(ArrayWriter):
         """See `Writer.input_type`."""
         return self.input_types[position]
 
+    def input_helper(self, position: int, usual: str) -> str:
+        """See `Writer.input_helper`."""
+        return self.helper("_whole") if self.input_types[position] == type_text("int64") else usual
+
     def flag_name(self) -> str:
         """The name of the array in which kernels record wrong indices."""
         if not self.flag:

@@ -16,7 +16,7 @@ from symad.core.dims import same_shape
 from symad.core.graph import Node, op_of, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import has_c_form
-from symad.numeric.fusion.levels import ChainGroup, Levels
+from symad.numeric.fusion.levels import ChainGroup, GroupLevels
 from symad.numeric.fusion.nest import Nest, New, in_units, is_chain, nests_of, summed_axes, with_sum
 from symad.numeric.passes.bodies import body_of, read_once
 from symad.ops.basic.arithmetic import Add, ElementwiseOp, Mul, mul
@@ -66,7 +66,7 @@ class _Groups:
         self.host = on_host(self.order)
         self.kept = set(outputs)
         self.of: dict[Node, ChainGroup] = {}
-        self.levels = Levels(self.users, self.of)
+        self.levels = GroupLevels(self.users, self.of)
         for node in reversed(self.order):
             self._place(node)
             self.levels.add(node)

@@ -31,7 +31,7 @@ Place: TypeAlias = Node | ChainGroup
 """A group, or a node in none."""
 
 
-class Levels:
+class GroupLevels:
     """Levels of groups and of nodes without one: each is above all that read its values.
 
     What a group reads rises with it, as far as it is too low. A cycle would lift what has to stay below, so

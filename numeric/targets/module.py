@@ -178,7 +178,8 @@ def _check(call: Arguments, k: int, shape: Sequence[Dim | None], declared: str, 
     """The line that converts an argument; None in the shape stands for any length."""
     dims = ", ".join(str(d if d is None else writer.dim(d)) for d in shape) + "," * (len(shape) == 1)
     display = str(len(shape)) if shape and not any(d is not None for d in shape) else f"({dims})"
-    name, title, helper = call.names[k], one_line(call.titles[k]), writer.helper(helpers._array)
+    name, title = call.names[k], one_line(call.titles[k])
+    helper = writer.input_helper(k, writer.helper(helpers._array))
     return f'{name} = {helper}("{title}", {name}, {writer.input_type(k)}, {display}{declared})'
 
 

@@ -243,6 +243,10 @@ class Writer:
         """The type to which an argument is converted, as text."""
         return self.type_text
 
+    def input_helper(self, position: int, usual: str) -> str:
+        """The helper that converts an argument."""
+        return usual
+
     def float_type(self) -> str:
         """The dtype argument of functions that make arrays; empty for NumPy's default, double precision."""
         return "" if self.dtype == "float64" else f", {self.type_text}"

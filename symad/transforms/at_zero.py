@@ -109,28 +109,36 @@ def _is_never_zero(node: Node) -> bool:
 
 
 def _decided(op: Op, args: Nodes, number: NumbersBelow) -> Node:
-    if isinstance(op, Add):
-        return signed_sum(zip(op.signs, args, strict=True))
-    if isinstance(op, Mul):
-        factors = list(zip(op.powers, args, strict=True))
-        over_zero = any(sign == -1 and number(arg) == 0 for sign, arg in factors)
-        return constant(nan) if over_zero else signed_product(factors)
-    if isinstance(op, Compare):
-        made = compare(op.relation, *args)
-        holds = number(made)
-        return made if holds is None else constant(bool(holds))
-    if isinstance(op, Logic):
-        return logic(op.kind, *args)
-    if isinstance(op, Select):
-        taken = number(args[0])
-        return select(*args) if taken is None else args[1 if taken else 2]
-    if isinstance(op, Einsum) or op.linear:
-        zeros = [number(arg) == 0 for arg in args]
-        return constant(0) if all(zeros) or (isinstance(op, Einsum) and any(zeros)) else Node.of(op, args)
-    if not isinstance(op, (Pow, Apply)):
-        return Node.of(op, args)
-    made = Node.of(op, tuple([a.args[0] if a.op.repeats and not a.args[0].shape else a for a in args]))
-    return constant(0) if number(made) == 0 else made
+    match op:
+        case Add():
+            return signed_sum(zip(op.signs, args, strict=True))
+        case Mul():
+            return _product(list(zip(op.powers, args, strict=True)), number)
+        case Compare():
+            made = compare(op.relation, *args)
+            holds = number(made)
+            return made if holds is None else constant(bool(holds))
+        case Logic():
+            return logic(op.kind, *args)
+        case Select():
+            taken = number(args[0])
+            return select(*args) if taken is None else args[1 if taken else 2]
+        case Pow() | Apply():
+            numbers = [a.args[0] if a.op.repeats and not a.args[0].shape else a for a in args]
+            made = Node.of(op, tuple(numbers))
+            return constant(0) if number(made) == 0 else made
+    return _of_zeros(op, args, number) or Node.of(op, args)
+
+
+def _product(factors: list[tuple[int, Node]], number: NumbersBelow) -> Node:
+    over_zero = any(sign == -1 and number(arg) == 0 for sign, arg in factors)
+    return constant(nan) if over_zero else signed_product(factors)
+
+
+def _of_zeros(op: Op, args: Nodes, number: NumbersBelow) -> Node | None:
+    """0 for a contraction with an argument that is 0, and for a linear op of zeros."""
+    zeros = [number(arg) == 0 for arg in args] if isinstance(op, Einsum) or op.linear else [False]
+    return constant(0) if all(zeros) or (isinstance(op, Einsum) and any(zeros)) else None
 
 
 def has_values(node: Node) -> bool:

@@ -20,7 +20,7 @@ from symad.core.following import stand_ins
 from symad.core.graph import Graph, Node, topological
 from symad.numeric import lower
 from symad.numeric.fusion import levels
-from symad.numeric.fusion.levels import ChainGroup, Levels
+from symad.numeric.fusion.levels import ChainGroup, GroupLevels
 
 
 def some_graph(rng: random.Random, nodes: int) -> Graph:
@@ -49,7 +49,7 @@ def test_groups_are_refused_if_and_only_if_there_is_a_cycle(seed: int) -> None:
     rng = random.Random(seed)
     order = topological(some_graph(rng, 15).output_nodes)
     users, of = readers(order), dict[Node, ChainGroup]()
-    ordered, refused = Levels(users, of), 0
+    ordered, refused = GroupLevels(users, of), 0
     for node in reversed(order):
         groups = list(dict.fromkeys(of.values()))
         group = rng.choice([*groups, ChainGroup(node)])
