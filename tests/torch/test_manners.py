@@ -74,6 +74,7 @@ BAD = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", BAD)
 def test_bad_manners_are_refuted(function):
     found = symad.torch.verify_function(function, SWISH, hostile=False, seed=1)
@@ -82,6 +83,7 @@ def test_bad_manners_are_refuted(function):
     assert all(e.witness.left != e.witness.right for e in found.entries_of("refuted"))
 
 
+@pytest.mark.thorough
 def test_good_manners_are_told_and_refusals_are_losses():
     found = symad.torch.verify_function(Swish, SWISH, hostile=False, seed=1)
     assert found.status == "measured" and "a second backward" in found.entries[-1].claim

@@ -138,7 +138,7 @@ def triplet_slope(turn):
 
 
 @pytest.mark.parametrize(
-    ("rows", "turn"), [(2, 1), (2, -1), pytest.param(7, 1, marks=pytest.mark.thorough)]
+    ("rows", "turn"), [(2, -1), *(pytest.param(rows, 1, marks=pytest.mark.thorough) for rows in (2, 7))]
 )
 def test_each_lane_may_have_a_region_of_its_own(rows, turn):
     """With a sign for each of 7 rows there are 128 regions."""
