@@ -254,7 +254,8 @@ class Differences:
             return None
         if not self.last and not (row.early and rational(d)):
             return None
-        return guarded(row, (u, v, d), sub(a, constant(1) if v is constant(1) else b))
+        of_one = type(b.op) is Pow and v is constant(1)
+        return guarded(row, (u, v, d), sub(a, constant(1) if of_one else b))
 
     def _of_selections(self, a: Node, b: Node, depth: int) -> Node | None:
         """The difference of the last branches where no other is taken."""

@@ -107,7 +107,8 @@ class NodeRules:
         made, rule = node.over(args), RULES.get(type(node.op))
         if rule is not None:
             root = self.differences.of_root(node.args[0]) if head_of(node) is sympy.log else None
-            made = root or rule(self, node.op, args) or made
+            found = root or rule(self, node.op, args) or made
+            made = found if constant_value(found) is not None else broadcast_to(found, made.shape)
         tabled = made if rule is None else self._by_tables(made)
         if tabled is made and made is not node and type(made.op) is Add:
             tabled = self._with_logarithms(made.op, made.args)

@@ -112,7 +112,7 @@ def exponential(u: Node) -> Node:
     source = path
     while isinstance(source.op, (Slice, Reshape, Gather)):
         source = source.args[0]
-    if not isinstance(source.op, LogSoftmax):
+    if not isinstance(source.op, LogSoftmax) or not same_shape(path.shape, u.shape):
         return apply(sympy.exp, u)
     return rebuild((path,), {source: of_unshifted(Softmax(source.op.axes), source.args[0])})[0]
 
@@ -200,8 +200,10 @@ def _in_the_same_rows(path: list[Node], total: Node, inner: Node, places: list[i
     (node,) = found
     if not isinstance(node.op, Slice):
         return _reads_each_row(node.args[1], inner, kept)
+    if node.args[0] is not x:
+        return False
     whole = all(node.op.step[k] == 1 and same_dim(node.shape[k], x.shape[k]) for k in kept)
-    return whole and node.args[0] is x and all(node.shape[k] == 1 for k in axes)
+    return whole and all(node.shape[k] == 1 for k in axes)
 
 
 def _reads_each_row(read: Node, inner: Node, kept: list[int]) -> bool:

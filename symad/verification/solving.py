@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from symad.core.claims import Goal, regrouped
-from symad.core.graph import Graph
+from symad.core.graph import Graph, topological
 from symad.verification.accept import (
     MAX_SINGLE_ENTRIES,
     NOTHING,
@@ -36,6 +36,7 @@ from symad.verification.proof.with_proofs import Replayed, replayed_claim
 from symad.verification.terms.depending import depending
 from symad.verification.values.domains import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, guarded_sizes, sizes_of
+from symad.verification.values.labels import labels_of, parameters
 from symad.verification.without_values import is_fixed
 
 
@@ -120,14 +121,24 @@ def inspected(goals: Goals, pairs: Mapping[int, Pair], large: bool = False) -> d
 
 
 def without_derived(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Pair]:
-    """The pairs; where the checker has derived the right side itself, the left side adds nothing."""
+    """The pairs; where the checker has derived the right side itself, the left side adds nothing.
+
+    It does at labels, of which the checker says nothing where these are what branches compare them with.
+    """
     derived = goals.known.derived if goals.known is not None else set[Goal]()
 
     def is_derived(p: Pair) -> bool:
-        count = 0 if goals.is_symbolic(p) or not derived else prod(p.right.shape)
+        known = derived and not goals.is_symbolic(p) and not has_labels(p)
+        count = prod(p.right.shape) if known else 0
         return count > 0 and all((*p.place, e) in derived for e in range(count))
 
     return {k: replace(p, left=p.right) if is_derived(p) else p for k, p in pairs.items()}
+
+
+def has_labels(pair: Pair) -> bool:
+    """Whether branches of a derivative, or of its function, ask for labels."""
+    fixed = parameters(pair.comparison.derivative, pair.comparison.left.input_nodes)
+    return bool(fixed and labels_of(topological((pair.right, *pair.function)), fixed))
 
 
 def looked_at(goals: Goals) -> dict[int, list[Seen]]:

@@ -89,7 +89,7 @@ def _side(node: Node, head: Any, values: Mapping[Node, Any]) -> bytes:
         case "zero":
             return _signs(as_balls(args[0]), bool(fact(head).jumps))
     parts = as_balls(args[0]) / as_balls(args[1]) if head is sympy.Mod else as_balls(args[0])
-    return b",".join(_whole_part(v) for v in parts.ravel())
+    return b",".join(_whole_part(v) for v in np.ravel(parts))
 
 
 def _truths(values: Any) -> bytes:

@@ -128,3 +128,10 @@ def test_such_a_factor_stays_exact():
     assert symad.check(x**180 / sp.factorial(180)).status == "proved"
     wrong = symad.verify(x**180 / sp.factorial(180), x, gradient=x**179 / sp.factorial(179) * (1 - 1 / HUGE))
     assert wrong.status in ("refuted", "undecided")
+
+
+def test_slopes_of_binomials_of_equal_arguments():
+    """C(y, y) = 1: the difference of ψ(y + 1) and ψ(y − y + 1) is one of functions, also at an argument 1."""
+    y = sp.Symbol("y", real=True)
+    assert lower(symad.gradient(sp.binomial(y, y), y))(2.5) == pytest.approx(0.0, abs=1e-15)
+    assert lower(symad.gradient(y * sp.binomial(y, y), y))(3.0) == pytest.approx(1.0, rel=1e-15)

@@ -169,3 +169,26 @@ def test_scores_that_are_numbers() -> None:
                 kernel = slopes if backend == "graph" else lower(slopes, backend)
                 made = np.array([kernel(*row) for row in points("float64")])
                 check(backend, made, exact(logarithm, k, "float64")[0], "float64")
+
+
+ELEMENTS = {
+    "an axis of length 1 more": ((2,), lambda z: np.exp(z)[-1] / np.exp(z).sum(keepdims=True)[..., None]),
+    "an element of all rows": ((2, 2), lambda z: np.exp(z).reshape(-1)[1] / np.exp(z).sum(axis=0)),
+    "its logarithm": ((2, 2), lambda z: z.reshape(-1)[1] - np.log(np.exp(z).sum(axis=0))),
+    "two axes": ((2, 3, 2), lambda z: np.exp(z).reshape(-1)[2] / np.exp(z).sum(axis=(0, 2))),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_elements_beside_sums_of_other_elements(name):
+    shape, function = ELEMENTS[name]
+    z = np.random.default_rng(0).normal(size=shape)
+    value, expected = symad.numeric.lower(symad.trace(function, [shape]))(z), function(z)
+    assert np.shape(value) == np.shape(expected)
+    np.testing.assert_allclose(value, expected, rtol=1e-14)
+    slope = symad.gradient(symad.trace(lambda z: (function(z) ** 2).sum(), [shape]))(z)
+    for at in np.ndindex(shape):
+        step = np.zeros(shape)
+        step[at] = 1e-6
+        quotient = ((function(z + step) ** 2).sum() - (function(z - step) ** 2).sum()) / 2e-6
+        assert slope[at] == pytest.approx(quotient, rel=1e-6, abs=1e-9)

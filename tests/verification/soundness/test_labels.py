@@ -75,6 +75,10 @@ PROGRAMS = {  # function, shapes, the right slope by z, a wrong one
         lambda z, m: np.where(m, z**2, z).sum(), [(3,), np.array([True, False, True])],
         with_boolean_index, lambda z, m: with_boolean_index(z, m, 5.0),
     ),
+    "even labels": (
+        lambda z, y: np.where(y % 2 == 0, z**2, z), [(), ()],
+        lambda z, y: np.where(y % 2 == 0, 2 * z, 1.0), lambda z, y: np.where(y % 2 == 0, 5 * z, 1.0),
+    ),
     "pairs of one class": (
         lambda z, y: ((y[:, None] == y) * np.outer(z, z)).sum(), [(3,), (3,)],
         lambda z, y: 2 * (y[:, None] == y) @ z, lambda z, y: 2 * z,
@@ -89,6 +93,17 @@ def test_programs(name):
     graph = symad.trace(function, shapes)
     assert symad.verify(graph, wrt=[0], gradient=right, hostile=False).status == "measured"
     assert symad.verify(graph, wrt=[0], gradient=wrong, hostile=False).status == "refuted"
+
+
+def beside_its_largest(z, y):
+    return np.where(y == 2, z, 0).sum() + z.max()
+
+
+@pytest.mark.parametrize(("slope", "status"), [(1, "proved"), (7, "refuted")])
+def test_what_the_checker_derives_itself_is_looked_at_for_labels(slope, status):
+    graph = symad.trace(beside_its_largest, [(3,), ()])
+    claimed = symad.trace(lambda z, y: 1.0 * (z == z.max()) + np.where(y == 2, slope, 0), [(3,), ()])
+    assert symad.verify(graph, wrt=[0], gradient=claimed).status == status
 
 
 def test_what_is_differentiated_is_no_label():
