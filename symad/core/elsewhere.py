@@ -27,10 +27,9 @@ NAMES = {
 
 OPTIONS = {
     "args": ("inputs",), "argnums": ("wrt",), "device": ("backend",), "dim": ("axis",), "f": ("step",),
-    "grad": ("gradient",), "hess": ("hessian",), "init": ("initial",),
-    "is_causal": ("causal",), "jac": ("gradient", "jacobian"),
-    "keepdim": ("keepdims",), "modules": ("backend",),
-    "shapes": ("inputs",), "target": ("backend",), "variables": ("wrt",), "x": ("wrt",), "xs": ("inputs",),
+    "grad": ("gradient",), "hess": ("hessian",), "init": ("initial",), "is_causal": ("causal",),
+    "jac": ("gradient", "jacobian"), "keepdim": ("keepdims",), "modules": ("backend",), "shapes": ("inputs",),
+    "target": ("backend",), "variables": ("wrt",), "x": ("wrt",), "xs": ("inputs",),
 }  # fmt: skip
 """Options of SymPy, SciPy, JAX and PyTorch."""
 

@@ -275,15 +275,15 @@ def over_one_root(whole: SumTraits) -> Iterator[Step]:
 
 
 def _expanded(m: Monomial, c: Number, forms: Forms) -> Terms:
-    """The terms of a product with sums."""
+    """The terms of a product with sums, which stay factors where there would be too many terms."""
     made: Terms = {ONE: c}
     for base, k in m:
-        if not is_sum(base) or k < 0:
-            made = {forms.times(n, ((base, k),)): x for n, x in made.items()}
-            continue
-        for _ in range(k) if len(made) <= MAX_INSIDE else ():
+        while k > 0 and is_sum(base) and len(made) <= MAX_INSIDE:
             parts = forms.terms(base).items()
             made, _ = collected(*[(1, {forms.times(n, r): x * y for r, y in parts}) for n, x in made.items()])
+            k -= 1
+        if k:
+            made = {forms.times(n, ((base, k),)): x for n, x in made.items()}
     return made
 
 

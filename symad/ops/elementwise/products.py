@@ -120,11 +120,11 @@ def _steep_tangent(op: Mul, y: Node, tangents: Tangents) -> Tangent:
     rates: list[tuple[int, Node]] = []
     rest: list[tuple[int, Node]] = []
     for k, (sign_of_f, f) in enumerate(factors):
-        tangent, others = tangents[k], signed_product([*factors[:k], *factors[k + 1 :]])
+        tangent = tangents[k]
         for sign, term in _terms(tangent) if isinstance(tangent, Node) else ():
             rate = _over(term, f, DEPTH)
             if rate is None and sign_of_f == 1:
-                rest.append((sign, mul(others, term)))
+                rest.append((sign, signed_product([*factors[:k], (1, term), *factors[k + 1 :]])))
             else:
                 rates.append((sign * sign_of_f, rate or div(term, f)))
     terms = [(1, mul(y, signed_sum(rates)))] if rates else []
@@ -133,12 +133,12 @@ def _steep_tangent(op: Mul, y: Node, tangents: Tangents) -> Tangent:
 
 def _terms(node: Node) -> Iterator[tuple[int, Node]]:
     """The terms of a sum that grows, and of such sums in products and in selections of 0."""
-    if isinstance(node.op, Add) and _grows(node, DEPTH):
+    if isinstance(node.op, Add) and _is_growing(node):
         for sign, arg in zip(node.op.signs, node.args, strict=True):
             yield from ((sign * s, term) for s, term in _terms(arg))
         return
     for k in _factors(node):
-        parts = list(_terms(node.args[k])) if _grows(node.args[k], DEPTH) else []
+        parts = list(_terms(node.args[k])) if _is_growing(node.args[k]) else []
         if len(parts) > 1:
             for sign, part in parts:
                 made = node.over((*node.args[:k], part, *node.args[k + 1 :]))
@@ -166,11 +166,22 @@ def _over(term: Node, f: Node, depth: int) -> Node | None:
 
 
 def _factors(node: Node) -> list[int]:
-    """The places of the factors of a product, and of what is selected instead of 0."""
+    """The positions of the factors of a product; of a selection, that of a branch beside which there is 0."""
     if isinstance(node.op, Mul):
         return [k for k, sign in enumerate(node.op.powers) if sign == 1]
     zeros = [constant_value(a) == 0 for a in node.args[1:]] if isinstance(node.op, Select) else []
     return [k for k, other in enumerate(zeros[::-1], 1) if other]
+
+
+_GROWING: WeakMemo[Node, bool] = WeakMemo()
+
+
+def _is_growing(node: Node) -> bool:
+    """See `_grows`; products of many factors ask it of each of them again and again."""
+    known = _GROWING.get(node)
+    if known is None:
+        known = _GROWING[node] = _grows(node, DEPTH)
+    return known
 
 
 def _grows(node: Node, depth: int) -> bool:

@@ -19,8 +19,8 @@ from symad.ops.elementwise.selection import Compare
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.linear_terms import number
 
-MOST = 64
-"""The most elements of an array of which numbers are taken."""
+MOST = 1000
+"""The maximum number of elements of an array of which numbers are taken."""
 
 USUAL = (0.0, 1.0)
 """The values of a label beside the one that it is compared with, and of two that are compared."""
@@ -42,12 +42,11 @@ def labels_of(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> Mapping
         fixed: the symbols of parameters.
     """
     found = dict[Node, set[float]]()
-    for node in nodes if fixed else ():
-        if isinstance(node.op, Compare) and node.op.relation in ("==", "!="):
-            read = inputs_in([node])
-            if all(symbol_of(n) in fixed for n in read):
-                for n in read:
-                    found.setdefault(n, set()).update(_numbers(node))
+    asked = [n for n in nodes if isinstance(n.op, Compare) and n.op.relation in ("==", "!=")] if fixed else []
+    for node in (*asked, *asked):  # twice: inputs that are compared with each other have the same numbers
+        read = inputs_in([node])
+        if all(symbol_of(n) in fixed for n in read):
+            found |= dict.fromkeys(read, _numbers(node).union(*(found.get(n, set()) for n in read)))
     return {n: np.array(sorted(c if len(c) > 1 else {*c, *USUAL})) for n, c in found.items()}
 
 

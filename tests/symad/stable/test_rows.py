@@ -18,7 +18,7 @@ from symad.ops.basic.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.powers import power
 from symad.stable import stabilize
-from symad.stable.normal_forms import head_of
+from symad.stable.normal_forms import Forms, head_of, total
 from symad.stable.rows import (
     ARGUMENTS,
     COMPLEMENTS,
@@ -32,6 +32,7 @@ from symad.stable.rows import (
     guarded,
 )
 from symad.stable.secants import GAUSS, SECANTS, growth, power_secant, sine_of_difference
+from symad.stable.steps import MAX_INSIDE, _expanded
 
 A, U, V = (input_node(sp.Symbol(name, real=True)) for name in "auv")
 TESTED = {
@@ -296,3 +297,15 @@ def test_what_is_not_a_pair_stays() -> None:
         assert stabilize(graph).output_nodes == graph.output_nodes
     mixed = symad.trace(sp.exp(2 * x) - expm1(x))
     assert symad.equal(stabilize(mixed), mixed).status == "proved"
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 8])
+def test_no_factor_is_lost_where_products_of_sums_have_many_terms(count):
+    inputs = [input_node(sp.Symbol(f"t{k}", real=True)) for k in range(count)]
+    sums = [(add(*[mul(constant(k + 2 + j), n) for k, n in enumerate(inputs)]), 2) for j in range(3)]
+    forms = Forms()
+    made = _expanded(tuple(sums), 3, forms)
+    assert len(made) >= min(count, MAX_INSIDE)
+    point = [0.5 + k for k in range(count)]
+    expected = 3 * math.prod(sum((k + 2 + j) * t for k, t in enumerate(point)) ** 2 for j in range(3))
+    assert Graph(tuple(inputs), (total(made),))(*point) == pytest.approx(expected, rel=1e-12)

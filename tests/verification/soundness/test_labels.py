@@ -20,6 +20,11 @@ FORMULAS = {
     "an integer": (chosen(z**2, z, sp.Eq(whole, 7)), chosen(2 * z, 1, sp.Eq(whole, 7)), 1),
     "two labels": (chosen(z**2, z, sp.Eq(x, y)), chosen(2 * z, 1, sp.Eq(x, y)), 1),
     "Kronecker's": (z**2 * sp.KroneckerDelta(y, 3) + z, 2 * z * sp.KroneckerDelta(y, 3) + 1, 1),
+    "a label beside one of two": (
+        chosen(chosen(z**2, z**3, sp.Eq(x, y)), z, sp.Eq(y, 3)),
+        chosen(chosen(2 * z, 3 * z**2, sp.Eq(x, y)), 1, sp.Eq(y, 3)),
+        chosen(chosen(4 * z, 3 * z**2, sp.Eq(x, y)), 1, sp.Eq(y, 3)),
+    ),
     "where a power has another form": (chosen(z**y, z**2), chosen(1, 2 * z), chosen(2, 2 * z)),
 }
 
@@ -66,6 +71,11 @@ PROGRAMS = {  # function, shapes, the right slope by z, a wrong one
     ),
     "one of four classes": (
         cross_entropy, [(3, 4), (3,)], cross_entropy_slope, lambda z, y: cross_entropy_slope(z, y, 2.0),
+    ),
+    "the last of a hundred classes": (
+        lambda z, y: (z * (y[:, None] == np.arange(100))).sum(), [(3, 100), (3,)],
+        lambda z, y: 1.0 * (y[:, None] == np.arange(100)),
+        lambda z, y: np.where(y == 99, 2.0, 1.0)[:, None] * (y[:, None] == np.arange(100)),
     ),
     "padding": (
         lambda z, y: np.where(y != -100, z**2, 0).sum(), [(3,), (3,)],
