@@ -123,7 +123,7 @@ def inspected(goals: Goals, pairs: Mapping[int, Pair], large: bool = False) -> d
 def without_derived(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Pair]:
     """The pairs; where the checker has derived the right side itself, the left side adds nothing.
 
-    It does at labels, of which the checker says nothing where these are what branches compare them with.
+    At labels it does: for the checker, a branch on the equality of a label is a tie.
     """
     derived = goals.known.derived if goals.known is not None else set[Goal]()
 

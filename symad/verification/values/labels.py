@@ -1,8 +1,8 @@
 """Labels: inputs that a derivative is not taken by, and that conditions compare for equality.
 
 For f(z, y) with a branch at y == 1 and the claim ∂f/∂z = g, this branch is no boundary: at y = 1 the claim
-is about a function of z alone. No point that is drawn at random meets it. So labels are drawn of the numbers
-that they are compared with, and stay where they are at the points beside a point.
+is about a function of z alone. No point that is drawn at random meets it. So labels are drawn from the
+numbers that they are compared with, and keep their values at the points beside a point.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ USUAL = (0.0, 1.0)
 
 
 def parameters(derivative: Derivative | None, inputs: Sequence[Node]) -> frozenset[sympy.Symbol]:
-    """The symbols of the inputs that a derivative is not taken by, but directions; none of a value."""
+    """The symbols of the inputs that a derivative is not taken by, without directions; none for a value."""
     if derivative is None or derivative.kind in ("", "value"):
         return frozenset()
     moved = {symbol_of(n) for n in (*derivative.wrt, *derivative.v, *derivative.w)}
@@ -35,7 +35,7 @@ def parameters(derivative: Derivative | None, inputs: Sequence[Node]) -> frozens
 
 
 def labels_of(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> Mapping[Node, Array]:
-    """The labels of some nodes, with the numbers of which they are drawn.
+    """The labels of some nodes, with the numbers from which they are drawn.
 
     Args:
         nodes: everything that is claimed, arguments first.
