@@ -8,7 +8,8 @@ of degree d as r^(dp) with the radius r = q^(1/d), for which `radius_limits` has
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import sympy
@@ -18,11 +19,27 @@ from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, mul, signed_sum
 from symad.ops.basic.shaping import Broadcast, Slice
-from symad.ops.basic.sources import constant, constant_value
+from symad.ops.basic.sources import constant, constant_value, fresh_input
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import HALF, Pow, power
-from symad.ops.elementwise.radius import Number, degree, inside, is_size, order_of
-from symad.ops.elementwise.selection import Select, equal
+from symad.ops.elementwise.radius import (
+    RADIAL,
+    Number,
+    Part,
+    degree,
+    inside,
+    is_size,
+    order_of,
+    parts,
+    powers_in,
+    slopes_of,
+    source_of,
+    square_of,
+    terms_of,
+)
+from symad.ops.elementwise.selection import Select, equal, select
+from symad.transforms.at_zero import near_zero, zeros_like
+from symad.transforms.radius_series import even_powers, has_slope_zero, powers_by_base
 
 NO_HIGHER = 1e-14
 """How far the product of a degree and of an exponent that is a float may be above 1 and count as 1."""
@@ -32,15 +49,132 @@ def with_joined_powers(
     outputs: Sequence[Node], order: Sequence[Node], roots: Collection[Node]
 ) -> tuple[tuple[Node, ...], Sequence[Node]]:
     """The outputs with powers of powers joined, and the order of their nodes; arguments as `with_limits`."""
-    if not any(_joined(node, node.args) for node in order):
-        return tuple(outputs), order
 
     def made(node: Node, args: Nodes) -> Node:
         kept = node.over(args)
         return _joined(node, args) or kept
 
-    made_outputs = rebuild(outputs, {n: n for n in order if n in roots or not n.args}, made)
-    return made_outputs, topological(made_outputs)
+    fixed = {n: n for n in order if n in roots or not n.args}
+    if any(_joined(node, node.args) for node in order):
+        outputs = rebuild(outputs, fixed, made)
+        order = topological(outputs)
+    radii = _round(order)
+    replaced = _other_spellings(order, radii) if radii else {}
+    if replaced:
+        outputs = rebuild(outputs, replaced | fixed)
+        order = topological(outputs)
+    if radii and _joint(order, _round(order))[0]:
+        outputs = rebuild(outputs, fixed, lambda node, args: _by_branches(node, args, fixed))
+        outputs = _beside_their_squares(outputs, fixed)
+        order = topological(outputs)
+    return tuple(outputs), order
+
+
+def _round(order: Sequence[Node]) -> list[Node]:
+    """The radii of order 2."""
+    return [n for n in order if type(n.op) in RADIAL and inside(n) and order_of(n) == 2]
+
+
+def _by_branches(node: Node, args: Nodes, fixed: Mapping[Node, Node]) -> Node:
+    """A selection whose branches are functions of radii of their own."""
+    if not isinstance(node.op, Select):
+        return node.over(args)
+    return select(args[0], *[_beside_their_squares([branch], fixed)[0] for branch in args[1:]])
+
+
+def _other_spellings(order: Sequence[Node], radii: Sequence[Node]) -> dict[Node, Node]:
+    """Squares of radii that are written in another form than that of the radius, also among terms of sums."""
+    lengths = {node.shape: fresh_input(node.shape) for node in radii}
+    alike: dict[object, list[Node]] = {}
+    for r in radii:
+        alike.setdefault(_sources(parts(r)), []).append(r)
+
+    def square(terms: Sequence[Part], like: Node) -> Node | None:
+        for r in alike.get(_sources(terms), ()):
+            if r.shape == like.shape and terms_of(parts(r), like) == terms_of(terms, like):
+                return _square(r)
+        return None
+
+    replaced, known = dict[Node, Node](), set(map(_square, radii))
+    for node in order:
+        like = None if node in known else lengths.get(node.shape)
+        if like is not None:
+            found = square(powers_in(node) or [], like) or _among_terms(node, square, like)
+            if found is not None and found is not node:
+                (replaced[node],) = rebuild([found], replaced)
+    return replaced
+
+
+def _sources(terms: Sequence[Part]) -> frozenset[Node]:
+    """The arrays of which sums of powers have elements: those of equal sums are the same."""
+    return frozenset(source_of(part.node) for part in terms)
+
+
+def _among_terms(
+    node: Node, square_by: Callable[[Sequence[Part], Node], Node | None], like: Node
+) -> Node | None:
+    """A sum with c r² in place of the terms of r² times a number c, as 5x²/3 + 5y²/3 are."""
+    groups: dict[Number, list[tuple[int, Node, list[Part]]]] = {}
+    for sign, arg in zip(node.op.signs, node.args, strict=True) if isinstance(node.op, Add) else ():
+        factor, powers = _multiple(arg)
+        found = powers_in(powers) or []
+        weight = found[0].weight if len({part.weight for part in found}) == 1 else 0
+        groups.setdefault(sign * factor * weight, []).append((sign, arg, found))
+    terms, joined = list[tuple[int, Node]](), False
+    for total, group in groups.items():
+        inner = [replace(part, weight=1) for *_, found in group for part in found]
+        square = square_by(inner, like) if total and len(group) > 1 else None
+        joined = joined or square is not None
+        kept = [(sign, arg) for sign, arg, _ in group]
+        terms += kept if square is None else [(1, mul(constant(total), square))]
+    return signed_sum(terms) if joined else None
+
+
+def _beside_their_squares(outputs: Sequence[Node], kept: Mapping[Node, Node]) -> Nodes:
+    """Powers of r for those of r², where a function F has both near r = 0, F'(0) = 0, and no slopes of r.
+
+    The slopes by r and by r² alone may have no derivatives at r = 0. What stands in branches that are not
+    taken there needs none.
+    """
+    order = topological(outputs, kept)
+    replaced, known = dict[Node, Node](), set(order)
+    joint, depend = _joint(order, _round(order))
+    for r, bit in joint.items():
+        if not known.isdisjoint(slopes_of(r)):
+            continue
+        fixed = {**kept, **{node: node for node in order if not depend[node] & bit}}
+        near = near_zero(outputs, {node: zeros_like(node) for node in (r, *inside(r))}, fixed)
+        if near == tuple(outputs) or _joint(topological(near, fixed), [r])[0]:
+            flat = has_slope_zero(near, r, fixed)
+            if flat or (flat is None and not is_size(r)):
+                replaced |= {r: r, **even_powers(r, powers_by_base(order), r)}
+    return rebuild(outputs, {**kept, **replaced}) if replaced else tuple(outputs)
+
+
+def _joint(order: Sequence[Node], radii: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, int]]:
+    """The radii r for which a node has r and r² by two arguments that are not branches of one selection.
+
+    Each with its bit; and for each node the bits of the radii on which, or on what is inside, it depends.
+    """
+    bits, powers = {r: 1 << k for k, r in enumerate(radii)}, powers_by_base(order)
+    owners = {node: bits[r] for r in radii for node in even_powers(r, powers, r)}
+    below, above, depend, both = dict[Node, int](), dict[Node, tuple[int, int]](), dict[Node, int](), 0
+    for r, bit in bits.items():
+        below |= {u: below.get(u, 0) | bit for u in inside(r)}
+    for node in order:
+        bit = bits.get(node, 0)
+        own, square, depends = bit, owners.get(node, 0), bit | owners.get(node, 0) | below.get(node, 0)
+        for arg in node.args:
+            roots, squares = above.get(arg, (0, 0))
+            if not isinstance(node.op, Select):
+                both |= (own & squares & ~bit) | (roots & square)
+            own, square, depends = own | roots, square | (squares & ~bit), depends | depend.get(arg, 0)
+        above[node], depend[node] = (own, square), depends
+    return {r: bit for r, bit in bits.items() if both & bit}, depend
+
+
+def _square(radius: Node) -> Node:
+    return power(radius.args[0], constant(2)) if is_size(radius) else square_of(radius)
 
 
 def _joined(node: Node, args: Nodes) -> Node | None:
@@ -51,13 +185,24 @@ def _joined(node: Node, args: Nodes) -> Node | None:
     if isinstance(op, Apply) and op.head is hypot:
         return _of_multiples(*args)
     if isinstance(op, Apply) and op.head is sympy.Abs:
-        return args[0] if _is_positive(args[0]) else None
+        return args[0] if _is_positive(args[0]) else _of_negation(args[0])
     outer = _exponent(args[1]) if isinstance(op, Pow) else None
     if outer is None:
         return None
+    if outer % 2 == 0 and _is_negation(args[0]):
+        return power(args[0].args[0], args[1])
     if isinstance(args[0].op, (Broadcast, Slice)) and 0 < outer < 1:
         return Node.of(args[0].op, (power(args[0].args[0], args[1]),))
     return _of_power(args[0], outer) or _taken_out(args[0], outer) or _by_radius(args[0], outer)
+
+
+def _of_negation(node: Node) -> Node | None:
+    """|u| for |−u|, so that a function has one radius where stable sums have written it as |u|."""
+    return apply(sympy.Abs, node.args[0]) if _is_negation(node) else None
+
+
+def _is_negation(node: Node) -> bool:
+    return isinstance(node.op, Add) and node.op.signs == (-1,)
 
 
 def _of_multiples(first: Node, second: Node) -> Node | None:
@@ -93,7 +238,7 @@ def _of_power(node: Node, outer: Number) -> Node | None:
     joined = constant(_tidy(total))
     if inner == 1 and total % 2 == 0 and is_size(base):
         return power(base.args[0], joined)
-    if total % 1 == 0 == outer % 1 and inside(node) and order_of(node) != 2:
+    if total % 1 == 0 == outer % 1 and inside(node):
         return power(base, joined)
     if total % 2 == 0 and (inner == HALF or outer % 1):
         return power(base, joined) if inner % 2 == 0 or _is_positive(base) else None

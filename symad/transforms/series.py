@@ -10,8 +10,9 @@ from symad.core.graph import ZERO, Node, Tangent, topological
 from symad.core.nodes import Op
 from symad.core.questions import jvp, series
 from symad.ops.basic.arithmetic import mul
+from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import constant, fresh_input
-from symad.transforms.tangents import dense
+from symad.transforms.at_zero import zeros_like
 
 Key = tuple[Node, int]
 
@@ -45,6 +46,21 @@ class Coefficients:
             self.moves[node] = True
             self.known |= {(node, k): part for k, part in enumerate((node, *parts))}
 
+    @staticmethod
+    def along(x: Node, order: int, fixed: Iterable[Node] = ()) -> Coefficients:
+        """Those of functions of x in powers of the change of x, the same for all its elements.
+
+        ``fixed``: nodes that are known not to depend on x.
+        """
+        made = Coefficients(order, {x: [broadcast_to(constant(1), x.shape), *[ZERO] * (order - 1)]})
+        made.moves |= dict.fromkeys(fixed, False)
+        return made
+
+    def of(self, node: Node, k: int) -> Tangent:
+        """A coefficient with all that it needs."""
+        self.compute([(node, k)])
+        return self(node, k)
+
     def __call__(self, node: Node, k: int) -> Tangent:
         """The coefficient y_k."""
         if not self._classified(node):
@@ -77,11 +93,10 @@ class Coefficients:
     def _classified(self, root: Node) -> bool:
         """True if a node depends on t."""
         if root not in self.moves:
-            for node in topological([root]):
-                if node not in self.moves:
-                    self.moves[node] = any(self.moves[a] for a in node.args)
-                    if any(a in self.virtual for a in node.args):
-                        self.virtual.add(node)
+            for node in topological([root], self.moves):
+                self.moves[node] = any(self.moves[a] for a in node.args)
+                if any(a in self.virtual for a in node.args):
+                    self.virtual.add(node)
         return self.moves[root]
 
     def compute(self, goals: Iterable[Key]) -> None:
@@ -103,7 +118,8 @@ class Coefficients:
         if k == 0:
             if node not in self.virtual:
                 return node
-            return Node.of(node.op, tuple(dense(self(a, 0), a) for a in node.args))
+            values = [(self(a, 0), a) for a in node.args]
+            return Node.of(node.op, tuple([v if isinstance(v, Node) else zeros_like(a) for v, a in values]))
         self(node, k - 1)
         for a in node.args:
             self(a, k)

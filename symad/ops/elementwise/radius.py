@@ -6,16 +6,20 @@ has the exponent d. Its slopes are made of ratios u/r, which neither overflow no
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 
+import numpy as np
 import sympy
 from sympy.codegen.cfunctions import hypot
 
+from symad.core.dims import size
 from symad.core.graph import Node
 from symad.core.interning import WeakMemo
-from symad.core.questions import Nodes
+from symad.core.questions import Nodes, evaluate
 from symad.ops.basic.arithmetic import Add, Mul, add, div, mul
 from symad.ops.basic.contraction import Einsum, permute
 from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_axes, reshape
@@ -28,6 +32,9 @@ RADIAL = frozenset((Apply, Pow))
 """The ops of radii and of others."""
 
 Number = int | Fraction | float
+
+MAX_ELEMENTS = 100
+"""Sums of more squares are only compared as arrays."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +163,41 @@ def degree(node: Node) -> Number | None:
 def is_size(node: Node) -> bool:
     """Whether a node is |u|."""
     return isinstance(node.op, Apply) and node.op.head is sympy.Abs
+
+
+def terms_of(terms: Sequence[Part], like: Node) -> Counter[object]:
+    """What a sum of powers is made of, in whatever form; ``like``: an array in its shape, the same for all.
+
+    Sums that are a number are equal if their elements are.
+    """
+    found: Counter[object] = Counter()
+    for part in terms:
+        source, places = (part.node, [part.spread(like)]) if like.shape else _elements(part)
+        found.update([(source, place, part.weight, part.exponent) for place in places])
+    return found
+
+
+def source_of(u: Node) -> Node:
+    """The array of which u has elements."""
+    while isinstance(u.op, (Slice, Reshape)):
+        u = u.args[0]
+    return u
+
+
+def _elements(part: Part) -> tuple[Node, Sequence[object]]:
+    """The array of which u has elements, and their places in it."""
+    chosen = any(isinstance(step.op, (Broadcast, Slice)) for step in part.path)
+    path, source, inner = list[Node](), source_of(part.node), part.node
+    while inner is not source:
+        path.append(inner)
+        inner = inner.args[0]
+    count = size(source.shape)
+    if chosen or not isinstance(count, int) or count > MAX_ELEMENTS:
+        return part.node, [part.path if chosen else None]
+    places = np.arange(count).reshape(source.shape)
+    for step in reversed(path):
+        places = evaluate(step.op, (places,))
+    return source, np.ravel(places).tolist()
 
 
 # ---- radii ----------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def logic(kind: str, *conditions: Node) -> Node:
         kept: list[Node] = []
         for condition in conditions:
             value = constant_value(condition)
-            if value is absorbing:
+            if value is absorbing or any(_opposite(condition, other) for other in kept):
                 return constant(absorbing)
             if value is None and condition not in kept:
                 kept.append(condition)
@@ -105,6 +105,11 @@ def logic(kind: str, *conditions: Node) -> Node:
         if isinstance(conditions[0].op, Logic) and conditions[0].op.kind == "not":
             return conditions[0].args[0]
     return Node.of(Logic(kind), conditions)
+
+
+def _opposite(a: Node, b: Node) -> bool:
+    """Whether one condition is the negation of the other."""
+    return any(isinstance(c.op, Logic) and c.op.kind == "not" and c.args[0] is d for c, d in ((a, b), (b, a)))
 
 
 def select(condition: Node, a: Node, b: Node) -> Node:
