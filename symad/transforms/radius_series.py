@@ -4,8 +4,8 @@ For an even F the product is a polynomial in u but for higher powers, with the s
 
     F'(r) u/r = (F^(2)(0) + F^(4)(0) r²/3! + F^(6)(0) r⁴/5! + …) u.
 
-Odd powers of r have no terms: where they have no derivative any more, that of the even part of F counts. The
-polynomial ends where no more derivatives are known.
+Odd powers of r have no terms: where they have no derivative any more, that of the even part of F counts, if
+it is a number. The polynomial ends where no more derivatives are known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symad.ops.basic.arithmetic import ElementwiseOp, add, div, mul
 from symad.ops.basic.sources import constant, constant_value, fresh_input
 from symad.ops.elementwise.powers import Pow, power
 from symad.ops.elementwise.radius import half_slope, inside, is_size, order_of, parts, square_of
-from symad.ops.elementwise.selection import logic
+from symad.ops.elementwise.selection import Select
 from symad.transforms.at_zero import (
     NumbersBelow,
     at_zero,
@@ -55,17 +55,30 @@ def series(radius: Node, k: int, rest: Node, slope: Slope) -> Node | None:
     total = at_zero(function, at)
     if total is None or order_of(radius) != 2:
         return constant(0) if total is not None and NumbersBelow()(total) == 0 else None
-    square, terms = part.spread(square_of(radius)), Coefficients.along(at, ORDERS[-1])
+    square, terms, even = part.spread(square_of(radius)), Coefficients.along(at, ORDERS[-1]), True
     for order in ORDERS:
-        higher = terms.of(function, order)
-        value = at_zero(higher, at) if isinstance(higher, Node) else constant(0)
-        if value is not None and len(topological([value])) > MAX_NODES:
-            value = by_cases(value)
-        if value is None or len(topological([value])) > MAX_NODES:
+        even = even and bool(_vanish([terms.of(function, order - 1)], [at]))
+        value = _coefficient(terms.of(function, order), at, MAX_NODES if even else 0)
+        if value is None:
             break
         term = div(value, constant(order + 1))
         total = add(total, mul(term, power(square, constant(order // 2))))
     return mul(total, half_slope(part))
+
+
+def _coefficient(term: Tangent, at: Node, most: int) -> Node | None:
+    """The value of a term at 0, if it is one of few nodes, or a number by cases."""
+    value = at_zero(term, at) if isinstance(term, Node) else constant(0)
+    if value is None or len(topological([value])) <= most:
+        return value
+    cases = by_cases(value)
+    return cases if _is_number(cases) or len(topological([cases])) <= most else None
+
+
+def _is_number(value: Node) -> bool:
+    """Whether a value is a number, or a selection of such."""
+    cases = value.args[1:] if isinstance(value.op, Select) else ()
+    return all(map(_is_number, cases)) if cases else NumbersBelow()(value) is not None
 
 
 # ---- functions of r alone -------------------------------------------------------------------------
@@ -90,10 +103,14 @@ def has_slope_zero(outputs: Sequence[Node], radius: Node, fixed: Mapping[Node, N
     powers = powers_by_base(topological(outputs, fixed))
     made = rebuild(outputs, {**fixed, radius: at, **even_powers(radius, powers, at)})
     terms = Coefficients.along(at, 1, fixed)
-    flat = [vanishes(slope) or FALSE for y in made if isinstance(slope := terms.of(y, 1), Node)]
-    zeros = {node: zeros_like(node) for node in (at, *inside(radius))}
-    holds = NumbersBelow()(*decided([logic("and", *flat)], zeros))
-    return None if holds is None else bool(holds)
+    return _vanish([terms.of(y, 1) for y in made], [at, *inside(radius)])
+
+
+def _vanish(values: Sequence[Tangent], zeros: Sequence[Node]) -> bool | None:
+    """Whether values are all 0 where some nodes are 0; None if that depends on others."""
+    conditions = [vanishes(value) or FALSE for value in values if isinstance(value, Node)]
+    there = set(map(NumbersBelow(), decided(conditions, {node: zeros_like(node) for node in zeros})))
+    return False if 0 in there else None if None in there else True
 
 
 def by_radius(radius: Node, rest: Node, at: Node) -> dict[Node, Node]:
