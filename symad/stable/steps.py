@@ -261,7 +261,7 @@ def over_one_root(whole: SumTraits) -> Iterator[Step]:
     listed = {m: _expanded(m, c, forms) for m, c in terms.items()} if given else {}
     for root in dict.fromkeys(given):
         powers = {n: dict(n).get(root, 0) for found in listed.values() for n in found}
-        least, q = min(powers.values()), root.args[0]
+        least, q = min(powers.values(), default=0), root.args[0]
         whole_steps = {n for n, k in powers.items() if k < 0 and (k - least) % 2 == 0}
         under = [m for m, found in listed.items() if whole_steps.issuperset(found)]
         raised = [
