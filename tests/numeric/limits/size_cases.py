@@ -24,6 +24,9 @@ SMALL = (1, 2, *range(62, 67), *range(127, 131), *range(199, 203), *range(253, 2
 SMALL_IN_C = {True: (1, 2, 64, 130, 258), False: (1, 2, 66)}
 """Sizes for compiled code of numbers and of arrays, of which a compiler takes about 0.1 s for each kernel."""
 
+SMALL_ON_GPU = (1, 2, 64, 66, 130, 202, 258)
+"""Sizes for code of CuPy, one beyond each limit: NumPy stands in for the device, which takes long."""
+
 LARGE = (1000, 5000)
 
 WAYS = {
@@ -53,7 +56,7 @@ def sizes_of(case: Case, way: str) -> tuple[int, ...]:
     """The small sizes of a case; none where a backend takes no arrays."""
     if way == "runs" and not case.scalar:
         return ()
-    return SMALL_IN_C[case.scalar] if way == "c" else SMALL
+    return {"c": SMALL_IN_C[case.scalar], "cupy": SMALL_ON_GPU}.get(way, SMALL)
 
 
 def _letters(n: int, name: str = "a") -> tuple[sp.Symbol, ...]:
