@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+import sympy
 
 from symad.core.graph import Node
 from symad.ops.basic.sources import symbol_of
@@ -22,6 +23,7 @@ from symad.verification.certificate.witness import Witness
 from symad.verification.claimed_domain import restricted, ruled
 from symad.verification.fields.prime_fields import Array
 from symad.verification.random_fields.error_bound import TARGET
+from symad.verification.values.labels import parameters
 from symad.verification.values.point_set import Point
 from symad.verification.without_values import Claimed, claimed_of, is_fixed, why, with_values
 
@@ -53,6 +55,23 @@ class Pair:
         """Which derivative of the function the left side is; "value" if it is none."""
         derivative = self.comparison.derivative
         return derivative.kind if derivative is not None and self.function else "value"
+
+    @property
+    def fixed(self) -> frozenset[sympy.Symbol]:
+        """The symbols of the inputs that the derivative is not taken by; none for a value."""
+        derivative = self.comparison.derivative if self.function else None
+        return parameters(derivative, self.comparison.left.input_nodes)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Both sides, the function and the domain."""
+        return self.left, self.right, *self.function, *(() if self.domain is None else (self.domain,))
+
+    def over(self, nodes: Sequence[Node]) -> Pair:
+        """The same claim about other nodes in their places."""
+        end = 2 + len(self.function)
+        domain = nodes[end] if self.domain is not None else None
+        return replace(self, left=nodes[0], right=nodes[1], function=tuple(nodes[2:end]), domain=domain)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -160,6 +179,10 @@ class Seen:
     stopped: str = ""
     sizes: str = ""
     """The choice of sizes, as text."""
+    unmet: str = ""
+    """Conditions on parameters, one side of which no point has met, as text."""
+    free: Array | None = None
+    """Grounds of the claim whichever conditions on parameters hold, if it was decided so."""
     blame: Blame = NO_BLAME
     """What is wrong, if elements differ."""
 
@@ -220,6 +243,12 @@ def weakened(verdict: Verdict, seen: Seen) -> Verdict:
     if (lacking := held & lacks & ~new & ~missing).any():
         ground[lacking] = NOTHING
         reason = f"at {seen.lacking}"
+    if seen.unmet:
+        free = np.full(ground.shape, NOTHING) if seen.free is None else seen.free
+        for index in map(tuple, np.argwhere(np.isin(ground, HELD))):
+            least = free[index] if free[index] in HELD else NOTHING
+            ground[index] = min(ground[index], least, key=GROUNDS.index)
+            reason = seen.unmet if least == NOTHING else reason
     return replace(verdict, ground=ground, reason=reason)
 
 

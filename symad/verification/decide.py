@@ -26,7 +26,9 @@ from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.proof.with_proofs import Replayed, with_proofs
 from symad.verification.solving import Goals, looked_at, solve
 from symad.verification.tactics import TACTICS
+from symad.verification.values.labels import parameters
 from symad.verification.values.point_set import is_zero
+from symad.verification.values.ranges import given_numbers
 from symad.verification.without_values import MAX_ELEMENTS, largest
 from symad.version import __version__
 
@@ -95,11 +97,12 @@ def versions() -> Mapping[str, str]:
 
 
 def pairs_of(number: int, comparison: Comparison) -> list[Pair]:
-    """The outputs of a comparison; inputs that are zero by assumption are 0 in all of it."""
-    groups = comparison.groups
-    zeros = {n: constant(0) for n in inputs_in(chain(*groups)) if is_zero(n)}
-    if zeros:
-        groups = tuple(regrouped(rebuild(list(chain(*groups)), zeros), groups))
+    """The outputs of a comparison; inputs that are a number by assumption are so in all of it."""
+    groups, fixed = comparison.groups, parameters(comparison.derivative, comparison.left.input_nodes)
+    known = {n: constant(0) for n in inputs_in(chain(*groups)) if is_zero(n)}
+    known |= given_numbers(comparison.domain, fixed)
+    if known:
+        groups = tuple(regrouped(rebuild(list(chain(*groups)), known), groups))
     (left, right, function, *_, domain), made = groups, list[Pair]()
     if comparison.derivative is not None and comparison.derivative.kind == "value":
         function = ()  # each output is its own: where others have values does not matter

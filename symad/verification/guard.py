@@ -19,7 +19,6 @@ from typing import Any
 import mpmath
 import numpy as np
 from flint import arb
-from sympy import Symbol
 
 from symad.core.graph import topological
 from symad.core.process import without_collecting
@@ -48,7 +47,7 @@ from symad.verification.values.balls import (
     precision,
 )  # fmt: skip
 from symad.verification.values.fifty_digits import is_manageable, settled_values
-from symad.verification.values.labels import parameters
+from symad.verification.values.labels import Sides
 from symad.verification.values.point_set import (
     UNUSABLE,
     Point,
@@ -97,6 +96,8 @@ def inspect(
     except OutOfBudget:  # what was seen until then counts
         for seen in watch.seen:
             seen.stopped = meter.used_up
+    for seen, unmet in zip(watch.seen, watch.unmet, strict=True):
+        seen.unmet = str(unmet)
     return watch.seen
 
 
@@ -120,7 +121,8 @@ class _Watch:
         self.inside = reads_inside(given)
         self.outputs = with_exact_steps(expand_definitions(given))
         self.nodes = topological(self.outputs)
-        self.points = PointSet(self.outputs, seed, domain=pairs[0].domain, fixed=_fixed(pairs))
+        fixed = frozenset.intersection(*(p.fixed for p in pairs))
+        self.points = PointSet(self.outputs, seed, domain=pairs[0].domain, fixed=fixed)
         self.seen = [Seen.nothing(p) for p in pairs]
         self.places = list[Place]()
         start = 0
@@ -128,6 +130,8 @@ class _Watch:
             end = start + 2 + len(p.function)
             self.places.append((start, start + 1, slice(start + 2, end)))
             start = end
+        self.unmet = [Sides.of((self.outputs[a], self.outputs[b], *self.outputs[f]), fixed)
+                      for a, b, f in self.places]  # fmt: skip
         self.lookout = Lookout(self.outputs, self.nodes, self.places, watched, self.points, meter)
 
     def tried(self, large: bool) -> Iterator[Point]:
@@ -202,6 +206,8 @@ class _Watch:
         codes = compared(left, right)
         exist = _marked(left, VALUE) & _marked(right, VALUE)
         both = exist & claimed
+        if self.unmet[k] and both.any():
+            self.unmet[k] = self.unmet[k].without(self.unmet[k].met(point))
         if self._is_analytic(k):
             self._look_outside(k, point, exist & ~claimed & (codes == DISJOINT))
         apart = (codes == DISJOINT) & both & self.watched[k]
@@ -314,12 +320,6 @@ class _Watch:
         told = in_order(describe(point), pair.inputs)
         seen.witnesses[index] = Witness(told, quotient.text, digits_of(to_mpmath(side.value)), index)
         seen.differs |= here
-
-
-def _fixed(pairs: Sequence[Pair]) -> frozenset[Symbol]:
-    """The inputs that none of the derivatives is taken by; none, if a value is claimed."""
-    of = ((p.comparison.derivative if p.function else None, p.comparison.left.input_nodes) for p in pairs)
-    return frozenset.intersection(*map(parameters, *zip(*of, strict=True)))
 
 
 def _of_floats(value: Any) -> Any:

@@ -15,9 +15,10 @@ from typing import TypeAlias
 import numpy as np
 import sympy
 
-from symad.core.claims import Goal, regrouped
-from symad.core.graph import Graph, topological
+from symad.core.claims import Derivative, Goal, regrouped
+from symad.core.graph import Graph
 from symad.verification.accept import (
+    HELD,
     MAX_SINGLE_ENTRIES,
     NOTHING,
     Pair,
@@ -30,13 +31,14 @@ from symad.verification.accept import (
 )
 from symad.verification.budget import Meter, in_time, within
 from symad.verification.certificate.blame import blame
+from symad.verification.certificate.certificate import Comparison
 from symad.verification.fields.prime_fields import Array
 from symad.verification.guard import inspect
 from symad.verification.proof.with_proofs import Replayed, replayed_claim
 from symad.verification.terms.depending import depending
 from symad.verification.values.domains import may_lack_values
 from symad.verification.values.instance_sizes import Sizes, guarded_sizes, sizes_of
-from symad.verification.values.labels import labels_of, parameters
+from symad.verification.values.labels import conditions_of, freed, parameters
 from symad.verification.without_values import is_fixed
 
 
@@ -128,21 +130,57 @@ def without_derived(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Pair]:
     derived = goals.known.derived if goals.known is not None else set[Goal]()
 
     def is_derived(p: Pair) -> bool:
-        known = derived and not goals.is_symbolic(p) and not has_labels(p)
+        known = derived and not goals.is_symbolic(p) and not is_by_labels(p)
         count = prod(p.right.shape) if known else 0
         return count > 0 and all((*p.place, e) in derived for e in range(count))
 
     return {k: replace(p, left=p.right) if is_derived(p) else p for k, p in pairs.items()}
 
 
-def has_labels(pair: Pair) -> bool:
+def is_by_labels(pair: Pair) -> bool:
     """Whether branches of a derivative, or of its function, ask for labels."""
-    fixed = parameters(pair.comparison.derivative, pair.comparison.left.input_nodes)
-    return bool(fixed and labels_of(topological((pair.right, *pair.function)), fixed))
+    return bool(conditions_of(pair.nodes, pair.fixed))
 
 
 def looked_at(goals: Goals) -> dict[int, list[Seen]]:
-    """What the guard has seen of each pair, at each choice of sizes."""
+    """What the guard has seen of each pair, at each choice of sizes.
+
+    Where one side of a condition on parameters was not met, the claim is asked whichever conditions hold.
+    """
+    made, asked = _looked_at(goals), dict[int, Pair]()
+    for k, pair in goals.pairs.items():
+        held = np.isin(goals.found[k].ground, HELD).any() and any(seen.unmet for seen in made[k])
+        free = freed(pair.nodes, pair.fixed) if held else None
+        if free is not None:
+            asked[k] = pair.over(free)
+    for k, verdict in whichever_hold(goals, asked).items():
+        made[k] = [replace(seen, free=verdict.ground) for seen in made[k]]
+    return made
+
+
+def whichever_hold(goals: Goals, pairs: Mapping[int, Pair]) -> dict[int, Verdict]:
+    """What stands of pairs whose conditions on parameters are free truth values."""
+    if not pairs:
+        return {}
+    known = goals.known
+    if known is not None:
+        known = Replayed(list(map(whichever, known.comparisons)), known.budget)
+    there = Goals(pairs, goals.seed, goals.meter, goals.tactics, known)
+    return dict(zip(pairs, standing(there), strict=True))
+
+
+def whichever(claim: Comparison) -> Comparison:
+    """A claim with free truth values in the place of conditions on parameters."""
+    nodes = freed(list(chain(*claim.groups)), parameters(claim.derivative, claim.left.input_nodes))
+    if nodes is None or claim.derivative is None:
+        return claim
+    left, right, *of, domain = regrouped(nodes, claim.groups)
+    derivative = Derivative(claim.derivative.kind, *of)
+    return replace(claim, left=Graph((), left), right=Graph((), right), derivative=derivative,
+                   domain=domain[0] if domain else None)  # fmt: skip
+
+
+def _looked_at(goals: Goals) -> dict[int, list[Seen]]:
     late = {k: p for k, p in goals.asked.items() if not goals.seen[k].looked}
     late = {k: p for k, p in late.items() if (goals.found[k].ground == NOTHING).any()}
     goals.seen |= inspected(goals, late, large=True)  # where nothing else decides
@@ -196,9 +234,4 @@ def searched(goals: Goals, seen: Seen) -> Seen:
 
 def bound(pair: Pair, chosen: Mapping[sympy.Symbol, int]) -> Pair:
     """The pair at some sizes."""
-    if not chosen:
-        return pair
-    groups = (pair.left, pair.right), pair.function, () if pair.domain is None else (pair.domain,)
-    made = Graph((), tuple(chain(*groups))).at(chosen).output_nodes
-    (left, right), function, domain = regrouped(made, groups)
-    return replace(pair, left=left, right=right, function=function, domain=domain[0] if domain else None)
+    return pair.over(Graph((), pair.nodes).at(chosen).output_nodes) if chosen else pair

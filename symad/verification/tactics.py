@@ -48,6 +48,7 @@ from symad.verification.solving import (
     Tactic,
     bound,
     inspected,
+    is_by_labels,
     searched,
     standing,
     telling,
@@ -183,7 +184,7 @@ def beside_proved(pairs: Mapping[int, Pair], found: Mapping[int, Verdict]) -> di
     made = dict(pairs)
     for k, pair in pairs.items():
         form = forms.get((pair.comparison.derivative, pair.place[1]))
-        if form is None or k in found or pair.comparison.derivative is None:
+        if form is None or k in found or pair.comparison.derivative is None or is_by_labels(pair):
             continue
         if always_exist(without_infinities(expand_definitions([form]))):
             made[k] = replace(pair, left=form)

@@ -6,7 +6,7 @@ is decided only if a point is found at which the function and both sides of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -27,7 +27,7 @@ from symad.verification.measuring.user_rules import is_users
 from symad.verification.terms.depending import depending
 from symad.verification.values.domains import may_lack_values, nowhere
 from symad.verification.values.find_values import MOST_ELEMENTS, is_too_large, places, valued
-from symad.verification.values.ranges import domain_margins
+from symad.verification.values.ranges import domain_margins, given_numbers
 
 NOT_INSIDE = (
     "an empty claim: no open set of points was found on which where= holds and the function has values"
@@ -54,12 +54,17 @@ def claimed_of(
     kind: str,
     output: int | None,
     domain: Node | None,
+    fixed: Collection[sympy.Symbol] = (),
 ) -> Claimed:
-    """What has to have values for a claim about some outputs, or a single one, on a domain."""
+    """What has to have values for a claim about some outputs, or a single one, on a domain.
+
+    It may give numbers to the parameters ``fixed``.
+    """
     if kind == "pushforward" and output is not None:
         function = function[output : output + 1]
     inside = () if domain is None else tuple(sqrt(margin) for margin in domain_margins(domain))
-    return Claimed((*sides, *function, *inside), len(sides) // 2, kind, len(inside))
+    nodes = rebuild((*sides, *function, *inside), given_numbers(domain, fixed))
+    return Claimed(nodes, len(sides) // 2, kind, len(inside))
 
 
 @dataclass(frozen=True)

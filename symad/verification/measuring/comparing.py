@@ -75,7 +75,7 @@ def truth_at(task: Task, point: FloatPoint, extreme: bool) -> Truth | None:
 def _counts(task: Task, extreme: bool, node: Node) -> bool:
     """Whether the rounding of a node counts: at extreme points those of inputs and results alone."""
     wanted = not extreme or not node.args or node in task.outputs
-    return wanted and node not in task.held and is_rounded(node, task.limits)
+    return wanted and node in task.counted and node not in task.held and is_rounded(node, task.limits)
 
 
 def _is_constant(task: Task, node: Node) -> bool:

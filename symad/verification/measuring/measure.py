@@ -22,7 +22,8 @@ from symad.verification.measuring.comparing import compare_at, truth_at
 from symad.verification.measuring.found import OutputFinding, entry_of
 from symad.verification.measuring.precisions import Precision
 from symad.verification.measuring.task import FEW, SAMPLED, Task, gap, is_moderate, rows, suspicious, windows
-from symad.verification.values.point_set import FloatPoint
+from symad.verification.values.labels import Sides
+from symad.verification.values.point_set import FloatPoint, exactly
 
 FAR, FEWEST = 8, 2
 """Points far away; and those at sizes that are tried in addition: what is wrong there mostly is at each."""
@@ -54,9 +55,13 @@ def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
     if few:
         _visited(task, [("ordinary", p) for p in task.ordinary if task.inside(p)][:FEWEST], found)
         return Measured(*_told(task, found))
-    visited = _visited(task, _first_points(task), found)
+    tried = _visited(task, _first_points(task), found)
     if not task.meter.is_late and not any(w.is_settled for w in found):
-        unseen = _sampled(task, found, visited, hostile)
+        tried += _sampled(task, found, hostile)
+        unseen = windows(tried)
+    unmet = str(Sides.of(task.outputs, task.fixed).anywhere(map(exactly, tried)))
+    for w in found:
+        w.stopped = w.stopped or unmet
     _repeated(task, first, found)
     entries, losses = _told(task, found)
     if hostile and not any(w.wrong or w.ended or w.always_raises for w in found):
@@ -131,10 +136,10 @@ def _hostile(task: Task) -> list[tuple[str, FloatPoint]]:
     return [(kind, p) for kind, point in task.drawn.hostile() for p in task.of_type([point], False)]
 
 
-def _sampled(task: Task, found: Sequence[OutputFinding], before: Iterable[FloatPoint], far: bool) -> str:
+def _sampled(task: Task, found: Sequence[OutputFinding], far: bool) -> list[FloatPoint]:
     """Measure at the points of a seed at which floats differ, of ordinary size alone if `far` is not asked.
 
-    ``before`` are the points that were measured. Returns the windows without a point.
+    Returns all points that were tried.
     """
     outputs = task.reference.output_nodes
     drawn = ((k, p) for k, q in rows(task.drawn, far) for p in task.of_type([q]))
@@ -145,7 +150,7 @@ def _sampled(task: Task, found: Sequence[OutputFinding], before: Iterable[FloatP
     _visited(task, points, found)
     for w, (best, alive, largest, regions) in zip(found, known, strict=True):
         w.best, w.alive, w.largest, w.regions = best, alive, largest, regions  # suspicious points show less
-    return windows([*before, *tried])
+    return tried
 
 
 def _visited(

@@ -26,7 +26,9 @@ from symad.verification.measuring.call_users_code import BadReturn, Caller, as_r
 from symad.verification.measuring.precisions import DOUBLE, Precision
 from symad.verification.measuring.rounding_errors import plain
 from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.terms.discontinuities import unseen
 from symad.verification.terms.exact_steps import with_exact_steps
+from symad.verification.values.labels import conditions_of
 from symad.verification.values.point_set import UNUSABLE, FloatPoint, PointSet, as_plain
 from symad.verification.values.strata import PROGRAMS
 from symad.verification.values.turning_points import watched_quantities
@@ -248,6 +250,12 @@ class Task:
     def nodes(self) -> list[Node]:
         """Everything that the outputs need, arguments first."""
         return topological(self.outputs)
+
+    @cached_property
+    def counted(self) -> frozenset[Node]:
+        """The nodes whose roundings count: labels are numbers at which conditions on them are exact."""
+        settled = set(conditions_of(self.outputs, self.fixed))
+        return frozenset(chain.from_iterable(unseen(n, settled) for n in self.outputs))
 
     @cached_property
     def drawn(self) -> PointSet:

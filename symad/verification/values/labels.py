@@ -2,28 +2,48 @@
 
 For f(z, y) with a branch at y == 1 and the claim ∂f/∂z = g, this branch is no boundary: at y = 1 the claim
 is about a function of z alone. No point that is drawn at random meets it. So labels are drawn from the
-numbers that they are compared with, and keep their values at the points beside a point.
+numbers that meet conditions, and keep their values at the points beside a point.
+
+A side of a condition that no point has met (`Sides`) leaves a claim undecided, unless the claim holds
+whichever conditions hold (`freed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import sympy
 
 from symad.core.claims import Derivative
-from symad.core.graph import Node, topological
-from symad.ops.basic.sources import ArrayConstant, inputs_in, symbol_of
-from symad.ops.elementwise.selection import Compare
+from symad.core.graph import Node, rebuild, topological
+from symad.facts.functions import fact
+from symad.numbers.values import unchecked
+from symad.ops.basic.arithmetic import sub
+from symad.ops.basic.sources import ArrayConstant, Input, constant, input_node, inputs_in, symbol_of
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.selection import Compare, Condition, compare, logic
+from symad.verification.certificate.expression_text import text_of
 from symad.verification.fields.prime_fields import Array
+from symad.verification.terms.depending import depending
+from symad.verification.terms.discontinuities import unseen
 from symad.verification.terms.linear_terms import number
+from symad.verification.values.balls import UNUSABLE, NoTruth, strict_nodes
 
-MOST = 1000
+MOST = 1 << 16
 """The maximum number of elements of an array of which numbers are taken."""
 
 USUAL = (0.0, 1.0)
 """The values of a label beside the one that it is compared with, and of two that are compared."""
+
+TRIED, FEW = np.arange(-12.0, 13.0), 9
+"""Numbers that are put into conditions; if at most `FEW` meet one, labels are drawn from them."""
+
+BITS = 160
+"""Precision of the numbers in conditions."""
 
 
 def parameters(derivative: Derivative | None, inputs: Sequence[Node]) -> frozenset[sympy.Symbol]:
@@ -34,6 +54,26 @@ def parameters(derivative: Derivative | None, inputs: Sequence[Node]) -> frozens
     return frozenset(symbol_of(n) for n in inputs) - moved
 
 
+def of_parameters(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> set[Node]:
+    """The nodes below some nodes that depend on parameters, and on no other input."""
+    if not fixed:
+        return set()
+    read = [n for n in topological(nodes) if isinstance(n.op, Input)]
+    own = {n for n in read if symbol_of(n) in fixed}
+    return depending(nodes, own.__contains__) - depending(nodes, set(read).difference(own).__contains__)
+
+
+def conditions_of(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> list[Node]:
+    """The conditions on parameters alone that some nodes read, without what only these read."""
+    found = {n for n in of_parameters(nodes, fixed) if isinstance(n.op, Condition)}
+    reached = dict.fromkeys(chain(*(unseen(n, found) for n in nodes))) if found else ()
+    read = chain(nodes, *(n.args for n in reached))
+    return list(dict.fromkeys(n for n in read if n in found))
+
+
+# ---- which numbers labels have -------------------------------------------------------------------
+
+
 def labels_of(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> Mapping[Node, Array]:
     """The labels of some nodes, with the numbers from which they are drawn.
 
@@ -42,20 +82,130 @@ def labels_of(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> Mapping
         fixed: the symbols of parameters.
     """
     found = dict[Node, set[float]]()
-    asked = [n for n in nodes if isinstance(n.op, Compare) and n.op.relation in ("==", "!=")] if fixed else []
-    for node in (*asked, *asked):  # twice: inputs that are compared with each other have the same numbers
-        read = inputs_in([node])
-        if all(symbol_of(n) in fixed for n in read):
-            found |= dict.fromkeys(read, _numbers(node).union(*(found.get(n, set()) for n in read)))
+    own = of_parameters(nodes, fixed)
+    known = {n: _numbers(n) for n in nodes if n in own and isinstance(n.op, Compare)}
+    for node, numbers in (*known.items(), *known.items()):  # those that are compared share numbers
+        if numbers is not None:
+            read = inputs_in([node])
+            found |= dict.fromkeys(read, numbers.union(*(found.get(n, set()) for n in read)))
     return {n: np.array(sorted(c if len(c) > 1 else {*c, *USUAL})) for n, c in found.items()}
 
 
-def _numbers(node: Node) -> set[float]:
-    """The numbers in a condition that are exact in floats, some of its arrays among them."""
+def _numbers(node: Node) -> set[float] | None:
+    """Numbers that may meet a condition; None for an inequality with a boundary."""
     found = set[float]()
     for n in topological([node]):
         if isinstance(n.op, ArrayConstant) and n.op.array.dtype.kind in "iuf":
             found.update(map(float, n.op.array.ravel()[:MOST].tolist()))
-        elif (c := number(n)) is not None and abs(c) < 2**53 and float(c) == c:
+        elif (c := number(n)) is not None and abs(c) < 2**1000 and Fraction(float(c)) == c:
             found.add(float(c))
-    return found
+    apart = [(c, v) for c in TRIED.tolist() if (v := _apart(node, c)) is not None]
+    if node.op.relation in ("<", "<="):  # a label where one side is larger, but for the numbers that meet it
+        larger = [v if node.op.relation == "<=" else -v for _, v in apart]
+        if not (larger and all(map(np.all, (np.array(larger) >= 0, larger[0] > 0, larger[-1] > 0)))):
+            return None
+    met = {c for c, v in apart if (v == 0).any()}
+    return found | met if len(met) <= FEW else found
+
+
+def _apart(node: Node, value: float) -> Array | None:
+    """The difference of the sides of a comparison where all inputs have one value; None if it has none."""
+    try:
+        with np.errstate(all="ignore"):
+            point = {n: np.full(n.shape, value) if n.shape else value for n in inputs_in([node])}
+            (found,) = unchecked([sub(*node.args)], point)
+    except (*UNUSABLE, LookupError, RuntimeError):
+        return None
+    return np.asarray(found, dtype=float)
+
+
+# ---- which sides of conditions were met ----------------------------------------------------------
+
+
+LONG, WORDS = 80, {True: "holds", False: "does not hold"}
+
+
+class Sides(dict[tuple[Node, bool], Array]):
+    """Of conditions on parameters, the elements that have been true, or false, at no point that counts.
+
+    The open side of an inequality needs no point: what is proved, or tested, holds on open sets.
+    """
+
+    @staticmethod
+    def of(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> Sides:
+        """All sides, before anything is met."""
+        made = Sides()
+        for node in conditions_of(nodes, fixed):
+            for side in (True, False):
+                if not _is_open(node, side) and 0 not in node.shape:
+                    made[node, side] = np.ones(tuple(map(int, node.shape)), dtype=bool)
+        return made
+
+    def met(self, point: Mapping[Node, Any]) -> Sides:
+        """What is met at a point."""
+        found = strict_nodes([node for node, _ in self], point, BITS)
+        return Sides({key: _is(found[key[0]], key[1], rest.shape) for key, rest in self.items()})
+
+    def without(self, met: Sides) -> Sides:
+        """What is left."""
+        left = {key: rest & ~met[key] for key, rest in self.items()}
+        return Sides({key: rest for key, rest in left.items() if rest.any()})
+
+    def anywhere(self, points: Iterable[Mapping[Node, Any]]) -> Sides:
+        """What is left where it is enough that one element is met at one of some points."""
+        left = self
+        for point in points if self else ():
+            left = Sides({key: left[key] for key, met in left.met(point).items() if not met.any()})
+            if not left:
+                break
+        return left
+
+
+    def __str__(self) -> str:
+        """The first of them, and what to do; empty if there is none."""
+        for (node, side), rest in self.items():
+            place = f" at {list(map(int, np.argwhere(rest)[0]))}" if rest.shape else ""
+            names, text = ", ".join(str(symbol_of(n)) for n in inputs_in([node])), text_of(node)
+            told = f"{text if len(text) < LONG else f'a condition on {names}'}{place} {WORDS[side]}"
+            return (f"no point was found where {told}, so that nothing is known there: claim it with such "
+                    f"numbers in the place of {names}, or with the same condition on both sides")  # fmt: skip
+        return ""
+
+
+def _is(truths: Any, side: bool, shape: tuple[int, ...]) -> Array:
+    each = np.broadcast_to(np.asarray(truths, dtype=object), shape)
+    flags = [not isinstance(t, NoTruth) and bool(t) is side for t in each.ravel().tolist()]
+    return np.array(flags, dtype=bool).reshape(shape)
+
+
+def _is_open(node: Node, side: bool) -> bool:
+    """Whether a side of a comparison is an open set, because both of its sides are continuous."""
+    if not isinstance(node.op, Compare) or any(map(_is_step, topological(node.args))):
+        return False
+    return side is (node.op.relation in ("<", "!="))
+
+
+def _is_step(node: Node) -> bool:
+    return isinstance(node.op, Condition) or (isinstance(node.op, Apply) and bool(fact(node.op.head).jumps))
+
+
+# ---- claims whichever conditions hold ------------------------------------------------------------
+
+
+def freed(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> tuple[Node, ...] | None:
+    """Some nodes, with a free truth value, 0 < t for a new input t, for each comparison of parameters.
+
+    What holds of them holds whichever comparisons are true. None if parameters have steps of other kinds.
+    """
+    free, known = dict[Node, Node](), dict[Any, Node]()
+    own = of_parameters(nodes, fixed)
+    for node in topological(nodes):
+        if node in own and isinstance(node.op, Compare):
+            equal = node.op.relation in ("==", "!=")
+            key = frozenset(node.args) if equal else node
+            t = known.setdefault(key, input_node(sympy.Dummy("t", real=True), node.shape))
+            holds = compare("<", constant(0), t)
+            free[node] = logic("not", holds) if node.op.relation == "!=" else holds
+    made = rebuild(nodes, free)
+    steps = {n for n in of_parameters(made, fixed) if _is_step(n) and not isinstance(n.op, Condition)}
+    return made if free and not steps else None

@@ -195,10 +195,12 @@ class PointSet:
             shape = (count, *(int(d) for d in n.shape))
             if n in self._real:
                 drawn = values[:, self._real[n]]
+                drawn = _promised(n, drawn, most)
                 if n in self.labels:
                     chosen = np.arange(count) % 3 != 1
-                    drawn[chosen] = rng.choice(self.labels[n], drawn[chosen].shape)
-                made[n] = _promised(n, drawn, most).reshape(shape)
+                    given = rng.choice(self.labels[n], drawn[chosen].shape)
+                    drawn[chosen] = _promised(n, given, np.abs(given))
+                made[n] = drawn.reshape(shape)
                 square = len(shape) >= 3 and shape[-1] == shape[-2] and not is_whole(n)
                 for how in ("symmetric", "definite") if square else ():
                     rows = np.array([s.square == how for s in strata])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -30,7 +30,7 @@ from symad.evaluation.value_ranges import promised
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
 from symad.ops.basic.arithmetic import sub
-from symad.ops.basic.sources import Input, constant, constant_value, inputs_in
+from symad.ops.basic.sources import Constant, Input, constant, constant_value, inputs_in, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Condition, Logic
 from symad.verification.terms.signs import known_signs
@@ -167,6 +167,14 @@ def domain_margins(condition: Node) -> list[Node]:
     simple = [p for p in parts if isinstance(p.op, Compare) and p.op.relation in ("<", "<=")]
     found = [sub(p.args[1], p.args[0]) for p in simple]
     return found if len(simple) == len(parts) else [*found, sub(condition, constant(Fraction(1, 2)))]
+
+
+def given_numbers(domain: Node | None, fixed: Collection[sympy.Symbol]) -> dict[Node, Node]:
+    """The parameters without axes to which a domain gives numbers, and these."""
+    parts = [] if domain is None else _parts(domain)
+    pairs = [p.args for p in parts if isinstance(p.op, Compare) and p.op.relation == "=="]
+    free = (p for pair in pairs for p in (pair, pair[::-1]) if isinstance(p[1].op, Constant))
+    return {a: b for a, b in free if isinstance(a.op, Input) and not a.shape and symbol_of(a) in fixed}
 
 
 Bounds = Mapping[Node, tuple[float, float]]
