@@ -219,8 +219,8 @@ def _measured_at(
     found = measure(task, hostile, few)
     kind = claim.derivative.kind if claim.derivative is not None else "value"
     sides = (*concrete.output_nodes, *concrete.output_nodes)
-    inside = claimed_of(sides, task.of, kind, None, task.domain, task.fixed)
-    entries = measured_with_values(inside, found.entries)
+    claimed = claimed_of(sides, task.of, kind, None, task.domain, task.fixed)
+    entries = measured_with_values(claimed, found.entries)
     name = getattr(setting.caller.candidate, "__name__", "the function")
     held = found.unseen and all(e.status == "measured" for e in entries)
     notes = [*[found.unseen] * bool(held), *[CHANGES] * setting.caller.changes]

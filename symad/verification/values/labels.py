@@ -19,7 +19,7 @@ import numpy as np
 import sympy
 
 from symad.core.claims import Derivative
-from symad.core.graph import Node, rebuild, topological
+from symad.core.graph import Node, op_of, rebuild, topological
 from symad.facts.functions import fact
 from symad.numbers.values import unchecked
 from symad.ops.basic.arithmetic import sub
@@ -100,11 +100,11 @@ def _numbers(node: Node) -> set[float] | None:
         elif (c := number(n)) is not None and abs(c) < 2**1000 and Fraction(float(c)) == c:
             found.add(float(c))
     apart = [(c, v) for c in TRIED.tolist() if (v := _apart(node, c)) is not None]
-    if node.op.relation in ("<", "<="):  # a label where one side is larger, but for the numbers that meet it
-        larger = [v if node.op.relation == "<=" else -v for _, v in apart]
-        if not (larger and all(map(np.all, (np.array(larger) >= 0, larger[0] > 0, larger[-1] > 0)))):
-            return None
     met = {c for c, v in apart if (v == 0).any()}
+    if (relation := op_of(node, Compare).relation) in ("<", "<="):  # of labels where one side is larger
+        larger = [v if relation == "<=" else -v for _, v in apart]  # but for the numbers that meet it
+        if not met or not all(map(np.all, (np.array(larger) >= 0, larger[0] > 0, larger[-1] > 0))):
+            return None
     return found | met if len(met) <= FEW else found
 
 
