@@ -26,6 +26,7 @@ from symad.numbers.ball_functions import to_mpmath
 from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.verification.accept import Pair, Seen
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
+from symad.verification.certificate.expression_text import text_of
 from symad.verification.certificate.witness import Witness, describe, digits_of, in_order
 from symad.verification.fields.integer_inputs import reads_inside
 from symad.verification.fields.prime_fields import Array
@@ -97,7 +98,7 @@ def inspect(
         for seen in watch.seen:
             seen.stopped = meter.used_up
     for seen, unmet in zip(watch.seen, watch.unmet, strict=True):
-        seen.unmet = str(unmet)
+        seen.unmet = unmet.told(text_of)
     return watch.seen
 
 

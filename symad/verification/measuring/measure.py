@@ -16,6 +16,7 @@ import numpy as np
 
 from symad.verification.budget import Guard, OutOfBudget
 from symad.verification.certificate.certificate import Entry, Loss
+from symad.verification.certificate.expression_text import text_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.measuring.call_users_code import precision_of, refuse_arguments
 from symad.verification.measuring.comparing import compare_at, truth_at
@@ -59,7 +60,7 @@ def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
     if not task.meter.is_late and not any(w.is_settled for w in found):
         tried += _sampled(task, found, hostile)
         unseen = windows(tried)
-    unmet = str(Sides.of(task.outputs, task.fixed).anywhere(map(exactly, tried)))
+    unmet = Sides.of(task.outputs, task.fixed).anywhere(map(exactly, tried)).told(text_of)
     for w in found:
         w.stopped = w.stopped or unmet
     _repeated(task, first, found)

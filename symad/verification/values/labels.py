@@ -10,7 +10,7 @@ whichever conditions hold (`freed`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 from typing import Any
@@ -26,7 +26,6 @@ from symad.ops.basic.arithmetic import sub
 from symad.ops.basic.sources import ArrayConstant, Input, constant, input_node, inputs_in, symbol_of
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare, Condition, compare, logic
-from symad.verification.certificate.expression_text import text_of
 from symad.verification.fields.prime_fields import Array
 from symad.verification.terms.depending import depending
 from symad.verification.terms.discontinuities import unseen
@@ -161,8 +160,8 @@ class Sides(dict[tuple[Node, bool], Array]):
         return left
 
 
-    def __str__(self) -> str:
-        """The first of them, and what to do; empty if there is none."""
+    def told(self, text_of: Callable[[Node], str]) -> str:
+        """The first of them, with what to do, by the text of a node; empty if there is none."""
         for (node, side), rest in self.items():
             place = f" at {list(map(int, np.argwhere(rest)[0]))}" if rest.shape else ""
             names, text = ", ".join(str(symbol_of(n)) for n in inputs_in([node])), text_of(node)
