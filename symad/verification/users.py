@@ -213,7 +213,7 @@ def _only(offered: Mapping[str, Any]) -> tuple[str, Any]:
     chosen = [(kind, candidate) for kind, candidate in offered.items() if candidate is not MISSING]
     if len(chosen) != 1:
         found = ", ".join(kind for kind, _ in chosen) or "none"
-        raise TypeError(f"verify takes exactly one claim, {'=, '.join(offered)}=; given: {found}")
+        raise TypeError(f"give exactly one claim, {'=, '.join(offered)}=; given: {found}")
     return chosen[0]
 
 
