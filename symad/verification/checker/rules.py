@@ -183,10 +183,13 @@ class Values:
         return parts
 
     def exponential(self, parts: Parts) -> Quotient:
-        """exp(Σ k a) = Π exp(a)^k, and exp(a) is u for a = log u."""
+        """exp(Σ k a) = Π exp(a)^k, and exp(a) is u^(1/n) for a = log(u)/n."""
         result = self.field.number(1)
         for k, a in parts if any(a.over for _, a in parts) else ():
-            if (value := self.logarithms.get(a.generator)) is None:
+            value = None if a.under else self.logarithms.get(Quotient(a.over).generator)
+            if value is not None:
+                value = self.root(Fraction(1, a.scale), [(1, value)])
+            else:
                 self.exponents[(value := self.atom("exp", [a], "positive")).generator] = a
             result = self.field.multiply(result, self.field.power(value, k))
         return result

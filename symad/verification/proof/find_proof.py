@@ -19,7 +19,7 @@ from sympy import factorint
 
 from symad.verification.checker import quotients as poly
 from symad.verification.checker.proofs import DAMAGE
-from symad.verification.checker.quotients import Monomial, Poly, Quotient
+from symad.verification.checker.quotients import Factor, Monomial, Poly, Quotient
 from symad.verification.checker.rules import MAX_ROOT_ORDER, Parts, Values
 from symad.verification.checker.terms import DEFINITIONS, MAX_WORK, Refused, Term
 
@@ -37,6 +37,7 @@ EXHAUSTED = "the work allowed was used up"
 
 Json: TypeAlias = Any
 Step: TypeAlias = "tuple[str, Any]"
+Unit: TypeAlias = "tuple[Monomial, frozenset[tuple[Factor, int]]]"
 
 
 class SmallerUnit(Exception):
@@ -67,7 +68,7 @@ class Finder(Values):
     """The machine of the checker with decisions made on the way."""
 
     def __init__(
-        self, strategy: Strategy, limits: Limits, units: dict[tuple[str, Monomial], Fraction]
+        self, strategy: Strategy, limits: Limits, units: dict[tuple[str, Unit], Fraction]
     ) -> None:
         """``units`` are kept from one start to the next."""
         super().__init__(())
@@ -147,19 +148,23 @@ class Finder(Values):
     # ---- sums --------------------------------------------------------------------------------------
 
     def _as_sum(self, name: str, argument: Quotient) -> Parts:
-        """Integer multiples of monomials in common units; nothing if the argument is one of them."""
-        if argument.under or len(argument.over) > MAX_SUMMANDS:
+        """Integer multiples of quotients of monomials in common units; nothing for one of them."""
+        if len(argument.over) > MAX_SUMMANDS or any([len(f) > 1 for f in argument.under]):
             if argument.over and poly.content(argument.over) < 0:
                 return [(-1, self.field.multiply(argument, self.field.number(-1)))]
             return []
-        parts = []
+        under = self.field.number(1)
+        for f, k in argument.under.items():
+            under = self.field.multiply(under, self.field.power(Quotient(dict(f)), k))  # √y² is y
+        divided, parts = self.field.inverse(under), []
         for m, c in argument.over.items():
+            one = self.field.multiply(Quotient({m: 1}), divided)
             q = Fraction(c, argument.scale)
-            unit = self._unit(name, m, q)
-            parts.append((int(q / unit), Quotient({m: unit.numerator}, unit.denominator)))
+            unit = self._unit(name, _unit_of(one), q)
+            parts.append((int(q / unit), self.field.multiply(one, self.field.number(unit))))
         return [] if len(parts) == 1 and parts[0][0] == 1 else parts
 
-    def _unit(self, name: str, m: Monomial, q: Fraction) -> Fraction:
+    def _unit(self, name: str, m: Unit, q: Fraction) -> Fraction:
         """The unit of a monomial, of which q is a multiple; a smaller one makes the attempt start again."""
         unit = self.units.get((name, m))
         if unit is None:
@@ -175,15 +180,15 @@ class Finder(Values):
         self.units[name, m] = unit
         return unit
 
-    def divide_unit(self, m: Monomial, n: int) -> None:
+    def divide_unit(self, m: Unit, n: int) -> None:
         """Start again with a smaller unit, if it is not too small."""
         if ("exp", m) in self.units and self.units["exp", m].denominator * n <= MAX_ROOT_ORDER:
             self.units["exp", m] /= n
             raise SmallerUnit
 
-    def _is_pi(self, m: Monomial) -> bool:
+    def _is_pi(self, m: Unit) -> bool:
         pi = self.atoms.get(("pi",))
-        return pi is not None and pi.over == {m: 1}
+        return pi is not None and _unit_of(pi) == m
 
     # ---- products ----------------------------------------------------------------------------------
 
@@ -223,8 +228,13 @@ class Finder(Values):
         for e, f in powers:
             argument = self.exponents.get(f.generator)
             n = (exponent * e).denominator
-            if argument is not None and n > 1 and not argument.under and len(argument.over) == 1:
-                self.divide_unit(next(iter(argument.over)), n)
+            if argument is not None and n > 1 and len(argument.over) == 1:
+                self.divide_unit(_unit_of(argument), n)
+
+
+def _unit_of(quotient: Quotient) -> Unit:
+    """A quotient of monomials without its number."""
+    return next(iter(quotient.over)), frozenset(quotient.under.items())
 
 
 MAX_TERMS_FACTORED = 64

@@ -9,10 +9,17 @@ from fractions import Fraction
 from symad.core.claims import Derived, Goal, Proof
 from symad.core.process import without_collecting
 from symad.verification.checker.proofs import replay, written
-from symad.verification.checker.quotients import Monomial
 from symad.verification.checker.terms import Refused
 from symad.verification.proof.checksum import digest_of
-from symad.verification.proof.find_proof import EXHAUSTED, UNUSABLE, Finder, Limits, SmallerUnit, Strategy
+from symad.verification.proof.find_proof import (
+    EXHAUSTED,
+    UNUSABLE,
+    Finder,
+    Limits,
+    SmallerUnit,
+    Strategy,
+    Unit,
+)
 from symad.verification.proof.sums import Board, by_sums
 
 DIFFER = "the normal forms differ"
@@ -134,7 +141,7 @@ class Attempt:
     board: Board | None
     why: list[str] = field(default_factory=list)
     """Why not more is proved."""
-    units: dict[tuple[str, Monomial], Fraction] = field(default_factory=dict)
+    units: dict[tuple[str, Unit], Fraction] = field(default_factory=dict)
     restarts: int = 0
 
     def proof(self, goals: Sequence[Goal]) -> Proof | None:

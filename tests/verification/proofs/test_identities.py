@@ -85,6 +85,16 @@ p, q = symbols("p q", positive=True)
 n = symbols("n", integer=True)
 
 IDENTITIES = {
+    "lognormal": (
+        p * exp(-((log(p) + q / 2) ** 2) / (2 * q)),
+        exp(-((log(p) - q / 2) ** 2) / (2 * q)),
+        exp(-((log(p) - q) ** 2) / (2 * q)),
+    ),
+    "exponent over a root": (
+        exp(-((x + p) ** 2) / (2 * sqrt(p) ** 2)),
+        exp(-(x**2) / (2 * p) - x - p / 2),
+        exp(-(x**2) / (2 * p) - x - p),
+    ),
     "sqrt(1-sin2)": (sqrt(1 - sin(x) ** 2), Abs(cos(x)), cos(x)),
     "sqrt(1-cos2)": (sqrt(1 - cos(x) ** 2), Abs(sin(x)), sin(x)),
     "sqrt(tanh)": (sqrt(1 - tanh(x) ** 2), 1 / cosh(x), -1 / cosh(x)),
@@ -357,3 +367,24 @@ def test_all_derivatives_of_elliptic_integrals_are_known():
     third = diff(elliptic_pi(n, m), n, 3)
     assert symad.verify(diff(elliptic_pi(n, m), n, 2), n, gradient=third).status == "tested"
     assert symad.verify(diff(elliptic_pi(n, m), n, 2), n, gradient=third + n).status == "refuted"
+
+
+@pytest.mark.thorough
+def test_greeks_of_an_option():
+    """Black and Scholes, The pricing of options and corporate liabilities, 1973, equation (13)."""
+    price, strike, spread, time = symbols("S K sigma T", positive=True)
+    rate = symbols("r", real=True)
+    first = (log(price / strike) + (rate + spread**2 / 2) * time) / (spread * sqrt(time))
+    second = first - spread * sqrt(time)
+
+    def below(u):
+        return (1 + erf(u / sqrt(2))) / 2
+
+    density = exp(-(first**2) / 2) / sqrt(2 * pi)
+    call = price * below(first) - strike * exp(-rate * time) * below(second)
+    assert symad.verify(call, price, gradient=below(first)).status == "proved"
+    assert symad.verify(call, price, gradient=below(second)).status == "refuted"
+    assert symad.verify(call, spread, gradient=price * density * sqrt(time)).status == "proved"
+    assert symad.verify(call, spread, gradient=price * density * time).status == "refuted"
+    gamma_of_price = density / (price * spread * sqrt(time))
+    assert symad.verify(below(first), price, gradient=gamma_of_price).status == "proved"
