@@ -3,7 +3,8 @@
 Sums, products, integer powers and equal arguments of one function need no step. A step is (rule, data):
 
     define    a function is replaced by its definition in the table
-    sum       of exp, sin, cos: the argument is Σ k a with integers k; addition theorems; exp(log u) = u
+    sum       of exp, sin, cos: the argument is Σ k a with integers k; addition theorems,
+              and exp(log(u)/n) = u^(1/n)
     factors   of log, roots, abs: the argument is Π f^e, integers e, signs that allow it; log(exp a) = a
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
@@ -183,14 +184,16 @@ class Values:
         return parts
 
     def exponential(self, parts: Parts) -> Quotient:
-        """exp(Σ k a) = Π exp(a)^k, and exp(a) is u^(1/n) for a = log(u)/n."""
+        """exp(Σ k a) = Π exp(a)^k, and exp(a) is u^(1/n) for a = log(u)/n, if u has such a root."""
         result = self.field.number(1)
         for k, a in parts if any(a.over for _, a in parts) else ():
-            value = None if a.under else self.logarithms.get(Quotient(a.over).generator)
-            if value is not None:
-                value = self.root(Fraction(1, a.scale), [(1, value)])
+            u = None if a.under else self.logarithms.get(Quotient(a.over).generator)
+            if u is not None and _has_root(u, a.scale):
+                value = self.root(Fraction(1, a.scale), [(1, u)])
             else:
-                self.exponents[(value := self.atom("exp", [a], "positive")).generator] = a
+                value = self.atom("exp", [a], "positive")
+            if value.generator >= 0:
+                self.exponents[value.generator] = a
             result = self.field.multiply(result, self.field.power(value, k))
         return result
 
@@ -233,8 +236,7 @@ class Values:
             if f.number and q.denominator > 1:  # 1/√2 is √2/2
                 result, q = self.field.multiply(result, self.field.power(f, q // 1)), q % 1
             if q.denominator > 1 and f.number not in (0, 1):
-                usual = q.denominator <= MAX_ROOT_ORDER and f.scale == 1 and not f.under
-                require(usual, "a root of a quotient, or of too high order")
+                require(_has_root(f, q.denominator), "a root of a quotient, or of too high order")
                 sign, over = self.field.sign(f) or "nonnegative", f.over
                 f = self.atom(f"root {q.denominator}", [f], sign, over)
                 self.field.relations[f.generator] = (q.denominator, over)
@@ -250,3 +252,8 @@ class Values:
         value = self.atom("abs", [f if poly.content(f.over) > 0 else minus], "nonnegative", f.over)
         self.field.relations[value.generator] = (2, self.field.product(f.over, f.over))
         return value
+
+
+def _has_root(f: Quotient, order: int) -> bool:
+    """Whether a value may have its root as a generator."""
+    return order == 1 or (order <= MAX_ROOT_ORDER and f.scale == 1 and not f.under)

@@ -90,6 +90,8 @@ IDENTITIES = {
         exp(-((log(p) - q / 2) ** 2) / (2 * q)),
         exp(-((log(p) - q) ** 2) / (2 * q)),
     ),
+    "root of a logarithm": (log(exp(log(p) / 3) * exp(x)), log(p) / 3 + x, log(p) / 2 + x),
+    "high root": (p * exp(log(p) / 1000), exp(1001 * log(p) / 1000), exp(1001 * log(p) / 999)),
     "exponent over a root": (
         exp(-((x + p) ** 2) / (2 * sqrt(p) ** 2)),
         exp(-(x**2) / (2 * p) - x - p / 2),
