@@ -58,6 +58,7 @@ def series(radius: Node, k: int, rest: Node, slope: Slope) -> Node | None:
     square, terms, even = part.spread(square_of(radius)), Coefficients.along(at, ORDERS[-1]), True
     for order in ORDERS:
         even = even and bool(_vanish([terms.of(function, order - 1)], [at]))
+        # no derivative exists behind an odd power of r: terms but numbers would only lengthen the text
         value = _coefficient(terms.of(function, order), at, MAX_NODES if even else 0)
         if value is None:
             break

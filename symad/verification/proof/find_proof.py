@@ -148,7 +148,7 @@ class Finder(Values):
     # ---- sums --------------------------------------------------------------------------------------
 
     def _as_sum(self, name: str, argument: Quotient) -> Parts:
-        """Integer multiples of quotients of monomials in common units; nothing for one of them."""
+        """The argument as integer multiples of quotients of monomials; nothing if it is one of them."""
         if len(argument.over) > MAX_SUMMANDS or any([len(f) > 1 for f in argument.under]):
             if argument.over and poly.content(argument.over) < 0:
                 return [(-1, self.field.multiply(argument, self.field.number(-1)))]
