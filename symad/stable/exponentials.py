@@ -27,6 +27,7 @@ from symad.ops.basic.shaping import Broadcast, Reshape, Slice
 from symad.ops.basic.sources import Input, constant, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select, select
 from symad.stable.differences import complement
 from symad.stable.normal_forms import Parts, factors_of, head_of, parts_of, terms_of
 from symad.stable.rows import EXPONENTIALS_OF, LOGARITHMS_OF, FormulaNode, formulas, log_of_difference
@@ -136,6 +137,8 @@ def _by_arguments(node: Node, depth: int, assumed: list[Node] | None) -> Node | 
             return None
     elif type(node.op) is Pow:
         args, assumed = args[:1], None
+    elif type(node.op) is Select:
+        args = args[1:]
     parts = [logarithm(a, depth, assumed) for a in args]
     known = [part for part in parts if part is not None]
     return rule(node, known) if len(known) == len(parts) else None
@@ -167,6 +170,7 @@ OF_OPS: dict[type[Op], Callable[[Node, list[Node]], Node | None]] = {
     Pow: lambda node, parts: mul(node.args[1], parts[0]),
     Add: lambda node, parts: chain(_numbers_first(parts)),
     Einsum: _of_sum_over_axes,
+    Select: lambda node, parts: select(node.args[0], *parts),
     Broadcast: _placed,
     Reshape: _placed,
     Slice: _placed,
@@ -205,7 +209,7 @@ def _holds(node: Node, heads: Collection[Any], depth: int) -> bool:
 LOGARITHMS = (sympy.log, log1p, xlogy)
 SIGNED = tuple([f for f, row in LOGARITHMS_OF.items() if row.condition is not None])
 EXPONENTIALS = (sympy.exp, sigmoid, sympy.cosh, expm1)
-LOOKED_THROUGH = (Broadcast, Reshape, Slice, Mul, Pow, Add, Einsum)
+LOOKED_THROUGH = (Broadcast, Reshape, Slice, Mul, Pow, Add, Einsum, Select)
 
 
 # ---- differences and quotients -------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
-from symad.core.graph import Node
+from symad.core.graph import Node, op_of
 from symad.facts.functions import fact
 from symad.ops.basic.arithmetic import Add, Mul, div, mul, signed_sum
 from symad.ops.basic.sources import Constant, Input, constant, constant_value
@@ -91,6 +91,18 @@ def rational(node: Node) -> Number | None:
         return value if value.bit_length() <= MAX_BITS else None
     few = type(value) is Fraction and value.denominator.bit_length() <= FEW_BITS
     return value if few else None
+
+
+def negated(node: Node) -> Node | None:
+    """The node u for −u; None for others."""
+    return node.args[0] if type(node.op) is Add and node.op.signs == (-1,) else None
+
+
+def reflection(node: Node) -> tuple[int, Node] | None:
+    """±1 and f(u) for f(−u), where f is an odd or even function; None for other nodes."""
+    parity = fact(node.op.head).parity if type(node.op) is Apply else 0
+    u = negated(node.args[0]) if parity else None
+    return None if u is None else (parity, apply(op_of(node, Apply).head, u))
 
 
 def _is_base(node: Node) -> bool:
@@ -172,17 +184,11 @@ class Forms:
             if type(exponent) is int and 2 <= exponent <= MAX_POWER:
                 c, m = self.monomial(node.args[0], depth - 1)
                 return c**exponent, tuple([(base, k * exponent) for base, k in m])
-        if type(op) is Apply and fact(op.head).parity:
-            return self._of_parity(op.head, node)
+        reflected = reflection(node)
+        if reflected is not None:
+            return reflected[0], ((reflected[1], 1),)
         value = rational(node)
         return (1, ((node, 1),)) if value is None else (value, ONE)
-
-    def _of_parity(self, head: sympy.FunctionClass, node: Node) -> Term:
-        """f(−u) as ±f(u) for odd and even functions."""
-        u = node.args[0]
-        if not (type(u.op) is Add and u.op.signs == (-1,)):
-            return 1, ((node, 1),)
-        return fact(head).parity, ((apply(head, u.args[0]), 1),)
 
     def rooted(self, m: Monomial) -> Term:
         """A product where it has a value: even powers of √q and |u| are powers of q and u."""

@@ -24,7 +24,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, select
 from symad.stable.differences import Differences, Near, difference_of_squares, never
 from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
-from symad.stable.normal_forms import head_of, terms_of
+from symad.stable.normal_forms import head_of, negated, reflection, terms_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
 from symad.stable.products import (
     better_product,
@@ -36,7 +36,7 @@ from symad.stable.products import (
 )
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.rows import NEAR_ONE, FormulaNode
-from symad.stable.selections import Selections
+from symad.stable.selections import Selections, of_one_function
 from symad.stable.shifts import without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import sigmoid, softplus
 
@@ -159,7 +159,10 @@ class NodeRules:
     # ---- logarithms, exponentials, numbers -------------------------------------------------------------
 
     def of_function(self, op: Apply, args: Nodes) -> Node | None:
-        """Logarithms of exponentials, and functions of 1 + x."""
+        """Logarithms of exponentials, functions of 1 + x, and f(−u) as ±f(u)."""
+        reflected = reflection(Node.of(op, args)) if negated(args[0]) is not None else None
+        if reflected is not None:
+            return signed_sum([reflected])
         made = of_logarithm(op, args, self.last) if op.head in LOGARITHMS else None
         row = NEAR_ONE.get(op.head) if made is None else None
         if row is None or not (self.last or row.early):
@@ -188,7 +191,10 @@ class NodeRules:
         return quotient(factors) if -1 in op.powers else None
 
     def of_selection(self, op: Select, args: Nodes) -> Node | None:
-        """A selection whose branches do not repeat its condition: rows may have made one inside."""
+        """One function of a selection; branches that do not repeat its condition: rows may make some."""
+        one = of_one_function(*args)
+        if one is not None:
+            return one
         made = self.selections.moved(Node.of(op, args)) if self.selections.inside else None
         return None if made is None or (made.op is op and made.args == args) else made
 

@@ -7,7 +7,10 @@ from symad.core.questions import Nodes
 from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, constant, constant_value
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.selection import Compare, Select, select
+from symad.stable.differences import complement
+from symad.stable.normal_forms import head_of, negated
 
 MAX_CONDITIONS = 6
 """The most conditions in the terms of a sum."""
@@ -19,6 +22,18 @@ SUMS = frozenset((Add, Mul))
 Case = tuple[Node, bool]
 NONE: dict[Node, int] = {}
 NEVER: frozenset[Case] = frozenset()
+
+
+def of_one_function(condition: Node, a: Node, b: Node) -> Node | None:
+    """c ? f(u) : f(−u) as f(c ? u : −u), which is evaluated once; also 1 − σ(u) beside σ(u)."""
+    if head_of(a) is None and head_of(b) is None:
+        return None
+    f, g = (x if head_of(x) else complement(x) for x in (a, b))
+    if f is None or g is None or head_of(f) is not head_of(g) or not len(f.args) == len(g.args) == 1:
+        return None
+    u, v = f.args[0], g.args[0]
+    opposite = negated(u) is v or negated(v) is u
+    return apply(op_of(f, Apply).head, select(condition, u, v)) if opposite else None
 
 
 class Selections:
@@ -84,23 +99,27 @@ class Selections:
         return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
     def _may_move(self, node: Node) -> bool:
-        """Whether a selection is in another one by the same condition, or in all terms of a sum."""
+        """Whether a selection is in another one by the same condition, or in several terms of a sum."""
         found = self.conditions(node)
-        if not found or node.shape:
+        if not found:
             return False
         if type(node.op) is Select:
             return any([node.args[0] in self.inside.get(b, NONE) for b in node.args[1:]])
-        return type(node.op) is Add and len(node.args) > 1 and bool(self._shared(node))
+        return type(node.op) is Add and any([self._alike(node, c) for c in found])
 
-    def _shared(self, total: Node) -> frozenset[Case]:
-        """The conditions, and whether they hold, for which all terms but numbers are 0."""
-        parts = [self.zeros.get(a, NEVER) for a in total.args if type(a.op) is not Constant]
-        return parts[0].intersection(*parts[1:])
+    def _alike(self, total: Node, condition: Node) -> list[int]:
+        """The terms that are 0 on one side of a condition, if there are several; numbers join them."""
+        cases = {(condition, True), (condition, False)}
+        found = [k for k, a in enumerate(total.args) if not cases.isdisjoint(self.zeros.get(a, NEVER))]
+        numbers = [k for k, a in enumerate(total.args) if type(a.op) is Constant]
+        if found and len(found) + len(numbers) == len(total.args):
+            found += numbers
+        return found if len(found) > 1 else []
 
     def moved(self, made: Node) -> Node:
-        """A selection whose branches do not repeat its condition; one selection of a sum of them."""
+        """A selection whose branches do not repeat its condition; one selection of several terms of a sum."""
         found = self.conditions(made)
-        if not found or made.shape:  # in arrays, masks of zeros are left out later: inner guards stay
+        if not found:
             return made
         if type(made.op) is Select:
             condition, *branches = made.args
@@ -108,12 +127,16 @@ class Selections:
                 self.assumed(b, condition, truth) for b, truth in zip(branches, (True, False), strict=True)
             ]
             return made if left == branches else self._selected(condition, left, made)
-        if type(made.op) is Add and len(made.args) > 1:
-            shared = self._shared(made)
-            for condition in found:
-                if not shared.isdisjoint(((condition, True), (condition, False))):
-                    branches = [self.assumed(made, condition, truth) for truth in (True, False)]
-                    return self._selected(condition, branches, made)
+        for condition in found if type(made.op) is Add else ():
+            alike = self._alike(made, condition)
+            if alike:
+                terms = list(zip(op_of(made, Add).signs, made.args, strict=True))
+                part = signed_sum([terms[k] for k in alike])
+                self.conditions(part)
+                branches = [self.assumed(part, condition, truth) for truth in (True, False)]
+                one = self._selected(condition, branches, part)
+                rest = [term for k, term in enumerate(terms) if k not in alike]
+                return self.moved(broadcast_to(signed_sum([(1, one), *rest]), made.shape)) if rest else one
         return made
 
     def _selected(self, condition: Node, branches: list[Node], like: Node) -> Node:
@@ -138,7 +161,13 @@ class Selections:
     def _assumed(self, node: Node, condition: Node, truth: bool) -> Node:
         if type(node.op) is Select and node.args[0] is condition:
             return self.assumed(node.args[1 if truth else 2], condition, truth)
-        args = tuple([self.assumed(a, condition, truth) for a in node.args])
+        kept = op_of(node, Mul).powers if type(node.op) is Mul and node.shape else ()
+        args = tuple(
+            [
+                a if k < len(kept) and kept[k] < 0 else self.assumed(a, condition, truth)
+                for k, a in enumerate(node.args)
+            ]
+        )
         if type(node.op) is Select:
             made = select(*args)
         elif type(node.op) is Add:
