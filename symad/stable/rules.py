@@ -36,7 +36,7 @@ from symad.stable.products import (
 )
 from symad.stable.removable import may_have_series, without_cancellation
 from symad.stable.rows import NEAR_ONE, FormulaNode
-from symad.stable.selections import Selections, of_one_function
+from symad.stable.selections import Selections, of_one_function, where_equal
 from symad.stable.shifts import without_logarithm, without_shift
 from symad.sympy_functions.scalar_functions import sigmoid, softplus
 
@@ -195,7 +195,11 @@ class NodeRules:
         one = of_one_function(*args)
         if one is not None:
             return one
-        made = self.selections.moved(Node.of(op, args)) if self.selections.inside else None
+        made: Node | None = None
+        if self.last and (known := where_equal(*args[:2])) is not args[1]:
+            made = select(args[0], known, args[2])
+        elif self.selections.inside:
+            made = self.selections.moved(Node.of(op, args))
         return None if made is None or (made.op is op and made.args == args) else made
 
 

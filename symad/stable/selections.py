@@ -8,9 +8,10 @@ from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select, select
 from symad.stable.differences import complement
-from symad.stable.normal_forms import head_of, negated
+from symad.stable.normal_forms import head_of, negated, rational
 
 MAX_CONDITIONS = 6
 """The most conditions in the terms of a sum."""
@@ -34,6 +35,32 @@ def of_one_function(condition: Node, a: Node, b: Node) -> Node | None:
     u, v = f.args[0], g.args[0]
     opposite = negated(u) is v or negated(v) is u
     return apply(op_of(f, Apply).head, select(condition, u, v)) if opposite else None
+
+
+def where_equal(condition: Node, branch: Node) -> Node:
+    """The branch that is taken where x = c, as the number that it is there: 1 + √x is 1 at 0."""
+    if type(condition.op) is not Compare or condition.op.relation != "==":
+        return branch
+    numbers = [a for a in condition.args if rational(a) is not None]
+    others = [a for a in condition.args if a not in numbers]
+    return (_at(branch, others[0], numbers[0], DEPTH) if numbers and others else None) or branch
+
+
+def _at(node: Node, x: Node, number: Node, depth: int) -> Node | None:
+    """A sum of powers of x, where x is a number; None if it depends on anything else."""
+    if node is x or rational(node) is not None:
+        return number if node is x else node
+    if not depth or type(node.op) not in (Add, Pow):
+        return None
+    args = [_at(a, x, number, depth - 1) for a in node.args]
+    known = [a for a in args if a is not None]
+    if len(known) < len(args):
+        return None
+    if type(node.op) is Add:
+        return signed_sum(zip(node.op.signs, known, strict=True))
+    base, exponent = (rational(a) for a in known)
+    exact = exponent is not None and exponent > 0 and base in (0, 1)
+    return constant(base) if exact else None
 
 
 class Selections:

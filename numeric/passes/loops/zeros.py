@@ -54,7 +54,7 @@ def _started(node: Node, args: Nodes) -> Node | None:
 
 
 def _is_zero(node: Node) -> bool:
-    return isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 0
+    return constant_value(node.args[0] if isinstance(node.op, Broadcast) else node) == 0
 
 
 def _last_alone(x: Node) -> Node | None:

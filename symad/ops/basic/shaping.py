@@ -92,6 +92,8 @@ def broadcast_axes(a: Node, to: Shape, axes: Sequence[int]) -> Node:
     """``a`` with its axis k at ``axes[k]`` of the shape ``to``, repeated along the others."""
     if len(a.shape) == len(to):
         return a
+    if isinstance(a.op, Broadcast) and not a.op.axes:
+        return broadcast_axes(a.args[0], to, ())
     return Node.of(Broadcast(tuple(to), tuple(axes)), (a,))
 
 
@@ -128,8 +130,8 @@ def reshape(a: Node, to: Sequence[Dim]) -> Node:
         return broadcast_axes(a, target, ())
     if isinstance(a.op, Reshape):
         return reshape(a.args[0], target)
-    if not target and isinstance(a.op, Broadcast) and not a.op.axes:
-        return a.args[0]
+    if isinstance(a.op, Broadcast) and not a.op.axes:
+        return broadcast_axes(a.args[0], target, ())
     return Node.of(Reshape(target), (a,))
 
 
