@@ -188,13 +188,15 @@ class Selections:
     def _assumed(self, node: Node, condition: Node, truth: bool) -> Node:
         if type(node.op) is Select and node.args[0] is condition:
             return self.assumed(node.args[1 if truth else 2], condition, truth)
-        kept = op_of(node, Mul).powers if type(node.op) is Mul and node.shape else ()
+        divided = op_of(node, Mul).powers if type(node.op) is Mul and node.shape else ()
         args = tuple(
             [
-                a if k < len(kept) and kept[k] < 0 else self.assumed(a, condition, truth)
+                a if -1 in divided[k : k + 1] else self.assumed(a, condition, truth)  # divisors stay guarded
                 for k, a in enumerate(node.args)
             ]
         )
+        if args == node.args:
+            return node
         if type(node.op) is Select:
             made = select(*args)
         elif type(node.op) is Add:

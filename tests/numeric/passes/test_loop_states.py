@@ -291,3 +291,13 @@ def test_batches_of_two_states_keep_them_apart(points, backend):
     graph = symad.value_and_gradient(symad.trace(lambda x: np.sum(batch(x * at)), [()]))
     right = [np.sum(last(0.7 * at)), np.sum(np.imag(last((0.7 + h) * at))) / 1e-100]
     np.testing.assert_allclose(lower(graph, backend)(0.7), right, rtol=1e-12)
+
+
+def test_a_recurrence_of_numbers_starts_from_its_last_cotangent() -> None:
+    """No zeros are written around the cotangent of the last state, and cut off again."""
+    last = symad.trace(lambda x: functions.scan(lambda h, a: h / 2 + a, 0.0, x)[-1] ** 2, [(5,)])
+    kernel = lower(symad.gradient(last), style="plain")
+    assert "_pad" not in kernel.source
+    x = np.array([0.3, -1.0, 2.0, 0.7, 1.1])
+    weights = 0.5 ** np.arange(4, -1, -1)
+    np.testing.assert_allclose(kernel(x), 2 * (weights @ x) * weights, rtol=1e-14)

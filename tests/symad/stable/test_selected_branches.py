@@ -11,7 +11,9 @@ import sympy
 import symad
 import symad.functions as F
 from symad.core.graph import Graph
+from symad.ops.basic.arithmetic import Mul
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.stable import stabilize
 
@@ -125,3 +127,20 @@ def test_inner_guards_of_divisors_stay() -> None:
     with np.errstate(all="raise"):
         found = graph(v=np.array([0.0, 2.0]), y=np.array([1.0, 3.0]))
     np.testing.assert_array_equal(found, [0.0, 1.5])
+
+
+def test_slopes_of_norms_divide_by_the_norm_or_one() -> None:
+    """The divisor beside 0, 1 + √r, is 1: it serves slopes of slopes alone. Cotangents of 1 are no factor."""
+    m = sympy.Symbol("m", integer=True, positive=True)
+    norms = symad.trace(lambda v: np.sum(np.linalg.norm(v, axis=1, keepdims=True)), [(N, m)])
+    made = stabilize(symad.gradient(norms))
+    assert count(made, Pow) == 2 and count(made, Mul) == 1
+    v = np.array([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]])
+    np.testing.assert_allclose(made(v=v), [[0.6, 0.8], [0, 0], [-5 / 13, 12 / 13]], rtol=1e-15)
+
+
+@pytest.mark.thorough
+def test_second_slopes_of_norms_keep_the_divisor_beside_zero() -> None:
+    made = symad.hessian(symad.trace(lambda v: np.linalg.norm(v), [(2,)]))
+    np.testing.assert_allclose(made(v=np.array([3.0, 4.0])), [[0.128, -0.096], [-0.096, 0.072]], rtol=1e-14)
+    assert not np.isfinite(made(v=np.zeros(2))).all()
