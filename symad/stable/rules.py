@@ -130,6 +130,8 @@ class NodeRules:
         """The better sum where x ≠ 0, for a selection by x = 0 in it such as the slope of a distance."""
         for condition in self.selections.equalities(total):
             elsewhere = self.selections.assumed(total, condition, False)
+            if elsewhere is total:
+                continue
             made = self.better(elsewhere, elsewhere.args)
             if made is not elsewhere and type(elsewhere.op) is Add:
                 return broadcast_to(select(condition, total, made), total.shape)

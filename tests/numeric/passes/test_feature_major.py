@@ -141,7 +141,6 @@ def test_contractions_over_several_axes(spec: str) -> None:
     assert np.allclose(total, y.sum(axis=0).sum(axis=-1), rtol=1e-13)
 
 
-
 SOFT = {
     "product": lambda s, z: z * functions.sigmoid(s),
     "quotient": lambda s, z: z / functions.sigmoid(s),
