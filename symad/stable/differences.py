@@ -20,7 +20,7 @@ from sympy.codegen.cfunctions import expm1, log1p
 from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.ops.basic.arithmetic import Add, add, div, mul, neg, signed_sum, sub
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Input, constant, constant_value
 from symad.ops.elementwise.apply import apply
@@ -63,6 +63,9 @@ from symad.stable.steps import (
 
 DEPTH, STEPS = 5, 12
 """The depth of differences in differences; the replacements in one sum."""
+
+STEPWISE = frozenset((Add, Mul, Select))
+"""Ops that of steps make a step."""
 
 
 Near: TypeAlias = "Callable[[Node, Node], bool]"
@@ -258,10 +261,11 @@ class Differences:
         return guarded(row, (u, v, d), sub(a, constant(1) if of_one else b))
 
     def _of_selections(self, a: Node, b: Node, depth: int) -> Node | None:
-        """The difference of the last branches where no other is taken."""
+        """The difference of the last branches where no other is taken; nothing cancels between steps."""
         conditions = [x.args[0] for x in (a, b) if type(x.op) is Select]
         u, v = (x.args[2] if type(x.op) is Select else x for x in (a, b))
-        d = self.difference(u, v, depth - 1) if self.last and depth else None
+        steps = _is_step(u, DEPTH) and _is_step(v, DEPTH)
+        d = self.difference(u, v, depth - 1) if self.last and depth and not steps else None
         return None if d is None else select(logic("or", *conditions), sub(a, b), d)
 
     def _of_quotient(self, r: Monomial, depth: int) -> Node | None:
@@ -287,6 +291,14 @@ class Differences:
             return None
         p = exponent if k > 0 else neg(exponent)
         return guarded(power_secant(p), (base, one, sub(base, one)), sub(_power(a, k), one))
+
+
+def _is_step(node: Node, depth: int) -> bool:
+    """Whether a node is a number, or made of selections of numbers, such as the mask of a piece."""
+    if constant_value(node) is not None:
+        return True
+    args = node.args[1:] if type(node.op) is Select else node.args
+    return bool(depth) and type(node.op) in STEPWISE and all([_is_step(a, depth - 1) for a in args])
 
 
 def _shape_of(args: Nodes) -> Shape:

@@ -131,7 +131,7 @@ class Selections:
         if not found:
             return False
         if type(node.op) is Select:
-            return any([node.args[0] in self.inside.get(b, NONE) for b in node.args[1:]])
+            return not node.shape and any([node.args[0] in self.inside.get(b, NONE) for b in node.args[1:]])
         return type(node.op) is Add and any([self._alike(node, c) for c in found])
 
     def _alike(self, total: Node, condition: Node) -> list[int]:
@@ -146,8 +146,8 @@ class Selections:
     def moved(self, made: Node) -> Node:
         """A selection whose branches do not repeat its condition; one selection of several terms of a sum."""
         found = self.conditions(made)
-        if not found:
-            return made
+        if not found or (type(made.op) is Select and made.shape):
+            return made  # in arrays, masks of zeros are left out later: inner guards stay
         if type(made.op) is Select:
             condition, *branches = made.args
             left = [

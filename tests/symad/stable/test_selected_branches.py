@@ -144,3 +144,16 @@ def test_second_slopes_of_norms_keep_the_divisor_beside_zero() -> None:
     made = symad.hessian(symad.trace(lambda v: np.linalg.norm(v), [(2,)]))
     np.testing.assert_allclose(made(v=np.array([3.0, 4.0])), [[0.128, -0.096], [-0.096, 0.072]], rtol=1e-14)
     assert not np.isfinite(made(v=np.zeros(2))).all()
+
+
+def test_slopes_of_piecewise_polynomials_have_a_mask_for_each_piece() -> None:
+    """Masks times coefficients are no pairs of close values, however far apart the coefficients are."""
+    x = sympy.Symbol("x", real=True)
+    steps = sympy.Piecewise((3 * x, x < 1), (-50 * x, x < 2), (7 * x, True))
+    assert count(stabilize(symad.gradient(steps, x)), Select) <= 3
+    spline = sympy.interpolating_spline(3, x, range(7), [0, 1, 0, 2, 1, 3, -2])  # of four pieces
+    slope = stabilize(symad.gradient(spline, x))
+    assert count(slope, Select) <= 40
+    points = (0.5, 1.25, 2.5, 3.75, 5.5)
+    right = [float(sympy.diff(spline, x).subs(x, sympy.Float(at, 40))) for at in points]
+    np.testing.assert_allclose([slope(at) for at in points], right, rtol=1e-13)
