@@ -36,6 +36,7 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
+from symad.core.identifiers import brief
 from symad.errors import EvaluationError
 from symad.numbers.number_domains import (
     FLOATS,
@@ -95,6 +96,10 @@ def _floor_divide(a: Number, b: float) -> Number:
     return apply(sympy.floor, (divide(a, b),))
 
 
+NO_NUMBERS = (str, bytes, list, tuple, dict, set, type(None))
+"""What a Dual number is not made of; the operators of lists would mean something else."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Dual:
     """value + tangent·ε with ε² = 0.
@@ -102,6 +107,9 @@ class Dual:
     Args:
         value: the primal: a number of any kind, an array, or a Dual.
         tangent: its derivative in the chosen direction, in the shape of the value.
+
+    Raises:
+        EvaluationError: a part is text, a list or another container.
 
     Operators, NumPy's and SciPy's ufuncs, and calls of graphs work on it. Comparisons are those of
     the values. A Dual of arrays is one dual array; called with it, a graph sees an array of Duals.
@@ -115,6 +123,12 @@ class Dual:
 
     value: Number
     tangent: Number = 0
+
+    def __post_init__(self) -> None:
+        for part in self.value, self.tangent:
+            if isinstance(part, NO_NUMBERS):
+                advice = ": give an array" if isinstance(part, (list, tuple)) else ""
+                raise EvaluationError(f"a Dual number is made of numbers, not of {brief(part)}{advice}")
 
     @property
     def depth(self) -> int:

@@ -18,6 +18,7 @@ from symad.derivatives.sweeps import pullback
 from symad.torch.passes import Passes, with_manners
 from symad.tracing import as_graph
 from symad.verification import Budget, Certificate, verify
+from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Entry
 from symad.verification.measuring.call_users_code import refuse_arguments
 from symad.verification.measuring.precisions import precision_named
@@ -89,6 +90,9 @@ def verify_function(
             f"verify_function: the first argument is {brief(function)}; give an autograd function, a module "
             "or a function of tensors, and its formula after it"
         )
+    if isinstance(function, torch.autograd.Function):
+        name = type(function).__name__
+        raise TypeError(f"verify_function: give the class {name}, not an instance of it: without ()")
     graph = as_graph(f, wrt, inputs)
     name = getattr(function, "__name__", type(function).__name__)
     called = function.apply if _is_autograd(function) else function
@@ -109,7 +113,26 @@ def verify_function(
             parts.append(_of_second_order(made))
         if all(part.status == "measured" for part in parts):
             parts.append(with_manners(parts[1], passes, graph, limits))
-    return _joined(f"{name} against {graph.name}", parts)
+    return _joined(f"{name} against {graph.name}", [parts[0], *map(_with_refusals, parts[1:])])
+
+
+REFUSALS = ("incorrect number of gradients", "invalid gradient", "expected Variable")
+"""What PyTorch says of a backward whose results it cannot use: their number, shapes or types are wrong."""
+
+
+def _with_refusals(part: Certificate) -> Certificate:
+    """The certificate with the entries refuted of which PyTorch used no result of backward."""
+    refused = {x.name: x.word for x in part.losses if any(words in x.word for words in REFUSALS)}
+
+    def judged(entry: Entry) -> Entry:
+        if entry.status != "undecided" or entry.name not in refused:
+            return entry
+        said = refused[entry.name].removeprefix("raised RuntimeError: ")
+        blame = Blame(f"PyTorch refuses what backward returns: {said}", "", "")
+        return replace(entry, status="refuted", bound=0.0, blame=blame, reason="")
+
+    losses = tuple(x for x in part.losses if x.name not in refused)
+    return replace(part, entries=tuple(map(judged, part.entries)), losses=losses)
 
 
 @contextmanager

@@ -145,3 +145,53 @@ def test_inputs_in_another_order_are_refused():
         symad.torch.verify_function(Scaled, alpha * x**2)
     made = symad.torch.verify_function(Scaled, alpha * x**2, inputs=[x, alpha], hostile=False)
     assert made.status == "measured"
+
+
+def returning(results):
+    """x y, with a backward that returns some results of the cotangent and the inputs."""
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return results(g, *ctx.saved_tensors)
+
+    return Product
+
+
+@pytest.mark.parametrize(
+    ("results", "told"),
+    [
+        (lambda g, x, y: g * y, "incorrect number of gradients (expected 2, got 1)"),
+        (lambda g, x, y: (g * y, g * x, g), "incorrect number of gradients (expected 2, got 3)"),
+        (lambda g, x, y: None, "incorrect number of gradients (expected 2, got 1)"),
+        (lambda g, x, y: (1.0, 2.0), "(got float)"),
+        (lambda g, x, y: ((g * y).sum(), g * x), "got [] but expected shape compatible with [3]"),
+        (lambda g, x, y: (g * y, torch.cat([g, g])), "got [6] but expected shape compatible with [3]"),
+    ],
+)
+def test_results_that_pytorch_refuses_are_refuted(results, told):
+    """Their number, type or shape is wrong, so that no gradient can be computed at all."""
+    formula = symad.trace(lambda x, y: x * y, [(3,), (3,)])
+    cert = symad.torch.verify_function(returning(results), formula, hostile=False)
+    assert cert.status == "refuted"
+    wrong = [e for e in cert.entries if e.status == "refuted"]
+    assert [e.name for e in wrong] == ["x_bar", "y_bar"] and not cert.losses
+    assert all(e.blame.mistake.startswith("PyTorch refuses what backward returns") for e in wrong)
+    assert all(told in e.blame.mistake for e in wrong)
+    assert told in " ".join(str(cert).split())
+
+
+def test_a_backward_that_raises_stays_undecided():
+    cert = symad.torch.verify_function(returning(lambda g, x, y: 1 / 0), sp.Symbol("x") * sp.Symbol("y"))
+    assert cert.status == "undecided"
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+def test_an_instance_in_place_of_the_class():
+    with pytest.raises(TypeError, match=r"give the class Product, not an instance of it: without \(\)"):
+        symad.torch.verify_function(returning(lambda g, x, y: g)(), x * sp.Symbol("y"))

@@ -19,6 +19,7 @@ from symad.numbers.values import unchecked
 from symad.ops.basic.contraction import Einsum
 from symad.ops.basic.shaping import Broadcast, ShapingOp
 from symad.ops.basic.sources import Constant, Input, Source
+from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.solve_det import MatrixOp
 from symad.verification.certificate.domain_repair import DEPTH, signature
 from symad.verification.fields.prime_fields import Array
@@ -77,10 +78,18 @@ def places_of(net: ChainNetwork, words: Words) -> list[Spot]:
                 into.setdefault(edge.target, []).append(edge)
     for part in into.values():
         for edge in part if len(part) > 1 else ():
-            told = f"the path from {words.of(edge.argument)} to {words.path(edge.owner)}"
+            told = f"the path from {_argument(edge, words)} to {words.path(edge.owner)}"
             unnamed = words.distance(edge.argument) + words.distance(edge.owner)
             found.append(Spot(edge.target, net.along(edge), told, unnamed, edge))
     return found[:MAX_PLACES]
+
+
+def _argument(edge: Edge, words: Words) -> str:
+    """The argument of an edge; of a power with one value at both places, at which of them."""
+    told = words.of(edge.argument)
+    if edge.owner.args.count(edge.argument) > 1 and isinstance(edge.owner.op, Pow):
+        return f"the {('base', 'exponent')[edge.position]} {told}"
+    return told
 
 
 def _is_whole(net: ChainNetwork, node: Node) -> bool:

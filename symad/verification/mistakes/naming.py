@@ -42,7 +42,7 @@ from symad.verification.mistakes.network import (
     name_in,
     network_of,
 )
-from symad.verification.mistakes.slopes import wrong_slopes, wrong_softmax
+from symad.verification.mistakes.slopes import products_of_derivatives, wrong_slopes, wrong_softmax
 from symad.verification.mistakes.whole import (
     flat_values,
     of_directions,
@@ -254,7 +254,7 @@ def _stages(
     places, right = places_of(net, words), difference.right
     yield chain(missing_paths(net, places), paths_counted_twice(net, places))
     yield chain(of_numbers(net.order, reference, points, right), wrong_softmax(net, words))
-    yield chain(several_paths(net, words), wrong_slopes(net, words))
+    yield chain(several_paths(net, words), wrong_slopes(net, words), products_of_derivatives(net, words))
     yield moved(net, places, words)
     yield wrong_factors(net, places, words)
     yield chain(

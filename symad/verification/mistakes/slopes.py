@@ -207,3 +207,29 @@ def _softmax(node: Node) -> tuple[Node, tuple[int, ...]] | None:
     if not is_sum or not isinstance(e.op, Apply) or e.op.head is not sympy.exp:
         return None
     return e.args[0], axes if axes is not None else tuple(range(1, len(node.shape) + 1))
+
+
+# ---- products -----------------------------------------------------------------------------------
+
+
+def products_of_derivatives(net: ChainNetwork, words: Words) -> Iterator[Change]:
+    """u' v' in place of the product rule, u'/v' in place of that of quotients; constant factors are kept.
+
+    In reverse mode the effect of the cotangent of u on that of x is ∂u/∂x: points, elements of x, of u.
+    """
+    known = net.flow if net.forward else net.effect
+    for node in net.order:
+        if not isinstance(node.op, Mul) or node not in net.flow or node not in net.effect:
+            continue
+        wrong, varying = np.ones(()), np.zeros((), int)
+        for factor, power in zip(node.args, node.op.powers, strict=True):
+            value = net.value(factor) if net.forward else net.value(factor)[:, None]
+            derivative = known.get(factor, 0 * value)
+            varies = np.any(derivative, axis=0)
+            wrong, varying = wrong * np.where(varies, derivative, value) ** power, varying + varies
+        change = np.where(varying > 1, wrong - known[node], 0)
+        flows = net.flow[node]
+        effect = net.changed(node, change) if net.forward else np.einsum("pwa,pa->pw", change, flows)
+        what, parts = ("quotient", "parts") if -1 in node.op.powers else ("product", "factors")
+        text = f"the derivative of {words.of(node)} is the {what} of the derivatives of its {parts}"
+        yield Change((SLOPE, 0.0), text, effect)

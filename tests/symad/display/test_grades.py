@@ -85,6 +85,34 @@ def test_notebooks_show_a_grade_in_color():
     assert "&lt;b&gt;" in grade(odd**2, odd, gradient=odd)._repr_html_()
 
 
+PRODUCT = "is the product of the derivatives of its factors"
+QUOTIENT = "is the quotient of the derivatives of its parts"
+TWICE = symad.trace(lambda v: np.sum(np.sin(v) * v**2), [(4,)])
+
+
+@pytest.mark.parametrize(
+    ("f", "answer", "told"),
+    [
+        (x * sp.sin(x), sp.cos(x), f"`x sin(x)` {PRODUCT}"),
+        (sp.sin(x) / (1 + x**2), sp.cos(x) / (2 * x), f"`sin(x) / (1 + x^2)` {QUOTIENT}"),
+        (sp.exp(x**2 * sp.sin(x)), sp.exp(x**2 * sp.sin(x)) * 2 * x * sp.cos(x), f"`x^2 sin(x)` {PRODUCT}"),
+        (x * y * sp.sin(x), y * sp.cos(x), f"`x y sin(x)` {PRODUCT}"),  # y is a constant
+        (TWICE, lambda v: 2 * v * np.cos(v), f"`sin(v) v^2` {PRODUCT}"),
+        (x**x, x * x ** (x - 1), "the path from the exponent `x` to `x^x` is missing"),
+        (x**x, x**x * sp.log(x), "the path from the base `x` to `x^x` is missing"),
+        (sp.sin(x) ** sp.sin(x), sp.sin(x) ** sp.sin(x) * sp.cos(x), "the path from the exponent `sin(x)`"),
+    ],
+)
+def test_mistakes_of_products_and_powers(f, answer, told):
+    made = grade(f, None if f is TWICE else x, gradient=answer)
+    assert told in " ".join(repr(made).split())
+
+
+def test_a_jvp_that_multiplies_tangents_is_named():
+    wrong = symad.verify(TWICE, jvp=lambda v, d: np.sum(2 * v * np.cos(v) * d * d))
+    assert PRODUCT in wrong.entries[0].blame.mistake
+
+
 @pytest.mark.thorough
 def test_an_answer_of_arrays_names_the_step_and_what_is_right():
     """softmax's derivative summed along the wrong axis."""
