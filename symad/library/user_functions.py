@@ -17,7 +17,7 @@ from symad.facts.functions import state
 from symad.numbers.function_values import mpmath_function, numpy_function
 from symad.ops.elementwise.apply import SLOPES
 from symad.sympy_functions.scalar_functions import on_arrays
-from symad.tracing.into_sympy.nodes import to_sympy
+from symad.tracing.into_sympy.nodes import nodes_to_sympy, with_exact_floats
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxies.proxy import Proxy
 from symad.tracing.proxies.sessions import SESSION, Session, tracing
@@ -120,12 +120,12 @@ def _slope(
 
 def _fdiff(rules: Sequence[Callable[..., Number] | None]) -> Callable[..., sympy.Expr]:
     def fdiff(self: sympy.Function, argindex: int = 1) -> sympy.Expr:
-        """∂f/∂x_argindex, as it was registered."""
+        """∂f/∂x_argindex, as it was registered; with rationals, since SymPy rounds products of Floats."""
         derivative = rules[argindex - 1] if argindex <= len(rules) else None
         if derivative is None:
             raise ArgumentIndexError(self, argindex)
         symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(len(self.args))]
-        expression = to_sympy(trace_function(derivative, symbols))
+        (expression,) = nodes_to_sympy(with_exact_floats(trace_function(derivative, symbols)))
         return expression.xreplace(dict(zip(symbols, self.args, strict=True)))
 
     return fdiff

@@ -260,12 +260,14 @@ class _Watch:
         claim = Claimed((), 1, pair.kind)
         return values[a], values[b], claim.has_function(function, values[a].shape, pair.place[1])
 
-    def _next_to(self, k: int, point: Point, holds: Callable[[Array, Array], Array] = differ) -> Array:
+    def _next_to(
+        self, k: int, point: Point, holds: Callable[[Array, Array], Array] = differ, outside: bool = False
+    ) -> Array:
         """Where something holds of both sides, by default that they differ, at all points next to one."""
         kept = np.ones(self.watched[k].shape, dtype=bool)
         for near in around(point, NEXT, self.points.held):
             left, right, claimed = self._sides(k, self._values(near))
-            kept &= holds(left, right) & claimed
+            kept &= holds(left, right) & (claimed | outside)
         return kept
 
     def _differs(self, k: int, new: Array, point: Point, outside: bool = False) -> None:
@@ -277,6 +279,8 @@ class _Watch:
             here = point if bits is None else rounded(point, bits)
             if bits is not None and not (self._is_usable(here) and self.points.holds(here)):
                 continue
+            if bits is not None and not self._next_to(k, here, outside=outside)[new].all():
+                continue  # a tie, perhaps
             values = ball_values(self.outputs, here, BITS[1])
             values = self._by_digits(here, values) if self.has_spectra else values
             left, right, claimed = self._sides(k, values)

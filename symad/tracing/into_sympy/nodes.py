@@ -9,17 +9,20 @@ construction.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from symad.core.contents import in_bodies
 from symad.core.dims import dim_symbols
-from symad.core.graph import Graph, Node, pack, topological
+from symad.core.graph import Graph, Node, pack, rebuild, topological
 from symad.core.questions import sympy_form
 from symad.errors import TraceError
 from symad.higher_order.captured import check_closed
 from symad.ops.basic.arithmetic import ElementwiseOp
-from symad.ops.basic.sources import Dimension, Input
+from symad.ops.basic.sources import Constant, Dimension, Input, constant
 from symad.tracing.into_sympy import arrays
 from symad.tracing.into_sympy.op_expressions import opaque
 from symad.tracing.walk import Tracer
@@ -69,6 +72,18 @@ def nodes_to_sympy(outputs: Sequence[Node]) -> list[sympy.Basic]:
         forms[node] = form
         tracer.assume(form, node)
     return [forms[o] for o in outputs]
+
+
+def with_exact_floats(outputs: Sequence[Node] | Graph) -> tuple[Node, ...]:
+    """The outputs with floats as the rationals they are, in bodies too: SymPy rounds products of Floats."""
+
+    def exact(node: Node, args: tuple[Node, ...]) -> Node:
+        if isinstance(node.op, Constant) and isinstance(node.op.value, float) and isfinite(node.op.value):
+            return constant(Fraction(node.op.value))
+        op = in_bodies(node.op, with_exact_floats)
+        return node if op is node.op and args == node.args else Node.of(op, args)
+
+    return rebuild(outputs, {}, exact)
 
 
 def _tracer_of(order: Sequence[Node]) -> Tracer:

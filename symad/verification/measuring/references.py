@@ -8,7 +8,6 @@ evaluation for each element of ``wrt``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cached_property
 from math import isfinite, isqrt
 from typing import Any
@@ -17,9 +16,8 @@ import numpy as np
 import sympy
 
 from symad.core.arrays import Number
-from symad.core.contents import in_bodies
 from symad.core.expressions import as_sympy
-from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.evaluation.node_numbers import NodeNumber
 from symad.higher_order.adjugate import Adjugate
@@ -30,6 +28,7 @@ from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.basic.sources import ArrayConstant, Constant, constant, input_node, inputs_in, symbol_of
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
+from symad.tracing.into_sympy.nodes import with_exact_floats
 from symad.tracing.into_sympy.op_expressions import OpName
 from symad.tracing.walk import Tracer
 from symad.verification.budget import Meter
@@ -68,18 +67,6 @@ def _largest_matrix(outputs: Sequence[Node]) -> int:
 
 
 # ---- SymPy --------------------------------------------------------------------------------------
-
-
-def _with_exact_floats(outputs: Sequence[Node] | Graph) -> tuple[Node, ...]:
-    """The outputs with floats as the rationals they are, in bodies too: SymPy rounds products of Floats."""
-
-    def exact(node: Node, args: tuple[Node, ...]) -> Node:
-        if isinstance(node.op, Constant) and isinstance(node.op.value, float) and isfinite(node.op.value):
-            return constant(Fraction(node.op.value))
-        op = in_bodies(node.op, _with_exact_floats)
-        return node if op is node.op and args == node.args else Node.of(op, args)
-
-    return rebuild(outputs, {}, exact)
 
 
 def _refuse_large(outputs: Sequence[Node]) -> None:
@@ -122,7 +109,7 @@ class SympyReference:
             if isinstance(node.op, ArrayConstant) and node.op.array.dtype.kind == "f":
                 point[node] = np.frompyfunc(_exact_number, 1, 1)(node.op.array)
         try:
-            values = unchecked(_with_exact_floats(outputs), point or {_anchor(): sympy.EulerGamma})
+            values = unchecked(with_exact_floats(outputs), point or {_anchor(): sympy.EulerGamma})
         except (
             SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError,
         ) as problem:  # fmt: skip
@@ -152,7 +139,10 @@ class SympyReference:
     def _slopes(self) -> list[list[sympy.Expr]]:
         """The first derivatives of each expression, as SymPy has them."""
         self.meter.spend(SYMPY_STEPS * sum(map(_tree_size, self.expressions)) * len(self.wrt))
-        return [[_slope(e, s) for s in self.wrt] for e in self._exact()]
+        made = [[_slope(e, s) for s in self.wrt] for e in self._exact()]
+        if any(e.has(sympy.Float) for row in made for e in row):  # all numbers were made exact before
+            raise NoReference("a rule of a user's has floats, whose products SymPy rounds")
+        return made
 
     def second(self) -> list[Node]:
         """∂²expression/∂symbol∂symbol of the one expression."""

@@ -263,7 +263,7 @@ def _roughly(value: Node, given: Any, moved: Node, point: dict[Node, Fraction]) 
         or max(abs(s - slope) for s in sides) > STEADY * abs(slope)
     ):
         return None
-    far = abs(slope - given) > FAR_OFF * max(abs(slope), abs(given))
+    far = abs(slope - given) > max(FAR_OFF * max(abs(slope), abs(given)), CLOSE / step)  # floats have steps
     return (mpmath.mpf(mpmath.nstr(slope, 4)), given) if far else None
 
 

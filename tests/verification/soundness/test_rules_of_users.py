@@ -177,3 +177,29 @@ def test_a_rule_with_a_condition_of_two_parts_is_read():
         "parts", np.sin, [lambda t: sp.Piecewise((sp.cos(t), sp.Or(t < 3, t > 4)), (0, True))], mpmath.sin
     )
     assert symad.check(parts(x)).status == "refuted"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("slope", [lambda u: 0.1 * (3 * u**2), lambda u: 0.3 * np.cos(0.3 * u)])
+def test_floats_of_a_rule_are_exact_in_every_reference(slope):
+    """SymPy rounds 0.1 · 3, so that its own derivative was taken for another one."""
+    f = {0.1: lambda u: 0.1 * u**3, 0.3: lambda u: np.sin(0.3 * u)}[0.1 if slope(0.0) == 0 else 0.3]
+    head = symad.register_function("with_floats", f, [slope])
+    assert symad.check(head(3 * x) * y).status == "measured"
+    assert symad.verify(head(x) * y, x, gradient=y * head(x).diff(x)).status == "measured"
+    own = user(0.1 * x**3, 0.1 * (3 * x**2))
+    assert symad.check(own(3 * x) * y).status in ("measured", "proved", "tested")
+
+
+@pytest.mark.thorough
+def test_steps_of_rounding_refute_no_rule():
+    """1 + tanh u moves in steps of 2⁻⁵³ for u < −5, and u (1 + tanh u) is linear between two of them."""
+    c, d = 0.797885, 0.044715
+
+    def gate(u):
+        return np.tanh(c * (u + d * u**3))
+
+    gelu = symad.register_function(
+        "gelu_of_floats", lambda u: 0.5 * u * (1 + gate(u)),
+        [lambda u: 0.5 * (1 + gate(u)) + 0.5 * u * (1 - gate(u) ** 2) * c * (1 + 3 * d * u**2)])  # fmt: skip
+    assert symad.check(gelu(x) * y).status == "measured"

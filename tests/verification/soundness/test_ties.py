@@ -245,3 +245,13 @@ def test_ties_of_an_order_may_be_broken_either_way(name, turn):
 def test_what_is_sorted_is_no_index():
     graph = symad.gradient(symad.trace(lambda a: np.median(a), [(4,)]))
     assert not integer_inputs(graph.output_nodes)
+
+
+@pytest.mark.parametrize("start", [Rational(41, 20), Rational(201, 100)])
+def test_a_witness_of_few_digits_is_no_tie(start):
+    """x = y = 2 is near the interval, and both sides differ there only by what is said of the tie."""
+    inside = Piecewise((1, And(x > start, x < start + Rational(1, 20))), (0, True))
+    wrong = symad.verify(Max(x, y), x, gradient=Piecewise((1, x > y), (0, True)) + inside)
+    at = wrong.witness.point
+    assert wrong.status == "refuted" and at["x"] != at["y"]
+    assert start < Rational(at["x"]) < start + Rational(1, 20)
