@@ -50,12 +50,7 @@ class Parts(Unknowns):
 
     @staticmethod
     def of(
-        f: Traceable,
-        x0: Tree,
-        data: ByInput,
-        over: Over,
-        inputs: Inputs | None,
-        options: Mapping[str, Any],
+        f: Traceable, x0: Tree, data: ByInput, over: Over, inputs: Inputs | None, options: Mapping[str, Any]
     ) -> tuple[Parts, Vector]:
         """The unknowns, and the vector of their first values; all sizes except those of parts are numbers.
 

@@ -163,11 +163,7 @@ class Adam:
     @starts
     def start(self, parameters: Arrays) -> State:
         """Both moments, which are 0, and the number of steps."""
-        return {
-            "m": _zeros(parameters),
-            "v": _zeros(parameters),
-            "t": {"t": np.zeros((), dtype=np.int64)},
-        }
+        return {"m": _zeros(parameters), "v": _zeros(parameters), "t": {"t": np.zeros((), dtype=np.int64)}}
 
     @steps
     def step(

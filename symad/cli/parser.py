@@ -77,10 +77,7 @@ def _filled(block: str, width: int) -> str:
 def make_parser() -> ArgumentParser:
     """The parser of the whole command line; each command sets ``command`` to its function."""
     parser = ArgumentParser(
-        "symad",
-        description=INTRODUCTION,
-        epilog=FIRST_STEPS + EXIT_CODES,
-        formatter_class=Paragraphs,
+        "symad", description=INTRODUCTION, epilog=FIRST_STEPS + EXIT_CODES, formatter_class=Paragraphs
     )
     parser.add_argument("--version", action="version", version=f"symad {symad.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -58,7 +58,6 @@ def family(node: Node) -> Family:
     return CONTRACTION if isinstance(op, (Extreme, Einsum)) else OTHER
 
 
-
 def label(node: Node) -> str:
     """The operation of a node, in a few characters."""
     return _label(node.op, node)

@@ -16,14 +16,7 @@ from typing import Any, TypeAlias
 from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node, topological
 from symad.core.structures import DictOf
-from symad.display.labels import (
-    Family,
-    argument_order_shows,
-    details,
-    family,
-    label,
-    slots,
-)
+from symad.display.labels import Family, argument_order_shows, details, family, label, slots
 from symad.display.reading import plain
 from symad.display.tables import Math
 from symad.display.typesetting.derivation import written

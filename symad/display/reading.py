@@ -230,6 +230,8 @@ def mathml(latex: str) -> str:
     """A formula as MathML, which browsers typeset without a library."""
     made = _ml(TokenReader(latex).row()).replace("<mo>-</mo>", "<mo>−</mo>")
     signs = re.sub("(^|<mrow>|<mo>[=(,+⊙]</mo>)<mo>−</mo>", r"\1<mo form='prefix'>−</mo>", made)
+    if not any(tag in signs for tag in ("<mfrac", "<mtable", "<munder", "<mroot", "<msqrt")):
+        signs = re.sub(r"<mo>([()])</mo>", r"<mo stretchy='false'>\1</mo>", signs)  # as tall as letters
     return f"<math>{signs}</math>"
 
 

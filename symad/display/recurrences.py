@@ -92,11 +92,7 @@ def bars(y: Node, a: Sequence[Node], y_bar: Sequence[Tangent]) -> list[Tangent]:
 
 
 def dual_bars(
-    y: Node,
-    a: Sequence[Node],
-    dots: Sequence[Tangent],
-    y_bar: Sequence[Tangent],
-    more: Sequence[Tangent],
+    y: Node, a: Sequence[Node], dots: Sequence[Tangent], y_bar: Sequence[Tangent], more: Sequence[Tangent]
 ) -> list[Tangent]:
     """The cotangents of the arguments, then their tangents."""
     a_bars = pull([y], y_bar, a)
@@ -106,11 +102,7 @@ def dual_bars(
 
 
 def bars_dual(
-    y: Node,
-    a: Sequence[Node],
-    dots: Sequence[Tangent],
-    r1: Sequence[Tangent],
-    r2: Sequence[Tangent],
+    y: Node, a: Sequence[Node], dots: Sequence[Tangent], r1: Sequence[Tangent], r2: Sequence[Tangent]
 ) -> list[Tangent]:
     """The cotangents of the arguments, then those of their tangents: the reverse of (y, ẏ)."""
     (y_dot,) = push([y], _pairs(a, dots))
@@ -122,11 +114,7 @@ def bars_dual(
 
 
 def bars_bars(
-    y: Node,
-    a: Sequence[Node],
-    r: Sequence[Tangent],
-    r_dots: Sequence[Tangent],
-    s_dot: Sequence[Tangent],
+    y: Node, a: Sequence[Node], r: Sequence[Tangent], r_dots: Sequence[Tangent], s_dot: Sequence[Tangent]
 ) -> list[Tangent]:
     """The cotangents of the arguments from those of (ā, y): r (∂²f ṙ) + ṡ J."""
     a_bars = pull([y], r, a)
@@ -278,25 +266,23 @@ class Recurrences:
 
     def forward_over_reverse(self, seed: Number, t_j: Values) -> tuple[Values, Values]:
         """r_{k−1} = Dual(r¹ J_k, r¹ H_kj + r² J_k), seed Dual(1, 0)."""
-        r1, r2 = self._seed(seed), self._seed(None)
-        for node in reversed(self._inner()):
-            if node in r1 or node in r2:
-                r = [[r1.get(node)], [r2.get(node)]]
-                both = self._step("dual_bars", node, self._entering(node, t_j), *r)
-                self._deal((r1, r2), node, both)
-        return r1, r2
+        return self._pairs("dual_bars", self._seed(seed), self._seed(None), t_j)
 
     def reverse_over_forward(self, seed: Number, t_i: Values) -> tuple[Values, Values]:
         """The reverse of the dual program, seed (0, 1).
 
         r_{k−1} = ((r_k)₁ J_k + (r_k)₂ H_ki, (r_k)₂ J_k).
         """
-        r1, r2 = self._seed(None), self._seed(seed)
+        return self._pairs("bars_dual", self._seed(None), self._seed(seed), t_i)
+
+    def _pairs(self, step: str, r1: Values, r2: Values, t: Values) -> tuple[Values, Values]:
+        """The two adjoints of each state by a kind of step, from those of the outputs and the tangents."""
         for node in reversed(self._inner()):
             if node in r1 or node in r2:
-                r = [[r1.get(node)], [r2.get(node)]]
-                both = self._step("bars_dual", node, self._entering(node, t_i), *r)
-                self._deal((r1, r2), node, both)
+                both = self._step(step, node, self._entering(node, t), [r1.get(node)], [r2.get(node)])
+                free = self.free(node)
+                for total, half in ((r1, both[: len(free)]), (r2, both[len(free) :])):
+                    self._add(total, free, self._guarded(node, half))
         return r1, r2
 
     def reverse_over_reverse(self, r: Values, r_dot: Values) -> Values:
@@ -311,12 +297,6 @@ class Recurrences:
                 bars = self._step("bars_bars", node, *groups)
                 self._add(s_dot, self.free(node), self._guarded(node, bars))
         return s_dot
-
-    def _deal(self, sums: tuple[Values, Values], node: Node, both: Group) -> None:
-        """Add the two halves of a group to two accumulators."""
-        free = self.free(node)
-        for total, group in zip(sums, (both[: len(free)], both[len(free) :]), strict=True):
-            self._add(total, free, self._guarded(node, group))
 
     # ---- costs -----------------------------------------------------------------------------------
 

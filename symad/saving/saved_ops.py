@@ -26,14 +26,7 @@ from symad.fused.attention_ops import (
     AttentionSecond,
     AttentionTangent,
 )
-from symad.fused.pair_sum import (
-    REDUCTIONS,
-    PairOp,
-    PairSum,
-    PairSumCotangent,
-    PairSumTangent,
-    parts_of,
-)
+from symad.fused.pair_sum import REDUCTIONS, PairOp, PairSum, PairSumCotangent, PairSumTangent, parts_of
 from symad.fused.pair_sum import in_part as pairs_in_part
 from symad.higher_order.checkpointed_chain import POLICIES, Chain, ChainOp, ChainTangent, Kept
 from symad.higher_order.checkpointed_chain_pullback import ChainPullback

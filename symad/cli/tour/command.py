@@ -137,12 +137,7 @@ def _run_all(
     chosen: list[Stage], out: Path | None, known: dict[str, Outcome], console: Console
 ) -> list[Outcome]:
     """Run the stages without a result; results are saved after each stage."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     outcomes: list[Outcome] = []
     shown = console.is_terminal or console.is_jupyter  # elsewhere nobody sees it, but it would be drawn
     with Progress(*columns, console=console, transient=True, disable=not shown) as progress:

@@ -35,7 +35,6 @@ class EncoderDecoderTransformer:
         layers: L of each.
         heads: H.
         order: this and the other switches as in `symad.models.transformer.Transformer`.
-        order: and the other switches, see `symad.models.transformer.Transformer`.
     """
 
     source: Dim

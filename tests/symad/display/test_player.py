@@ -212,3 +212,18 @@ def test_every_op_has_frames(graph, tmp_path):
             assert "\\" not in text and "{" not in text and len(text) < 700
     explained.play(tmp_path / "f.html")
     assert len((tmp_path / "f.html").read_bytes()) < 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("latex", "tall"), [(r"f\left(x, y\right)", False), (r"\left(\frac{x}{y}\right)", True)]
+)
+def test_parentheses_are_as_tall_as_what_they_enclose(latex, tall):
+    """A browser without a font for mathematics makes those that stretch too tall."""
+    made = mathml(latex)
+    assert made.count("<mo>(</mo>") == tall and made.count("<mo stretchy='false'>(</mo>") == (not tall)
+
+
+def test_pictures_of_a_page_have_a_dark_form(tmp_path):
+    symad.trace(x * y).explain(x=2.0, y=1.0).play(tmp_path / "steps.html")
+    page = (tmp_path / "steps.html").read_text("utf-8")
+    assert page.count("--turned: invert") == 2 and "filter: var(--turned)" in page

@@ -30,9 +30,7 @@ def sunspot_numbers() -> Array:
 
 
 @stage(
-    "sunspots",
-    "AR(9) on the sunspot numbers, by least squares and by Newton; 50 years held out",
-    quick=True,
+    "sunspots", "AR(9) on the sunspot numbers, by least squares and by Newton; 50 years held out", quick=True
 )
 def sunspots() -> TourModel:
     """The loss as SymPy states it, differentiated by weights and bias."""

@@ -28,9 +28,7 @@ def digits() -> tuple[Array, Array]:
 
 
 @stage(
-    "kernels",
-    "the discrepancy of two samples under a Matérn kernel; features, rotations, digits",
-    quick=True,
+    "kernels", "the discrepancy of two samples under a Matérn kernel; features, rotations, digits", quick=True
 )
 def kernel_stage() -> TourModel:
     """MMD² by the points of one sample and the kernel's length."""

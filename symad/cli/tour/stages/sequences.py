@@ -209,9 +209,7 @@ def byte_pairs(made: Made) -> list[Finding]:
 
 
 @stage(
-    "attention",
-    "one head, masked: causality from the pattern; the multiplicative mask refuted",
-    quick=True,
+    "attention", "one head, masked: causality from the pattern; the multiplicative mask refuted", quick=True
 )
 def attend() -> TourModel:
     """softmax(Q Kᵀ / √d) V with three positions."""
