@@ -1,9 +1,9 @@
 """Taylor pieces at removable cancellations: x − sin(x) = x³/6 − x⁵/120 + ... near 0.
 
 The terms of a sum are R L(t) with a factor R that is free of t and a Laurent series L with rational
-coefficients; t is an input, or what functions in the sum have as their argument up to a number. If the sum of
-the series with one R starts at a higher order k than these, digits cancel near t = 0, and R t^k P(t) is taken
-there: where |t| < r, with r the largest of some radii at which the dropped terms are below a quarter of a
+coefficients; t is an input, what functions in the sum have as their argument up to a number, or u − 1 for a
+logarithm or a root of u, such as x/y − 1. If the sum of the series with one R starts at a higher order k than
+these, digits cancel near t = 0, and R t^k P(t) is taken there: where |t| < r, with r the largest of some radii at which the dropped terms are below a quarter of a
 rounding error. Only for graphs that are not differentiated afterwards: differentiation would lose a degree.
 """
 
@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import isfinite, log2
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
 
 from symad.core.graph import Node, op_of
 from symad.core.questions import evaluate
-from symad.ops.basic.arithmetic import Add, Mul, add, mul, signed_sum
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, signed_sum, sub
 from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
@@ -58,6 +59,25 @@ DEPTH = 4
 Signed = tuple[int, Node]
 
 
+class Origin(NamedTuple):
+    """An input x = R ((t − b)/a)^k with factors R."""
+
+    x: Node
+    rest: Monomial
+    a: float | Fraction
+    b: float | Fraction
+    k: int
+
+    def series(self) -> Laurent | None:
+        """The series of x/R."""
+        ratio = sum_of([scaled(1 / Fraction(self.a), 1), scaled(-self.b / Fraction(self.a))])
+        return None if ratio is None else ratio.power(self.k)
+
+    def zero(self) -> float:
+        """The input x at t = 0 if there are no factors R."""
+        return float(-self.b / Fraction(self.a)) ** self.k
+
+
 def may_have_series(node: Node) -> bool:
     """Whether a node is a quotient or a power that sums of series may hold."""
     op = node.op
@@ -72,12 +92,30 @@ class SeriesVariable:
     forms: Forms
     known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
 
+    @cached_property
+    def origin(self) -> Origin | None:
+        """The input x and the ratio of x to other factors where t = 0, if t = (a u + b v)/v and x is in u alone."""
+        sums = [base for base, k in self.monomial if k == 1 and type(base.op) is Add]
+        terms = self.forms.terms(sums[0]) if len(sums) == 1 else {}
+        over = self.forms.ordered({base: -k for base, k in self.monomial if base not in sums})
+        if len(terms) != 2 or over not in terms:
+            return None
+        (u,) = [m for m in terms if m != over]
+        free = [(x, k) for x, k in u if type(x.op) is Input and abs(k) == 1 and x not in dict(over)]
+        if not free:
+            return None
+        x, k = free[0]
+        rest = self.forms.ordered({**dict(self.forms.times(over, u, -1)), x: 0})
+        return Origin(x, tuple([(b, j * k) for b, j in rest]), terms[u], terms[over], k)
+
     def may_hold(self, base: Node) -> bool:
         """Whether a factor may depend on t, or come from a function that does, quickly."""
         if type(base.op) is Apply:
             inside = base.args[0]
             return base.op.head in SERIES and (bool(inside.args) or self.may_hold(inside))
-        return type(base.op) in (Add, Pow, Constant) or any([base is b for b, _ in self.monomial])
+        if type(base.op) in (Add, Pow, Constant) or any([base is b for b, _ in self.monomial]):
+            return True
+        return self.origin is not None and base is self.origin.x
 
     def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
         """The factors that do not depend on t, and the series of the others."""
@@ -91,7 +129,7 @@ class SeriesVariable:
                 rest[b] = rest.get(b, 0) + j * k
         base, highest = min(self.monomial, key=_rank)
         k = int(rest.get(base, 0) / highest)
-        if k:
+        if k and self.origin is None:
             made.append(scaled(1, k))
             for b, j in self.monomial:
                 rest[b] = rest.get(b, 0) - j * k
@@ -101,10 +139,13 @@ class SeriesVariable:
         """Other factors and the series of a function of t; None if it is none."""
         if base is ROOT_OF_PI:
             return ((ROUNDED, 1),), scaled(1)
-        if not base.args or not depth:
-            return None
         if base not in self.known:
-            self.known[base] = self._expanded(base, depth - 1)
+            if not base.args and self.origin is not None and base is self.origin.x:
+                self.known[base] = self.origin.rest, self.origin.series()
+            elif not base.args or not depth:
+                return None
+            else:
+                self.known[base] = self._expanded(base, depth - 1)
         return self.known[base]
 
     def _expanded(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
@@ -184,7 +225,7 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         variables = {
             t: (size, guard)
             for t, (size, guard) in _variables(total, only, forms).items()
-            if only is None or any(b.args for b, _ in t) or _cancels_near(better, only, PROBE / size)
+            if only is None or _may_cancel(better, only, PROBE / size, _variable(t, forms))
         }
         made = _with_pieces(total, better, variables, forms) if variables else None
         if made is not None:
@@ -229,29 +270,56 @@ def _variables(total: Node, only: Node | None, forms: Forms) -> dict[Monomial, t
 def _arguments(base: Node, k: int, forms: Forms) -> Iterator[tuple[Node, Node]]:
     """The arguments of functions in a factor base^k, and of 1/(1 + t); and where they have values."""
     anywhere, inside = constant(True), forms.terms(base) if type(base.op) is Add else {}
-    for b in (base, *(b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m)):
+    for b in _factors_in(base, forms, DEPTH):
         if head_of(b) in SERIES:
             yield b.args[0], anywhere
         elif type(b.op) is Pow and constant_value(b.args[1]) is None:
             log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
             yield log, compare("<", constant(0), b.args[0])
+        if head_of(b) is sympy.log or type(b.op) is Pow:
+            yield from [(u, anywhere) for u in _less_one(b.args[0], forms)]
     if k < 0 and len(inside) == 2 and ONE in inside:
         (m,) = [m for m in inside if m]
         if not any(type(b.op) in (Apply, Pow) for b, _ in m):
             yield product(1, m), anywhere
 
 
-def _cancels_near(total: Node, x: Node, size: float) -> bool:
-    """Whether the sum is much smaller than one of its terms at ±size."""
-    for value in (size, -size):
+def _factors_in(base: Node, forms: Forms, depth: int) -> Iterator[Node]:
+    """A factor, and the factors in the terms of one that is a short sum."""
+    yield base
+    inside = forms.terms(base) if type(base.op) is Add and depth else {}
+    for b in [b for m in inside if len(inside) <= MAX_DEPENDENT for b, _ in m if b is not base]:
+        yield from _factors_in(b, forms, depth - 1)
+
+
+def _less_one(u: Node, forms: Forms) -> Iterator[Node]:
+    """The ratio u − 1 for a product u of powers with an input, without a division before the difference."""
+    c, m = forms.monomial(u)
+    if any(type(base.op) is Input and abs(k) == 1 for base, k in m):
+        under = product(1, tuple([(base, -k) for base, k in m if k < 0]))
+        above = product(c, tuple([(base, k) for base, k in m if k > 0]))
+        yield div(sub(above, under), under)
+
+
+def _may_cancel(total: Node, x: Node, size: float, t: SeriesVariable) -> bool:
+    """Whether the sum is much smaller than one of its terms near t = 0, where x is the only input and known."""
+    if any([b.args for b, _ in t.monomial]) and t.origin is None:
+        return True
+    at = 0.0 if t.origin is None else t.origin.zero()
+    for value in (at + size, at - size):
         known: dict[Node, Any] = {x: value}
         with np.errstate(all="ignore"):
-            parts = [_value(a, known) for a in total.args]
-        finite = [part for part in parts if part is not None and isfinite(part)]
-        signed = [sign * part for sign, part in zip(op_of(total, Add).signs, finite, strict=False)]
-        if len(finite) < len(parts) or abs(sum(signed)) >= max(map(abs, signed)) / 16:
+            whole, parts = _value(total, known), [_value(a, known) for a in _added(total)]
+        finite = [abs(part) for part in parts if part is not None and isfinite(part)]
+        if whole is None or len(finite) < len(parts) or abs(whole) >= max(finite) / 16:
             return False
     return True
+
+
+def _added(total: Node) -> Iterator[Node]:
+    """The terms of a sum and of sums in it."""
+    for arg in total.args:
+        yield from _added(arg) if type(arg.op) is Add else (arg,)
 
 
 def _value(node: Node, known: dict[Node, Any]) -> float | None:

@@ -8,6 +8,7 @@ U, V, X, Y = sp.symbols("u v x y", real=True)
 P, Q = sp.symbols("p q", positive=True)
 TINY, NEAR = [(1e-9, 1e-12), (0.3, 1e-10), (-0.7, 1e-9), (-0.3, 0.2)], [(1.3, 1e-10), (2.0, 1e-9), (3.0, 2.0)]
 ODDS = 1 / (1 + sp.exp(-X))
+NEAR_ONE = [(1 + 2.0**-20,), (1 - 2.0**-17,), (1 + 2.0**-10,), (0.3,), (4.0,)]
 
 
 def difference(f: Any) -> sp.Expr:
@@ -116,6 +117,19 @@ CASES: dict[str, tuple[sp.Expr, list[tuple[float, ...]]]] = {
     "(exp(x y) - 1)/x": (
         (sp.exp(X * Y) - 1) / X,
         [(1e-160, 1.0), (1e-8, 2.0), (1e-3, 0.5), (1e-3, 1e-8), (0.3, 0.7)],
+    ),
+    "(x - sin(x))/x²": ((X - sp.sin(X)) / X**2, [(1e-12,), (-1e-5,), (1e-3,), (0.3,), (10.0,)]),
+    "log(p)/(p - 1)": (sp.log(P) / (P - 1), NEAR_ONE),
+    "(p - 1)/log(p)": ((P - 1) / sp.log(P), NEAR_ONE),
+    "1/log(p) - 1/(p - 1)": (1 / sp.log(P) - 1 / (P - 1), NEAR_ONE),
+    "(p - 1 - log(p))/(p - 1)²": ((P - 1 - sp.log(P)) / (P - 1) ** 2, NEAR_ONE),
+    "p log(p) - p + 1": (P * sp.log(P) - P + 1, NEAR_ONE),
+    "(∛p - 1)/(p - 1)": ((sp.cbrt(P) - 1) / (P - 1), NEAR_ONE),
+    "log(2 p)/(1 - 2 p)": (sp.log(2 * P) / (1 - 2 * P), [(p / 2,) for (p,) in NEAR_ONE]),
+    "the logarithmic mean": ((P - Q) / sp.log(P / Q), [(3.03, 3.0), (2.97, 3.0), (0.2, 3.0), (5.0, 0.25)]),
+    "p log(p/q) - p + q": (
+        P * sp.log(P / Q) - P + Q,
+        [(3.03, 3.0), (2.97, 3.0), (0.2, 3.0), (5.0, 0.25)],
     ),
     "coth(x) - 1/x": (sp.coth(X) - 1 / X, [(1e-160,), (-1e-8,), (1e-3,), (0.1,), (10.0,), (400.0,)]),
     "a multiple of the logistic density": (
