@@ -3,8 +3,9 @@
 The terms of a sum are R L(t) with a factor R that is free of t and a Laurent series L with rational
 coefficients; t is an input, what functions in the sum have as their argument up to a number, or u − 1 for a
 logarithm or a root of u, such as x/y − 1. If the sum of the series with one R starts at a higher order k than
-these, digits cancel near t = 0, and R t^k P(t) is taken there: where |t| < r, with r the largest of some radii at which the dropped terms are below a quarter of a
-rounding error. Only for graphs that are not differentiated afterwards: differentiation would lose a degree.
+these, digits cancel near t = 0, and R t^k P(t) is taken there: where |t| < r, with r the largest of some radii
+at which the dropped terms are below a quarter of a rounding error. Only for graphs that are not differentiated
+afterwards: differentiation would lose a degree.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class SeriesVariable:
 
     @cached_property
     def origin(self) -> Origin | None:
-        """The input x and the ratio of x to other factors where t = 0, if t = (a u + b v)/v and x is in u alone."""
+        """The input x as a function of t = (a u + b v)/v, if x is in u alone."""
         sums = [base for base, k in self.monomial if k == 1 and type(base.op) is Add]
         terms = self.forms.terms(sums[0]) if len(sums) == 1 else {}
         over = self.forms.ordered({base: -k for base, k in self.monomial if base not in sums})
@@ -302,7 +303,7 @@ def _less_one(u: Node, forms: Forms) -> Iterator[Node]:
 
 
 def _may_cancel(total: Node, x: Node, size: float, t: SeriesVariable) -> bool:
-    """Whether the sum is much smaller than one of its terms near t = 0, where x is the only input and known."""
+    """Whether a sum of the only input x is much smaller than one of its terms near t = 0, if that is known."""
     if any([b.args for b, _ in t.monomial]) and t.origin is None:
         return True
     at = 0.0 if t.origin is None else t.origin.zero()
