@@ -1,21 +1,18 @@
 """Taylor pieces at removable cancellations: x − sin(x) = x³/6 − x⁵/120 + ... near 0.
 
 The terms of a sum are R L(t) with a factor R that is free of t and a Laurent series L with rational
-coefficients; t is an input, what functions in the sum have as their argument up to a number, or u − 1 for a
-logarithm or a root of u, such as x/y − 1. If the sum of the series with one R starts at a higher order k than
-these, digits cancel near t = 0, and R t^k P(t) is taken there: where |t| < r, with r the largest of some radii
-at which the dropped terms are below a quarter of a rounding error. Only for graphs that are not differentiated
-afterwards: differentiation would lose a degree.
+coefficients; `series_variables` says what t may be. If the sum of the series with one R starts at a higher
+order k than these, digits cancel near t = 0, and R t^k P(t) is taken there: where |t| < r, with r the largest
+of some radii at which the dropped terms are below a quarter of a rounding error. Only for graphs that are not
+differentiated afterwards: differentiation would lose a degree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from math import isfinite, log2
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import sympy
@@ -27,180 +24,36 @@ from symad.ops.basic.shaping import broadcast_to
 from symad.ops.basic.sources import Constant, Input, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow, power
-from symad.ops.elementwise.selection import compare, equal, logic, select
-from symad.stable.laurent import (
-    FACTORS,
-    FEW,
-    ORDER,
-    ROOT_OF_PI,
-    ROUNDED,
-    SERIES,
-    Laurent,
-    first,
-    product_of,
-    scaled,
-    sum_of,
-)
+from symad.ops.elementwise.selection import compare, logic, select
+from symad.stable.laurent import FEW, ORDER, SERIES, Laurent, first, product_of, sum_of
 from symad.stable.normal_forms import ONE, Forms, Monomial, Term, head_of, product, rational
+from symad.stable.series_variables import (
+    DEPTH,
+    MAX_DEPENDENT,
+    SeriesVariable,
+    exponent_of,
+    variable_of,
+    whole_part,
+)
 
 MAX_DEGREE, MAX_NODES = 24, 40
 """The coefficients printed at most; the nodes of a sum at most."""
 
-MAX_TERMS, MAX_ARGUMENTS, MAX_DEPENDENT = 12, 8, 4
-"""The terms of a sum, the arguments in it that are tried, and the terms of sums in it."""
+MAX_TERMS, MAX_ARGUMENTS = 12, 8
+"""The terms of a sum, and the arguments in it that are tried."""
 
 RADII = [m / 2**k for k in range(8) for m in (1.0, 0.75)]
 DROPPED = 2.0**-55
 PROBE = 2.0**-12
 """A small value of the only input, at which sums that lose no digits are left alone."""
 
-DEPTH = 4
-"""The depth of functions in functions that are expanded."""
-
 Signed = tuple[int, Node]
-
-
-class Origin(NamedTuple):
-    """An input x = R ((t − b)/a)^k with factors R."""
-
-    x: Node
-    rest: Monomial
-    a: float | Fraction
-    b: float | Fraction
-    k: int
-
-    def series(self) -> Laurent | None:
-        """The series of x/R."""
-        ratio = sum_of([scaled(1 / Fraction(self.a), 1), scaled(-self.b / Fraction(self.a))])
-        return None if ratio is None else ratio.power(self.k)
-
-    def zero(self) -> float:
-        """The input x at t = 0 if there are no factors R."""
-        return float(-self.b / Fraction(self.a)) ** self.k
 
 
 def may_have_series(node: Node) -> bool:
     """Whether a node is a quotient or a power that sums of series may hold."""
     op = node.op
     return -1 in op.powers if type(op) is Mul else type(op) is Pow and rational(node.args[1]) not in (2, 3, 4)
-
-
-@dataclass(frozen=True)
-class SeriesVariable:
-    """t, a product of powers, with the series of functions of t."""
-
-    monomial: Monomial
-    forms: Forms
-    known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
-
-    @cached_property
-    def origin(self) -> Origin | None:
-        """The input x as a function of t = (a u + b v)/v, if x is in u alone."""
-        sums = [base for base, k in self.monomial if k == 1 and type(base.op) is Add]
-        terms = self.forms.terms(sums[0]) if len(sums) == 1 else {}
-        over = self.forms.ordered({base: -k for base, k in self.monomial if base not in sums})
-        if len(terms) != 2 or over not in terms:
-            return None
-        (u,) = [m for m in terms if m != over]
-        free = [(x, k) for x, k in u if type(x.op) is Input and abs(k) == 1 and x not in dict(over)]
-        if not free:
-            return None
-        x, k = free[0]
-        rest = self.forms.ordered({**dict(self.forms.times(over, u, -1)), x: 0})
-        return Origin(x, tuple([(b, j * k) for b, j in rest]), terms[u], terms[over], k)
-
-    def may_hold(self, base: Node) -> bool:
-        """Whether a factor may depend on t, or come from a function that does, quickly."""
-        if type(base.op) is Apply:
-            inside = base.args[0]
-            return base.op.head in SERIES and (bool(inside.args) or self.may_hold(inside))
-        if type(base.op) in (Add, Pow, Constant) or any([base is b for b, _ in self.monomial]):
-            return True
-        return self.origin is not None and base is self.origin.x
-
-    def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
-        """The factors that do not depend on t, and the series of the others."""
-        rest, made = dict[Node, int](), [scaled(term[0])]
-        for base, k in term[1]:
-            others, part = self._factor(base, depth) or (((base, 1),), None)
-            inner = None if part is None else part.power(k)
-            if inner is not None:
-                made.append(inner)
-            for b, j in others:
-                rest[b] = rest.get(b, 0) + j * k
-        base, highest = min(self.monomial, key=_rank)
-        k = int(rest.get(base, 0) / highest)
-        if k and self.origin is None:
-            made.append(scaled(1, k))
-            for b, j in self.monomial:
-                rest[b] = rest.get(b, 0) - j * k
-        return self.forms.ordered(rest), made
-
-    def _factor(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
-        """Other factors and the series of a function of t; None if it is none."""
-        if base is ROOT_OF_PI:
-            return ((ROUNDED, 1),), scaled(1)
-        if base not in self.known:
-            if not base.args and self.origin is not None and base is self.origin.x:
-                self.known[base] = self.origin.rest, self.origin.series()
-            elif not base.args or not depth:
-                return None
-            else:
-                self.known[base] = self._expanded(base, depth - 1)
-        return self.known[base]
-
-    def _expanded(self, base: Node, depth: int) -> tuple[Monomial, Laurent] | None:
-        if type(base.op) is Add:
-            return self.sum_of(base, depth)
-        head, inside = head_of(base), base.args[0]
-        rest = FACTORS.get(head, ONE)
-        if type(base.op) is Pow and constant_value(base.args[1]) is None:
-            whole, moving = _whole_part(base.args[1], self.forms)
-            head, inside = sympy.exp, exponent_of(inside, moving)
-            rest = ((base.args[0], whole),) if whole else ONE
-        elif type(base.op) is not Pow and head not in SERIES:
-            return None
-        given = self.sum_of(inside, depth)
-        if given is None or given[0]:
-            return None
-        made = SERIES[head](given[1]) if head in SERIES else given[1].power(rational(base.args[1]) or 0)
-        return None if made is None else (rest, made)
-
-    def sum_of(self, node: Node, depth: int) -> tuple[Monomial, Laurent] | None:
-        """The factors and the series of a sum whose terms have equal factors; None for others."""
-        terms = self.forms.terms(node)
-        if not 0 < len(terms) <= MAX_DEPENDENT:
-            return None
-        parts = [self.split((c, m), depth) for m, c in terms.items()]
-        if len({rest for rest, _ in parts}) > 1:
-            return None
-        whole = sum_of([product_of(part) for _, part in parts])
-        return None if whole is None else (parts[0][0], whole)
-
-
-def _variable(t: Monomial, forms: Forms) -> SeriesVariable:
-    """The variable with few coefficients, which all sums of a graph share."""
-    if t not in forms.variables:
-        forms.variables[t] = SeriesVariable(t, forms)
-    return forms.variables[t]
-
-
-def _rank(factor: tuple[Node, int]) -> tuple[int, bool]:
-    """Factors of t by which powers of t are counted: inputs rather than numbers."""
-    return abs(factor[1]), type(factor[0].op) is Constant
-
-
-def exponent_of(base: Node, exponent: Node) -> Node:
-    """The number e log b of b^e = exp(e log b), with the logarithm that is in slopes."""
-    return mul(exponent, apply(sympy.log, select(equal(base, constant(0)), constant(1), base)))
-
-
-def _whole_part(exponent: Node, forms: Forms) -> tuple[int, Node]:
-    """The whole number in an exponent n + e, and e."""
-    whole = forms.terms(exponent).get(ONE, 0) if type(exponent.op) is Add else 0
-    if not isinstance(whole, int) or not whole:
-        return 0, exponent
-    return whole, product(*forms.monomial(add(exponent, constant(-whole))))
 
 
 def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | None:
@@ -226,7 +79,7 @@ def without_cancellation(written: Node, better: Node, forms: Forms) -> Node | No
         variables = {
             t: (size, guard)
             for t, (size, guard) in _variables(total, only, forms).items()
-            if only is None or _may_cancel(better, only, PROBE / size, _variable(t, forms))
+            if only is None or _may_cancel(better, only, PROBE / size, variable_of(t, forms))
         }
         made = _with_pieces(total, better, variables, forms) if variables else None
         if made is not None:
@@ -275,7 +128,7 @@ def _arguments(base: Node, k: int, forms: Forms) -> Iterator[tuple[Node, Node]]:
         if head_of(b) in SERIES:
             yield b.args[0], anywhere
         elif type(b.op) is Pow and constant_value(b.args[1]) is None:
-            log = exponent_of(b.args[0], _whole_part(b.args[1], forms)[1])
+            log = exponent_of(b.args[0], whole_part(b.args[1], forms)[1])
             yield log, compare("<", constant(0), b.args[0])
         if head_of(b) is sympy.log or type(b.op) is Pow:
             yield from [(u, anywhere) for u in _less_one(b.args[0], forms)]
@@ -303,7 +156,7 @@ def _less_one(u: Node, forms: Forms) -> Iterator[Node]:
 
 
 def _may_cancel(total: Node, x: Node, size: float, t: SeriesVariable) -> bool:
-    """Whether a sum of the only input x is much smaller than one of its terms near t = 0, if that is known."""
+    """Whether a sum of one input x is much smaller than one of its terms near t = 0, if that is known."""
     if any([b.args for b, _ in t.monomial]) and t.origin is None:
         return True
     at = 0.0 if t.origin is None else t.origin.zero()
@@ -349,7 +202,7 @@ def _with_pieces(
             left.append(((sign, arg if len(terms) == 1 else product(c, m)), (sign * c, m)))
     made: list[Signed] = []
     for t, (size, guard) in variables.items():
-        for rest, members in _groups(left, _variable(t, forms)).items():
+        for rest, members in _groups(left, variable_of(t, forms)).items():
             whole = total is better or len(members) == len(left)
             found = _piece([term for _, term in members], SeriesVariable(t, forms), size) if whole else None
             if found is not None:
