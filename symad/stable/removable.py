@@ -157,9 +157,9 @@ def _less_one(u: Node, forms: Forms) -> Iterator[Node]:
 
 def _may_cancel(total: Node, x: Node, size: float, t: SeriesVariable) -> bool:
     """Whether a sum of one input x is much smaller than one of its terms near t = 0, if that is known."""
-    if any([b.args for b, _ in t.monomial]) and t.origin is None:
+    if any([b.args for b, _ in t.monomial]) and t.substituted is None:
         return True
-    at = 0.0 if t.origin is None else t.origin.zero()
+    at = 0.0 if t.substituted is None else t.substituted.zero()
     for value in (at + size, at - size):
         known: dict[Node, Any] = {x: value}
         with np.errstate(all="ignore"):

@@ -26,7 +26,7 @@ DEPTH, MAX_DEPENDENT = 4, 4
 """The depth of functions in functions that are expanded; the terms of sums in a sum at most."""
 
 
-class Origin(NamedTuple):
+class Substitution(NamedTuple):
     """An input x = R ((t − b)/a)^k with factors R."""
 
     x: Node
@@ -54,7 +54,7 @@ class SeriesVariable:
     known: dict[Node, tuple[Monomial, Laurent] | None] = field(default_factory=dict)
 
     @cached_property
-    def origin(self) -> Origin | None:
+    def substituted(self) -> Substitution | None:
         """The input x as a function of t = (a u + b v)/v, if x is in u alone."""
         sums = [base for base, k in self.monomial if k == 1 and type(base.op) is Add]
         terms = self.forms.terms(sums[0]) if len(sums) == 1 else {}
@@ -67,7 +67,7 @@ class SeriesVariable:
             return None
         x, k = free[0]
         rest = self.forms.ordered({**dict(self.forms.times(over, u, -1)), x: 0})
-        return Origin(x, tuple([(b, j * k) for b, j in rest]), terms[u], terms[over], k)
+        return Substitution(x, tuple([(b, j * k) for b, j in rest]), terms[u], terms[over], k)
 
     def may_hold(self, base: Node) -> bool:
         """Whether a factor may depend on t, or come from a function that does, quickly."""
@@ -76,7 +76,7 @@ class SeriesVariable:
             return base.op.head in SERIES and (bool(inside.args) or self.may_hold(inside))
         if type(base.op) in (Add, Pow, Constant) or any([base is b for b, _ in self.monomial]):
             return True
-        return self.origin is not None and base is self.origin.x
+        return self.substituted is not None and base is self.substituted.x
 
     def split(self, term: Term, depth: int = DEPTH) -> tuple[Monomial, list[Laurent]]:
         """The factors that do not depend on t, and the series of the others."""
@@ -90,7 +90,7 @@ class SeriesVariable:
                 rest[b] = rest.get(b, 0) + j * k
         base, highest = min(self.monomial, key=_rank)
         k = int(rest.get(base, 0) / highest)
-        if k and self.origin is None:
+        if k and self.substituted is None:
             made.append(scaled(1, k))
             for b, j in self.monomial:
                 rest[b] = rest.get(b, 0) - j * k
@@ -101,8 +101,8 @@ class SeriesVariable:
         if base is ROOT_OF_PI:
             return ((ROUNDED, 1),), scaled(1)
         if base not in self.known:
-            if not base.args and self.origin is not None and base is self.origin.x:
-                self.known[base] = self.origin.rest, self.origin.series()
+            if not base.args and self.substituted is not None and base is self.substituted.x:
+                self.known[base] = self.substituted.rest, self.substituted.series()
             elif not base.args or not depth:
                 return None
             else:
