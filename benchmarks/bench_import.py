@@ -3,6 +3,7 @@
 Run: python benchmarks/bench_import.py
 """
 
+import argparse
 import os
 import resource
 import statistics
@@ -26,6 +27,7 @@ def seconds(code: str) -> float:
 
 def main() -> None:
     """The table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     found = {name: [] for name in CODES}
     seconds(CODES["symad"])  # compiles the bytecode
     start = time.perf_counter()

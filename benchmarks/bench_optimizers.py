@@ -7,6 +7,7 @@ Usage: python benchmarks/bench_optimizers.py
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections import Counter
@@ -40,6 +41,7 @@ def steps(method: str, problem: Any) -> int | None:
 
 def main() -> int:
     """Run everything and print one table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     table = Table("problem", *METHODS, title="steps")
     total: Counter[str] = Counter()
     solved: Counter[str] = Counter()

@@ -8,6 +8,7 @@ process CPU time, the best of several rounds.
 
 from __future__ import annotations
 
+import argparse
 import platform
 import time
 import timeit
@@ -50,6 +51,7 @@ def row(title: str, calls: dict[str, Callable[[], Any]]) -> None:
 
 def main() -> None:
     """The table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SymPy {sp.__version__}"
     print(f"{versions}, compiler {compiler()}; microseconds of a call")
     print(f"{'':44s}{'c':>12s}{'runs':>12s}{'numpy':>12s}{'lambdify':>12s}")

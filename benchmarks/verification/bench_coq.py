@@ -5,6 +5,7 @@ Run with ``python benchmarks/verification/bench_coq.py``; needs coqc and Coqueli
 
 from __future__ import annotations
 
+import argparse
 import re
 import resource
 import shutil
@@ -59,6 +60,7 @@ def cpu_seconds(folder, name):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
     if shutil.which("coqc") is None:
         sys.exit("coqc is not installed (Debian: apt-get install coq libcoq-coquelicot)")
     with tempfile.TemporaryDirectory() as made:
