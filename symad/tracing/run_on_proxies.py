@@ -23,6 +23,7 @@ from symad.core.signatures import Inputs
 from symad.core.variables import named
 from symad.errors import SymadError, TraceError
 from symad.ops.basic.sources import input_node, symbol_of
+from symad.tracing.compared_sizes import sizes_are_not_compared
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.input_symbols import as_input_symbol, check_real
 from symad.tracing.names import reading_stand_ins
@@ -72,7 +73,7 @@ def trace_function(f: Callable[..., Any], inputs: Inputs | None) -> Graph:
     known = dims | (around.dims - set(symbols))
     frames = Frames(Proxy, _node_of)
     opened = Session(f"the traced function {name}", known, symbols, around, frames=frames)
-    with tracing(opened), told_of_rewriting(frames.follow), told_of_draws(f, name):
+    with tracing(opened), sizes_are_not_compared(), told_of_rewriting(frames.follow), told_of_draws(f, name):
         structure, outputs = _run(f, _proxies(grouping, nodes), name)
     title = name if name.isidentifier() else "f"
     plain = all(argument.structure is None for argument in grouping)

@@ -155,3 +155,34 @@ def test_positions_with_sizes_are_those_of_numpy(key):
     expected = values[key(4, 2)]
     got = np.asarray(g(values, np.ones(2)))
     assert got.shape == np.shape(expected) and np.array_equal(got, expected)
+
+
+DECIDED_BY_SIZE = {
+    "equal": lambda v: v * 2 if v.shape[0] == 1 else v,
+    "unequal": lambda v: v * 2 if v.shape[0] != 1 else v,
+    "odd": lambda v: v * 2 if v.shape[0] % 2 else v,
+    "among": lambda v: v * 2 if v.shape[0] in (2, 3) else v,
+    "a shape": lambda v: v * 2 if v.shape == (3,) else v,
+    "in an array": lambda v: np.where(v.shape[0] % 101 == 100, 2.0, 1.0) * v,
+    "two sizes": lambda v, w: v.sum() if v.shape == w.shape else w.sum(),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED_BY_SIZE)
+def test_what_is_decided_by_a_size_is_no_function_of_all_sizes(name):
+    """SymPy's n == 1 is False, so that what is right for n = 1 was lost from a graph for all n."""
+    m = sp.Symbol("m", integer=True, positive=True)
+    f = DECIDED_BY_SIZE[name]
+    shapes = [(n,), (m,)][: f.__code__.co_argcount]
+    with pytest.raises(TraceError, match="decides by a comparison"):
+        symad.trace(f, shapes)
+    assert symad.trace(f, [(3,)] * len(shapes)).output_nodes
+
+
+def test_what_is_known_of_sizes_decides():
+    def f(v, w):
+        assert v.shape == w.shape and v.shape[0] != 0 and v.shape[0] + 1 != v.shape[0] and v.shape[0]
+        return v + w if n == v.shape[0] else v
+
+    assert len(symad.trace(f, [(n,), (n,)]).input_nodes) == 2
+    assert (n == 1) is False and bool(n % 2)  # SymPy's own answers, elsewhere
