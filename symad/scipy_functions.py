@@ -28,7 +28,8 @@ def logsumexp(
     a, weights = _array(a), 1 if b is None else _array(b)
     if b is None and not return_sign:
         return functions.logsumexp(a, axis, keepdims)
-    largest = functions.stop_gradient(np.max(a, axis=axis, keepdims=True))
+    used = a if b is None else np.where(weights == 0, -1e38, a)
+    largest = functions.stop_gradient(np.max(used, axis=axis, keepdims=True))
     total = np.sum(weights * np.exp(a - largest), axis=axis, keepdims=keepdims)
     shift = largest if keepdims else np.sum(largest, axis=axis)
     if return_sign:

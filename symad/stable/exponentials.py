@@ -2,7 +2,8 @@
 
 A node is *positive by its exponentials* if it is exp(L) for a known L: exponentials, positive
 numbers, products, powers and sums of such nodes, sums over axes, σ and softmax. Its logarithm is L in every
-notation, and a quotient of two of them is exp(L₁ − L₂); neither overflows unless the value does.
+notation, and a quotient of two of them is exp(L₁ − L₂); neither overflows unless the value does. With weights
+of any sign, log Σ c exp(L) is log Σ c exp(L − m) + m for the largest L, m, of a weight other than 0.
 Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and softmax functions"
 (2021), algorithms 3.1 and 3.2, for any number of terms.
 """
@@ -20,24 +21,26 @@ from sympy.codegen.cfunctions import expm1, log1p
 from symad.core.arrays import Number
 from symad.core.graph import Node, Op, op_of
 from symad.core.questions import Nodes
+from symad.ops.arrays.reduction import extreme, keep_axes
 from symad.ops.arrays.softmax import Softmax, log_softmax, logsumexp
-from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, signed_product, signed_sum, sub
-from symad.ops.basic.contraction import Einsum
-from symad.ops.basic.shaping import Broadcast, Reshape, Slice
+from symad.ops.basic.arithmetic import Add, Mul, add, div, mul, neg, signed_product, signed_sum, sub
+from symad.ops.basic.contraction import Einsum, sum_axes
+from symad.ops.basic.shaping import Broadcast, Reshape, Slice, broadcast_to
 from symad.ops.basic.sources import Input, constant, constant_value, symbol_of
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Select, select
+from symad.ops.elementwise.selection import Select, equal, select
 from symad.stable.differences import complement
 from symad.stable.normal_forms import Parts, factors_of, head_of, parts_of, terms_of
-from symad.stable.rows import EXPONENTIALS_OF, LOGARITHMS_OF, FormulaNode, formulas, log_of_difference
+from symad.stable.overflows import GAMMAS, flat
+from symad.stable.rows import EXPONENTIALS_OF, LOGARITHMS_OF, FormulaNode
 from symad.stable.shifts import (
     MAX_LEAVES,
     chain,
     chain_without,
     exponential,
 )
-from symad.sympy_functions.scalar_functions import sigmoid, softplus, xlogy
+from symad.sympy_functions.scalar_functions import sigmoid, softplus, stop_gradient, xlogy
 
 DEPTH = 6
 """The maximum depth of products, powers and sums that are examined."""
@@ -54,29 +57,13 @@ def of_logarithm(op: Apply, args: Nodes, last: bool) -> Node | None:
         known = logarithm_of(inside)
         if known is not None:
             return apply(softplus, known)
-        made = complement(add(constant(1), inside))
-        return None if made is None else logarithm_of(made)
+        total = add(constant(1), inside)
+        made = complement(total)
+        return _of_weights(total, last) if made is None else logarithm_of(made)
     if not _holds(inside, heads, DEPTH):
         return None
-    assumed: list[Node] = []
-    known = logarithm(inside, DEPTH, assumed)
-    # A product is positive where its only factor without a known sign is; of sums nothing is known.
-    signed = [a for a in assumed if not _is_even_power(a)]
-    apart = len(signed) < 2 and all(_is_factor(a, inside) for a in assumed)
-    if assumed and (not apart or known is apply(sympy.log, inside)):
-        return None
+    known = logarithm(inside) or _of_weights(inside, last)
     return known if known is None or op.head is sympy.log else mul(args[0], known)
-
-
-def _is_even_power(node: Node) -> bool:
-    exponent = constant_value(node.args[1]) if isinstance(node.op, Pow) else None
-    return isinstance(exponent, int) and exponent % 2 == 0
-
-
-def _is_factor(f: Node, node: Node) -> bool:
-    """Whether a product is positive where one factor is, if all others are positive."""
-    inside = node.args if isinstance(node.op, (Mul, Broadcast, Reshape, Slice)) else ()
-    return node is f or any(_is_factor(f, a) for a in inside)
 
 
 def logarithm_of(node: Node) -> Node | None:
@@ -84,30 +71,9 @@ def logarithm_of(node: Node) -> Node | None:
     return logarithm(node) if _holds(node, EXPONENTIALS, DEPTH) else None
 
 
-def _of_signed(node: Node, depth: int) -> Node | None:
-    """The logarithm of a function by its row, or of exp a − exp b, where these are positive."""
-    row = LOGARITHMS_OF.get(head_of(node))
-    if row is not None and row.condition is not None:
-        return row.result(FormulaNode(node.args[0])).node
-    if isinstance(node.op, Add) and sorted(node.op.signs) == [-1, 1] and _holds(node, EXPONENTIALS, depth):
-        a, b = (logarithm(arg, depth) for arg in node.args[:: node.op.signs[0]])
-        return None if a is None or b is None else log_of_difference(*formulas(a, b)).node
-    return None
-
-
-def logarithm(node: Node, depth: int = DEPTH, assumed: list[Node] | None = None) -> Node | None:
-    """L if the node is exp(L), through ``depth`` levels; None if L is not known.
-
-    Args:
-        node: a value.
-        depth: the levels.
-        assumed: a list for what has to be positive, if such assumptions are allowed.
-    """
-    made = _of_positive(node) or (_by_arguments(node, depth - 1, assumed) if depth else None)
-    if made is not None or assumed is None:
-        return made
-    assumed.append(node)
-    return (_of_signed(node, depth - 1) if depth else None) or apply(sympy.log, node)
+def logarithm(node: Node, depth: int = DEPTH) -> Node | None:
+    """L if the node is exp(L), through ``depth`` levels; None if L is not known."""
+    return _of_positive(node) or (_by_arguments(node, depth - 1) if depth else None)
 
 
 def _of_positive(node: Node) -> Node | None:
@@ -123,11 +89,8 @@ def _of_positive(node: Node) -> Node | None:
     return None if row is None or row.condition is not None else row.result(FormulaNode(node.args[0])).node
 
 
-def _by_arguments(node: Node, depth: int, assumed: list[Node] | None) -> Node | None:
-    """The logarithm by those of the arguments, or of the function that a sum is, such as 1 + tanh(u)."""
-    one = None if assumed is None else complement(node)
-    if one is not None:
-        return logarithm(one, depth, assumed)
+def _by_arguments(node: Node, depth: int) -> Node | None:
+    """The logarithm by those of the arguments."""
     rule, args = OF_OPS.get(type(node.op)), node.args
     if rule is None:
         return None
@@ -136,10 +99,10 @@ def _by_arguments(node: Node, depth: int, assumed: list[Node] | None) -> Node | 
         if -1 in node.op.signs or len(args) > MAX_LEAVES:
             return None
     elif type(node.op) is Pow:
-        args, assumed = args[:1], None
+        args = args[:1]
     elif type(node.op) is Select:
         args = args[1:]
-    parts = [logarithm(a, depth, assumed) for a in args]
+    parts = [logarithm(a, depth) for a in args]
     known = [part for part in parts if part is not None]
     return rule(node, known) if len(known) == len(parts) else None
 
@@ -206,6 +169,130 @@ def _holds(node: Node, heads: Collection[Any], depth: int) -> bool:
     return False
 
 
+# ---- factors of any sign -------------------------------------------------------------------------
+
+
+def _of_weights(node: Node, last: bool) -> Node | None:
+    """log(c exp(L)) = log c + L, whatever the signs of the factors of c: c is positive where the value is."""
+    c, exponent = _weighted(node, DEPTH, last)
+    row = LOGARITHMS_OF.get(head_of(c))
+    if row is not None:
+        return add(row.result(FormulaNode(c.args[0])).node, exponent)
+    if c is node:
+        return None
+    factors = [(power, f, logarithm(f)) for power, f in factors_of(c) or [(1, c)]]
+    logs = [(power, known) for power, _, known in factors if known is not None]
+    rest = signed_product([(power, f) for power, f, known in factors if known is None])
+    return signed_sum([(1, _log(rest, exponent)), *logs, (1, exponent)])
+
+
+def _log(c: Node, largest: Node) -> Node:
+    """log c; of a sum with exp(−m), which is 1 where m is 0, by what c − 1 is."""
+    below = neg(largest)
+    terms, one = terms_of(c), (1, apply(sympy.exp, below))
+    if one not in terms:
+        return apply(sympy.log, c)
+    terms[terms.index(one)] = 1, apply(expm1, below)
+    return apply(log1p, signed_sum(terms))
+
+
+def guarded_product(op: Mul, args: Nodes) -> Node | None:
+    """A product of exp(L − m) and other factors: 0 where these are 0, for L may be larger than m there."""
+    rest = [(power, f) for power, f in zip(op.powers, args, strict=True) if not _has_shift(f)]
+    if len(rest) == len(args) or all(power == -1 or constant_value(f) is not None for power, f in rest):
+        return None
+    made = Node.of(op, args)
+    return broadcast_to(select(equal(signed_product(rest), constant(0)), constant(0), made), made.shape)
+
+
+def _weighted(node: Node, depth: int, last: bool) -> tuple[Node, Node]:
+    """c and L of a value c exp(L); L is 0 where no exponential is found."""
+    op, known, found = node.op, logarithm_of(node), None
+    if known is not None:
+        return constant(1), known
+    if depth and isinstance(op, (Broadcast, Reshape, Slice)):
+        c, exponent = _weighted(node.args[0], depth - 1, last)
+        found = _repeated(node, c), _repeated(node, exponent)
+    elif depth and isinstance(op, Add) and len(op.signs) == 1:
+        c, exponent = _weighted(node.args[0], depth - 1, last)
+        found = signed_sum([(op.signs[0], c)]), exponent
+    elif depth and isinstance(op, Mul) and not any([head_of(f) in GAMMAS for _, f in flat(node) or ()]):
+        parts = [_weighted(_with_exponential(a), depth - 1, last) for a in node.args]
+        weights, exponents = [list(zip(op.powers, part, strict=True)) for part in zip(*parts, strict=True)]
+        found = signed_product(weights), signed_sum(exponents)
+    elif depth and isinstance(op, Add):
+        one = complement(node)
+        if one is not None:
+            return _weighted(one, depth, last)
+        return _of_terms(node, depth - 1, last) or (node, constant(0))
+    elif depth and (axes := summed_axes(node)):
+        found = _of_elements(node, axes, depth - 1, last)
+    return (node, constant(0)) if found is None or constant_value(found[1]) == 0 else found
+
+
+def _repeated(node: Node, part: Node) -> Node:
+    """A part of the argument in its place; a number for all elements stays one."""
+    return part if not part.shape else _placed(node, [part])
+
+
+def _with_exponential(f: Node) -> Node:
+    """A hyperbolic sine, or exp(u) − 1, as a sign times an exponential."""
+    row = EXPONENTIALS_OF.get(head_of(f))
+    return f if row is None else row.result(FormulaNode(f.args[0])).node
+
+
+def _of_terms(node: Node, depth: int, last: bool) -> tuple[Node, Node] | None:
+    """c and L of a sum: Σ c exp(L − m) and the largest L with a weight other than 0, m."""
+    listed = parts_of(node, lambda part: terms_of(part) if isinstance(part.op, Add) else None, MAX_LEAVES)
+    if len(listed) > MAX_LEAVES:
+        return None
+    terms = [(sign, *_weighted(term, depth, last)) for sign, term in listed]
+    if len(terms) == 2 and all(constant_value(c) == 1 for _, c, _ in terms):
+        (sign, _, a), (_, _, b) = terms
+        return (neg(apply(expm1, sub(b, a))), a) if sign == 1 else (neg(apply(expm1, sub(a, b))), b)
+    exponents = [exponent for *_, exponent in terms if constant_value(exponent) != 0]
+    if not exponents or any(map(_has_shift, exponents)):
+        return None
+    largest = _largest([_of_weight(c, exponent) for _, c, exponent in terms])
+    return signed_sum([(s, _times_exponential(c, sub(e, largest), last)) for s, c, e in terms]), largest
+
+
+def _of_elements(node: Node, axes: tuple[int, ...], depth: int, last: bool) -> tuple[Node, Node] | None:
+    """c and L of a sum over axes."""
+    (inside,) = node.args
+    c, exponent = _weighted(inside, depth, last)
+    if constant_value(exponent) == 0 or _has_shift(exponent):
+        return None
+    largest = _largest([extreme("max", broadcast_to(_of_weight(c, exponent), inside.shape), axes)])
+    below = sub(exponent, keep_axes(largest, inside.shape, axes))
+    return sum_axes(_times_exponential(c, below, last), axes), largest
+
+
+def _of_weight(c: Node, exponent: Node) -> Node:
+    """The exponent where the weight is not 0."""
+    return select(equal(c, constant(0)), LEAST, exponent)
+
+
+def _largest(exponents: list[Node]) -> Node:
+    """Their maximum, on which the value does not depend."""
+    return apply(stop_gradient, apply(sympy.Max, LEAST, *exponents))
+
+
+def _times_exponential(c: Node, exponent: Node, last: bool) -> Node:
+    made = mul(c, apply(sympy.exp, exponent))
+    return (guarded_product(made.op, made.args) if last and isinstance(made.op, Mul) else None) or made
+
+
+def _has_shift(node: Node, depth: int = DEPTH) -> bool:
+    """Whether a maximum is subtracted in an exponent, or in an exponential."""
+    if depth and (isinstance(node.op, (Broadcast, Reshape, Add, Pow)) or head_of(node) is sympy.exp):
+        return any([_has_shift(a, depth - 1) for a in node.args])
+    return head_of(node) is stop_gradient
+
+
+LEAST = constant(-(10**38))
+"""A finite logarithm in single precision."""
+
 LOGARITHMS = (sympy.log, log1p, xlogy)
 SIGNED = tuple([f for f, row in LOGARITHMS_OF.items() if row.condition is not None])
 EXPONENTIALS = (sympy.exp, sigmoid, sympy.cosh, expm1)
@@ -243,7 +330,7 @@ def _signed_factors(power: int, factor: Node) -> list[tuple[int, Node]]:
 
 def _sign_and_size(f: Node) -> tuple[list[tuple[int, Node]], Node]:
     """The other factors and L of a function that is their product with exp(L) by its row."""
-    made = EXPONENTIALS_OF[head_of(f)].result(FormulaNode(f.args[0])).node
+    made = _with_exponential(f)
     *signs, exponential = made.args if isinstance(made.op, Mul) else (made,)
     return [(1, sign) for sign in signs], exponential.args[0]
 

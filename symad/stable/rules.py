@@ -23,7 +23,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select, select
 from symad.stable.differences import Differences, Near, difference_of_squares, never
-from symad.stable.exponentials import LOGARITHMS, of_logarithm, quotient
+from symad.stable.exponentials import LOGARITHMS, guarded_product, of_logarithm, quotient
 from symad.stable.normal_forms import head_of, negated, reflection, terms_of
 from symad.stable.overflows import beyond_the_floats, flat, is_huge, within_range
 from symad.stable.products import (
@@ -97,6 +97,7 @@ class NodeRules:
         self.huge = last and any(map(is_huge, order))
         heads = {head_of(n) for n in order}
         heads |= {sigmoid} if sympy.tanh in heads else set()  # 1 ± tanh(u) by their rows
+        self.exponentials = sympy.exp in heads
         quotients = any([may_have_series(n) for n in order])
         sums = any([isinstance(n.op, ExponentialOp) for n in order])
         self.functions = quotients or sums or heads != {None}
@@ -184,6 +185,10 @@ class NodeRules:
 
     def of_product(self, op: Mul, args: Nodes) -> Node | None:
         """Quotients of exponentials; numbers beyond the floats."""
+        if self.last and self.exponentials:
+            guarded = guarded_product(op, args)
+            if guarded is not None:
+                return guarded
         if not self.huge and -1 not in op.powers:
             return None
         factors = list(zip(op.powers, args, strict=True))

@@ -149,7 +149,7 @@ class Finder(Values):
 
     def _as_sum(self, name: str, argument: Quotient) -> Parts:
         """The argument as integer multiples of quotients of monomials; nothing if it is one of them."""
-        if len(argument.over) > MAX_SUMMANDS or any([len(f) > 1 for f in argument.under]):
+        if len(argument.over) > MAX_SUMMANDS:
             if argument.over and poly.content(argument.over) < 0:
                 return [(-1, self.field.multiply(argument, self.field.number(-1)))]
             return []
