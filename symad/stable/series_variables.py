@@ -35,10 +35,11 @@ class Substitution(NamedTuple):
     b: float | Fraction
     k: int
 
-    def series(self) -> Laurent | None:
-        """The series of x/R."""
+    def expanded(self) -> tuple[Monomial, Laurent] | None:
+        """R and the series of x/R."""
         ratio = sum_of([scaled(1 / Fraction(self.a), 1), scaled(-self.b / Fraction(self.a))])
-        return None if ratio is None else ratio.power(self.k)
+        made = None if ratio is None else ratio.power(self.k)
+        return None if made is None else (self.rest, made)
 
     def zero(self) -> float:
         """The input x at t = 0 if there are no factors R."""
@@ -102,7 +103,7 @@ class SeriesVariable:
             return ((ROUNDED, 1),), scaled(1)
         if base not in self.known:
             if not base.args and self.substituted is not None and base is self.substituted.x:
-                self.known[base] = self.substituted.rest, self.substituted.series()
+                self.known[base] = self.substituted.expanded()
             elif not base.args or not depth:
                 return None
             else:
