@@ -47,7 +47,7 @@ from symad.ops.basic.sources import ArrayConstant, Constant, Source, constant, i
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Condition, Select
-from symad.sympy_functions.scalar_functions import relu, sigmoid, softplus
+from symad.sympy_functions.scalar_functions import relu, sigmoid, softplus, stop_gradient
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ def rounded_apply(op: Apply, args: tuple[Node, ...], made: RoundedProgram) -> No
     exact = Node.of(op, args)
     if op.head in (sympy.Max, sympy.Min):
         return _chosen(args, op.head is sympy.Max)
-    if fact(op.head).kink == "zero" or op.head is relu:
+    if fact(op.head).kink == "zero" or op.head in (relu, stop_gradient):
         return exact
     if op.head is sigmoid and made.numpy:
         power = made.function(apply(sympy.exp, Node.of(Add((-1,)), args)), ULPS[sympy.exp])

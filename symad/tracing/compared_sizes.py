@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import sympy
 
@@ -18,7 +17,7 @@ from symad.tracing.users_line import is_users_code
 STRUCTURAL: Callable[[object, object], bool] = sympy.Expr.__eq__
 
 
-def _refuse(size: sympy.Expr, other: Any) -> None:
+def _refuse(size: sympy.Expr, other: object) -> None:
     """Refuse a comparison in the user's code whose truth depends on the values of a call.
 
     Raises:

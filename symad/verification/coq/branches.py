@@ -10,11 +10,12 @@ from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 
 from symad.core.graph import Node, rebuild, topological
-from symad.ops.basic.arithmetic import Add, Mul
+from symad.ops.basic.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.basic.sources import constant, constant_value
-from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.sympy_functions.scalar_functions import stop_gradient
 from symad.verification.coq.terms import CoqTerm, CoqTerms
 
 EXTREMES = {"Max": "Maximum", "Min": "Minimum"}
@@ -139,6 +140,24 @@ def away_from_zero(outputs: Sequence[Node]) -> tuple[Node, ...]:
         return node.over(args)
 
     return rebuild(outputs, {}, taken)
+
+
+def unshifted(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """Scalar nodes with 0 for each shift m of exponents: log Σ c exp(L − m) + m does not depend on m."""
+
+    def moved(node: Node, args: tuple[Node, ...]) -> Node:
+        op = node.op
+        if type(op) is Apply and op.head is stop_gradient:
+            return constant(0)
+        if args == node.args:
+            return node
+        if type(op) is Apply:
+            return constant(op.head(0)) if constant_value(args[0]) == 0 else apply(op.head, *args)
+        if type(op) is Add:
+            return signed_sum(zip(op.signs, args, strict=True))
+        return signed_product(zip(op.powers, args, strict=True)) if type(op) is Mul else node.over(args)
+
+    return rebuild(outputs, {}, moved)
 
 
 def _is_never(condition: Node, positive: Container[Node]) -> bool:

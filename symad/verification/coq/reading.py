@@ -17,7 +17,6 @@ from symad.ops.basic.sources import Constant, constant, input_node
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
-from symad.sympy_functions.scalar_functions import stop_gradient
 from symad.verification.coq.branches import (
     away_from_zero,
     choice,
@@ -27,6 +26,7 @@ from symad.verification.coq.branches import (
     node_condition,
     number_exponent,
     settled,
+    unshifted,
     winner,
     won,
 )
@@ -232,12 +232,13 @@ def from_graph(
     """The terms of scalar nodes; nodes that are used more than once get a name.
 
     Roots are those of ``model`` and of the nodes themselves, so that a model and its derivatives share them.
-    The derivatives of ``model`` are values: stop_gradient(u) in them is u.
+    The derivatives of ``model`` are written without shifts of exponents.
 
     Raises:
         CoqError: an op cannot be written in Coq.
     """
-    return _from_nodes(terms, settled(away_from_zero(outputs)), leaves, whole, model)
+    written = unshifted(outputs) if model else outputs
+    return _from_nodes(terms, settled(away_from_zero(written)), leaves, whole, model)
 
 
 def _from_nodes(
@@ -258,8 +259,6 @@ def _from_nodes(
     for node in order:
         if node in leaves:
             found[node] = terms.var(leaves[node])
-        elif model and type(node.op) is Apply and node.op.head is stop_gradient:
-            found[node] = found[node.args[0]]
         else:
             made = _node_term(terms, node, found, roots)
             found[node] = terms.name(made) if node in named else made
