@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import sympy as sp
 
@@ -280,22 +279,17 @@ class _AttentionWriter:
     def launch_text(self, plan: KernelPlan) -> str:
         """One launch: threads, rows, slices, shared memory, and the source as a sum of its parts."""
         parts = [
-            self.file(name, text) if name else repr(text)
+            self.text_of(name, text) if name else repr(text)
             for name, text in pieces(plan, self.compiled, self.positive)
         ]
         own = plan.band if plan.kind == DIAGONALS else plan.own
         return f"({plan.threads}, {own}, {plan.slices}, {plan.shared_bytes}, {' + '.join(parts)})"
 
-    def file(self, name: str, text: str) -> str:
+    def text_of(self, name: str, text: str) -> str:
         """The constant that holds a kernel file, or the C text of the score."""
-        path = PurePath(name)
-        shared = f"_{path.stem}_{path.suffix[1:]}".upper()
-        return self._text_constant(f"_SCORE_{self.number}" if name == "score" else shared, text)
-
-    def _text_constant(self, name: str, text: str) -> str:
-        if name not in self.printer.helpers:
-            self.printer.helpers[name] = f'{name} = r"""{text}"""\n'
-        return name
+        if name == "score":
+            return self.printer.text_constant(f"_SCORE_{self.number}", text)
+        return self.printer.kernel_file(name)
 
     # ---- parameters
 

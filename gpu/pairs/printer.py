@@ -10,7 +10,6 @@ from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, parts_of, unread
 from symad.gpu import module_text
-from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import real_type
 from symad.gpu.device_formulas import Device
 from symad.gpu.pairs.kernel_text import (
@@ -23,7 +22,6 @@ from symad.gpu.pairs.kernel_text import (
     products_bytes,
     products_source,
 )
-from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.pairs.pair_sum_printer import call_text, traced
@@ -190,7 +188,7 @@ def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, print
         f'    "products": {{"columns": {columns}, "tile": {ROWS}, "forward": {ROWS}, "backward": {ROWS},',
         f'        "shared": {shared},',
         '        "names": ("pair_products", "pair_products_rows", "pair_products_columns"),',
-        f'        "source": {verbatim(source)}}},',
+        f'        "source": {printer.kernel_source(source)}}},',
     ]
 
 
@@ -203,13 +201,8 @@ def plan_constant(op: PairOp, node: Compute, printer: CuPyWriter) -> str:
     if name in printer.helpers:
         return name
     function, chosen, text = _text(op, node, printer.dtype)
-    for constant, content in (
-        ("_PRIMS_H", kernel_text("prims.h")),
-        ("_PAIR_SUM_CU", kernel_text("pair_sum.cu")),
-        (f"_PAIR_{number}", text),
-    ):
-        if constant not in printer.helpers:
-            printer.helpers[constant] = f'{constant} = r"""{content}"""\n'
+    prims, sums = map(printer.kernel_file, ("prims.h", "pair_sum.cu"))
+    own = printer.text_constant(f"_PAIR_{number}", text)
     real = real_type(printer.dtype)
     size = 4 if real == "float" else 8
     entries = sum(1 if length == NUMBER else length for _, length in op.parameters)
@@ -219,7 +212,7 @@ def plan_constant(op: PairOp, node: Compute, printer: CuPyWriter) -> str:
         f'    "forward": {chosen.forward.points}, "backward": {chosen.backward.points},',
         '    "names": ("pair_forward", "pair_backward_rows", "pair_backward_columns"),',
         f'    "shared": {chosen.shared_bytes(function.dimension, size)},',
-        f'    "source": "#define SYMAD_REAL {real}\\n" + _PRIMS_H + _PAIR_{number} + _PAIR_SUM_CU,',
+        f'    "source": "#define SYMAD_REAL {real}\\n" + {prims} + {own} + {sums},',
         *_products_lines(function, chosen, op.reduce, printer),
         "}",
         "",

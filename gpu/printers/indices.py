@@ -14,7 +14,6 @@ from typing import Any
 
 from symad.core.dims import Dim
 from symad.gpu import module_text
-from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import OnDevice
 from symad.gpu.passes.known_rows import fits
 from symad.gpu.printers.kernels import ElementwiseKernel, KernelParameter
@@ -124,9 +123,8 @@ def segment_sum(printer: CuPyWriter) -> str:
     """The helper that sums segments, with the text of its kernel."""
     printer.imports.add("from functools import lru_cache")
     printer.helper("_module", module_text.MODULE)
-    for constant, file in (("_PRIMS_H", "prims.h"), ("_SEGMENT_SUM_CU", "segment_sum.cu")):
-        if constant not in printer.helpers:
-            printer.helpers[constant] = f'{constant} = r"""{kernel_text(file)}"""\n'
+    for file in ("prims.h", "segment_sum.cu"):
+        printer.kernel_file(file)
     most = 2**31 if current().capture else MAX_UNSORTED  # no sort can be recorded
     return str(printer.helper("_segment_sum", Template(SEGMENT_SUM).substitute(most=most)))
 

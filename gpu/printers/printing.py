@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node, Op, topological
+from symad.gpu.compile import kernel_text, parts_of
 from symad.gpu.cupy_library import CUPY, HALVES, IMPORT, imports, type_text
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import integer_inputs, integer_nodes, wide_constants
 from symad.gpu.printers.helpers import HELPERS, IMPORTS, PRODUCTS
-from symad.gpu.printers.kernels import Kernels, output_type
+from symad.gpu.printers.kernels import Kernels, output_type, verbatim
 from symad.numeric.fusion.chains import on_host
 from symad.numeric.fusion.nest import is_chain
 from symad.numeric.numpy_arrays.expressions import by_definition
@@ -205,8 +206,23 @@ class CuPyWriter(ArrayWriter):
             return super().constant(array)
         return self.shared(constant_text(array, dtype, self), "constant")
 
-    def constant_source(self, text: str) -> str:
+    def text_constant(self, name: str, text: str) -> str:
+        """The name of a module-level string."""
+        self.helpers.setdefault(name, f"{name} = {verbatim(text)}\n")
+        return name
+
+    def kernel_file(self, name: str) -> str:
+        """The name of the string that holds a file of gpu/kernels, for all sources that contain it."""
+        return self.text_constant(f"_{name.replace('.', '_')}".upper(), kernel_text(name))
+
+    def kernel_source(self, source: str) -> str:
+        """An expression for the source of kernels: files of gpu/kernels are strings of their own."""
+        parts = [self.kernel_file(name) if name else verbatim(text) for name, text in parts_of(source)]
+        return " + ".join(parts)
+
+    def constant_source(self, source: str) -> str:
         """The name of a module-level string that holds the source of kernels."""
+        text = self.kernel_source(source)
         if text not in self.sources:
             self.sources[text] = f"_source_{len(self.sources) + 1}"
         return self.sources[text]

@@ -13,7 +13,6 @@ from string import Template
 from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import OnDevice, real_type
-from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.gpu.settings import current
@@ -139,6 +138,6 @@ def product_source(dtype: str) -> str:
 def _own_product_helper(printer: CuPyWriter) -> str:
     printer.imports |= {"import math", "import numpy as np", "from functools import lru_cache"}
     printer.helper("_module", module_text.MODULE)
-    source = printer.constant_source(verbatim(product_source(printer.dtype)))
+    source = printer.constant_source(product_source(printer.dtype))
     body = Template(OWN).substitute(source=source)
     return str(printer.helper("_product", Template(PRODUCT).substitute(body=body)))

@@ -11,7 +11,6 @@ from symad.core.questions import Nodes
 from symad.gpu import module_text
 from symad.gpu.passes.recurrences import Recurrence, parts_of, steps_of
 from symad.gpu.passes.row_programs import RowProgram
-from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, tile
 from symad.gpu.recurrences.step import InnerProduct, LoopStep, step_of
@@ -133,7 +132,7 @@ class KernelArrays:
         columns, high = tile(step, rows)
         wide = max(part.width for part in step.parts)
         arguments = [
-            printer.constant_source(verbatim(source)), _list(made),
+            printer.constant_source(source), _list(made),
             *(_list([printer.array_text(x) for _, x in part]) for part in (self.moving, self.fixed)),
             _list(["None" if a is None else printer.array_text(a) for a in starts]),
             _list([printer.array_text(x) for x in self.matrices()]),

@@ -14,7 +14,6 @@ from symad.gpu import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.cupy_library import OnDevice, real_type
 from symad.gpu.passes.fusion import Sums
-from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.numeric.fusion.c_expressions import KernelBody
@@ -206,7 +205,7 @@ def sums_source(dtype: str) -> str:
 @kernel_lines.dispatch
 def sums_lines(op: Sums, printer: CuPyWriter, made: Made) -> Lines:
     """The statements that compute all sums, with a limited number in one launch."""
-    source = printer.constant_source(verbatim(sums_source(printer.dtype)))
+    source = printer.constant_source(sums_source(printer.dtype))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
     printer.helpers.setdefault("_sums", RUN)

@@ -13,6 +13,7 @@ import symad
 from symad import functions
 from symad.core.graph import Node
 from symad.core.questions import definition, evaluate
+from symad.gpu.compile import kernel_text
 from symad.gpu.passes.recurrences import Recurrence, recurrent
 from symad.gpu.printers import recurrences as printing
 from symad.models.layers.parameters import trace_model
@@ -233,19 +234,41 @@ def test_the_pass_keeps_the_function_and_its_op_answers(name):
         np.testing.assert_allclose(evaluate(node.op, tuple(fresh)), expected, rtol=1e-12)
 
 
+def strings(module: str) -> dict[str, str]:
+    """The sources of kernels in a module, which add the strings of the files that they share."""
+    found: dict[str, str] = {}
+
+    def text(value: ast.expr) -> str:
+        if isinstance(value, ast.BinOp):
+            return text(value.left) + text(value.right)
+        return found[value.id] if isinstance(value, ast.Name) else ast.literal_eval(value)
+
+    for statement in ast.parse(module).body:
+        name = statement.targets[0].id if isinstance(statement, ast.Assign) else ""
+        if name.startswith("_source") or name.endswith(("_H", "_CU")):
+            found[name] = text(statement.value)
+    return {name: source for name, source in found.items() if name.startswith("_source")}
+
+
+def test_sources_share_the_files_of_kernels():
+    graph, _ = layer("rnn", (9, 64, 32))
+    module = lower(symad.value_and_gradient(graph), backend="cupy", dtype="float64").source
+    first, *others = [source for source in strings(module).values() if "recurrence(Arrays" in source]
+    assert others
+    for name in ("prims.h", "recurrence.h"):
+        assert kernel_text(name) in first
+        assert module.count(kernel_text(name)) == 1
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_kernels_compile_without_spills(arch, dtype):
     pytest.importorskip("ml_dtypes")
-    sources = []
     graph, _ = layer("lstm", (9, 64, 32))
     kernel = lower(symad.value_and_gradient(graph), backend="cupy", dtype=dtype)
-    for statement in ast.parse(kernel.source).body:
-        if isinstance(statement, ast.Assign) and statement.targets[0].id.startswith("_source"):
-            sources.append(ast.literal_eval(statement.value))
-    sources = [source for source in sources if "recurrence(Arrays" in source]
+    sources = [text for text in strings(kernel.source).values() if "recurrence(Arrays" in text]
     assert len(sources) == 2
     for source in sources:
         _, kernels = nvrtc.compile_text(source, arch)
