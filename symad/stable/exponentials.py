@@ -207,27 +207,32 @@ def guarded_product(op: Mul, args: Nodes) -> Node | None:
 
 def _weighted(node: Node, depth: int, last: bool) -> tuple[Node, Node]:
     """c and L of a value c exp(L); L is 0 where no exponential is found."""
-    op, known, found = node.op, logarithm_of(node), None
+    known = logarithm_of(node)
     if known is not None:
         return constant(1), known
-    if depth and isinstance(op, (Broadcast, Reshape, Slice)):
-        c, exponent = _weighted(node.args[0], depth - 1, last)
-        found = _repeated(node, c), _repeated(node, exponent)
-    elif depth and isinstance(op, Add) and len(op.signs) == 1:
-        c, exponent = _weighted(node.args[0], depth - 1, last)
-        found = signed_sum([(op.signs[0], c)]), exponent
-    elif depth and isinstance(op, Mul) and not any([head_of(f) in GAMMAS for _, f in flat(node) or ()]):
-        parts = [_weighted(_with_exponential(a), depth - 1, last) for a in node.args]
-        weights, exponents = [list(zip(op.powers, part, strict=True)) for part in zip(*parts, strict=True)]
-        found = signed_product(weights), signed_sum(exponents)
-    elif depth and isinstance(op, Add):
+    if depth and isinstance(node.op, Add) and len(node.args) > 1:
         one = complement(node)
         if one is not None:
             return _weighted(one, depth, last)
         return _of_terms(node, depth - 1, last) or (node, constant(0))
-    elif depth and (axes := summed_axes(node)):
-        found = _of_elements(node, axes, depth - 1, last)
+    found = _by_parts(node, depth - 1, last) if depth else None
     return (node, constant(0)) if found is None or constant_value(found[1]) == 0 else found
+
+
+def _by_parts(node: Node, depth: int, last: bool) -> tuple[Node, Node] | None:
+    """c and L by those of the arguments of a product, a sum over axes, or a node that moves elements."""
+    op, axes = node.op, summed_axes(node)
+    if isinstance(op, (Broadcast, Reshape, Slice)):
+        c, exponent = _weighted(node.args[0], depth, last)
+        return _repeated(node, c), _repeated(node, exponent)
+    if isinstance(op, Add):
+        c, exponent = _weighted(node.args[0], depth, last)
+        return signed_sum([(op.signs[0], c)]), exponent
+    if isinstance(op, Mul) and not any([head_of(f) in GAMMAS for _, f in flat(node) or ()]):
+        parts = [_weighted(_with_exponential(a), depth, last) for a in node.args]
+        weights, exponents = [list(zip(op.powers, part, strict=True)) for part in zip(*parts, strict=True)]
+        return signed_product(weights), signed_sum(exponents)
+    return _of_elements(node, axes, depth, last) if axes else None
 
 
 def _repeated(node: Node, part: Node) -> Node:
