@@ -6,7 +6,6 @@ CuPy is imported here and in no module that is loaded earlier, so that `import s
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from symad.core.arrays import Array
 from symad.errors import SymadError
 
 KERNELS = Path(__file__).parent / "kernels"
-FILE = re.compile(r'#line 1 "(\w+\.(?:h|cu))"\n')
 
 
 class GpuError(SymadError, RuntimeError):
@@ -223,13 +221,15 @@ def kernel_text(*names: str) -> str:
     return "".join(f'#line 1 "{name}"\n{(KERNELS / name).read_text("utf-8")}' for name in names)
 
 
-def parts_of(source: str) -> Iterator[tuple[str, str]]:
-    """The files of gpu/kernels in a source with their names, and the texts between them with the name ""."""
-    done = 0
-    for found in FILE.finditer(source):
-        start, text = found.start(), kernel_text(found[1])
-        if source.startswith(text, start):
-            yield from [("", source[done:start])] * (start > done)
-            yield found[1], text
-            done = start + len(text)
-    yield from [("", source[done:])] * (done < len(source))
+class KernelFile(str):
+    """The text of a file of gpu/kernels, as a piece of the sources that share it."""
+
+    name: str
+
+
+def kernel_files(*names: str) -> list[str]:
+    """The files of gpu/kernels with these names, as pieces of a source."""
+    made = [KernelFile(kernel_text(name)) for name in names]
+    for piece, name in zip(made, names, strict=True):
+        piece.name = name
+    return [*made]

@@ -161,7 +161,7 @@ def pair_rows(archs: Sequence[str]) -> Iterator[dict[str, Any]]:
         for kind in ("tf32x3", "bf16"):
             for width in (64, 128):
                 function = trace_pair(gaussian, width, {"ell": None})
-                source = products_source(function, pair_plan(function, 1, "float"), "sum", kind)
+                source = "".join(products_source(function, pair_plan(function, 1, "float"), "sum", kind))
                 shared = products_bytes(width, 1, kind)
                 for name, kernel in nvrtc.compile_text(source, arch)[1].items():
                     yield {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from symad.gpu.attention_kernels.plan import ELEMENTS as ELEMENT_TYPES
-from symad.gpu.compile import kernel_text
+from symad.gpu.compile import kernel_files
 from symad.gpu.device_formulas import Device, DeviceVariable
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
 
@@ -215,8 +215,8 @@ def payload_columns(dimension: int, columns: int, kind: str) -> int:
     return min(columns, 4 if kind == "tf32x3" and dimension > 64 else 8)
 
 
-def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: str) -> str:
-    """The complete source of the kernel."""
+def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: str) -> list[str]:
+    """The complete source of the kernel, in pieces."""
     element = ELEMENTS[kind]
     rows = _coefficients(function) or []
     lines, weights = [], ["  cross = 0, own_x = 0, own_y = 0;"]
@@ -228,11 +228,8 @@ def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: 
         parts = {"cross": a, "own_x": 2 * b, "own_y": 2 * c}
         weights += [f"  {name} += Real({factor!r}) * e[{r}];" for name, factor in parts.items() if factor]
     weights.append("  cross *= w, own_x *= w, own_y *= w;")
-    return "\n".join(
+    middle = "\n".join(
         [
-            "#define SYMAD_REAL float",
-            f"#define SYMAD_ELEMENT_BITS {8 * element.bytes}",
-            kernel_text("prims.h", "tile.h", "matrix.h", "product.h"),
             pair_text(function, sizes, reduce, Device("float")),
             f"typedef {element.name} E;",
             f"constexpr int DEPTH = {_depth(function.dimension, kind)};",
@@ -242,10 +239,12 @@ def products_source(function: PairFunction, sizes: PairPlan, reduce: str, kind: 
             "}",
             "DEVICE void pair_weights(const Real* e, Real w, Real& cross, Real& own_x, Real& own_y) {",
             *weights,
-            "}",
-            kernel_text("pair_products.cu"),
+            "}\n",
         ]
     )
+    head = f"#define SYMAD_REAL float\n#define SYMAD_ELEMENT_BITS {8 * element.bytes}\n"
+    tiles = kernel_files("prims.h", "tile.h", "matrix.h", "product.h")
+    return [head, *tiles, middle, *kernel_files("pair_products.cu")]
 
 
 def products_bytes(dimension: int, columns: int, kind: str) -> int:

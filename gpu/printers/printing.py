@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node, Op, topological
-from symad.gpu.compile import kernel_text, parts_of
+from symad.gpu.compile import KernelFile, kernel_text
 from symad.gpu.cupy_library import CUPY, HALVES, IMPORT, imports, type_text
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import integer_inputs, integer_nodes, wide_constants
@@ -213,16 +214,17 @@ class CuPyWriter(ArrayWriter):
 
     def kernel_file(self, name: str) -> str:
         """The name of the string that holds a file of gpu/kernels, for all sources that contain it."""
-        return self.text_constant(f"_{name.replace('.', '_')}".upper(), kernel_text(name))
+        path = PurePath(name)
+        return self.text_constant(f"_{path.stem}_{path.suffix[1:]}".upper(), kernel_text(name))
 
-    def kernel_source(self, source: str) -> str:
+    def kernel_source(self, pieces: Sequence[str]) -> str:
         """An expression for the source of kernels: files of gpu/kernels are strings of their own."""
-        parts = [self.kernel_file(name) if name else verbatim(text) for name, text in parts_of(source)]
+        parts = [self.kernel_file(p.name) if isinstance(p, KernelFile) else verbatim(p) for p in pieces]
         return " + ".join(parts)
 
-    def constant_source(self, source: str) -> str:
+    def constant_source(self, pieces: Sequence[str]) -> str:
         """The name of a module-level string that holds the source of kernels."""
-        text = self.kernel_source(source)
+        text = self.kernel_source(pieces)
         if text not in self.sources:
             self.sources[text] = f"_source_{len(self.sources) + 1}"
         return self.sources[text]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from string import Template
 
 from symad.gpu import module_text
-from symad.gpu.compile import kernel_text
+from symad.gpu.compile import kernel_files
 from symad.gpu.cupy_library import OnDevice, real_type
 from symad.gpu.printers.printing import CuPyWriter
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
@@ -128,11 +128,11 @@ def product_helper(printer: CuPyWriter) -> str:
     return "_product"
 
 
-def product_source(dtype: str) -> str:
-    """The kernel of products for an element type."""
+def product_source(dtype: str) -> list[str]:
+    """The kernel of products for an element type, in pieces."""
     head = f"#define SYMAD_REAL {real_type(dtype)}\n#define SYMAD_ELEMENT_BITS {BITS[dtype]}\n"
-    tiles = kernel_text("prims.h", "tile.h", "matrix.h", "product.h")
-    return f"{head}{tiles}typedef {ELEMENT[dtype]} E;\n{kernel_text('matrix_product.cu')}"
+    tiles = kernel_files("prims.h", "tile.h", "matrix.h", "product.h")
+    return [head, *tiles, f"typedef {ELEMENT[dtype]} E;\n", *kernel_files("matrix_product.cu")]
 
 
 def _own_product_helper(printer: CuPyWriter) -> str:

@@ -12,7 +12,7 @@ from symad.gpu import module_text
 from symad.gpu.passes.recurrences import Recurrence, parts_of, steps_of
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.printers.printing import CuPyWriter
-from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_text, tile
+from symad.gpu.recurrences.kernel_text import ArgumentPlaces, recurrence_source, tile
 from symad.gpu.recurrences.step import InnerProduct, LoopStep, step_of
 from symad.numeric.numpy_arrays.pairs.attention_printer import tuple_text
 from symad.numeric.numpy_arrays.statements import Made, computed, kernel_lines, results_by_number
@@ -128,7 +128,7 @@ class KernelArrays:
         widths = [(k, outputs[k].shape[-1] if len(outputs[k].shape) > step.batched else 1) for k in zeros]
         places = self.places(outputs, states, printer)
         arrays = count + len(self.moving) + len(self.fixed)
-        source = recurrence_text(step, places, arrays, printer.dtype, rows, widths)
+        source = recurrence_source(step, places, arrays, printer.dtype, rows, widths)
         columns, high = tile(step, rows)
         wide = max(part.width for part in step.parts)
         arguments = [

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from symad.core.arrays import Array
 from symad.gpu import module_text
-from symad.gpu.compile import kernel_text
+from symad.gpu.compile import kernel_files
 from symad.gpu.cupy_library import OnDevice, real_type
 from symad.gpu.passes.fusion import Sums
 from symad.gpu.printers.printing import CuPyWriter
@@ -195,11 +195,11 @@ RUN = '''def _sums(source, arrays, kept, dtype, size, most):
 '''
 
 
-def sums_source(dtype: str) -> str:
-    """The kernel for an element type."""
+def sums_source(dtype: str) -> list[str]:
+    """The kernel for an element type, in pieces."""
     head = f"#define SYMAD_REAL {real_type(dtype)}\n#define SYMAD_ELEMENT_BITS {BITS[dtype]}\n"
     middle = f"typedef {ELEMENT[dtype]} E;\nconstexpr int ARRAYS = {MAX_TOGETHER};\n"
-    return head + kernel_text("prims.h") + middle + kernel_text("sums.cu")
+    return [head, *kernel_files("prims.h"), middle, *kernel_files("sums.cu")]
 
 
 @kernel_lines.dispatch

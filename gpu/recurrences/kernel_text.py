@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symad.core.graph import Node
-from symad.gpu.compile import kernel_text
+from symad.gpu.compile import kernel_files
 from symad.gpu.cupy_library import real_type
 from symad.gpu.recurrences.step import ElementLoad, Index, InnerProduct, LoopStep, StepPart
 from symad.numeric.fusion.c_expressions import KernelBody, statements
@@ -47,15 +47,15 @@ class ArgumentPlaces:
     """The arrays of conditions."""
 
 
-def recurrence_text(
+def recurrence_source(
     step: LoopStep,
     places: ArgumentPlaces,
     count: int,
     dtype: str,
     rows: object,
     zeros: Sequence[tuple[int, int]],
-) -> str:
-    """The source of the kernel.
+) -> list[str]:
+    """The source of the kernel, in pieces.
 
     Args:
         step: the computation of one step.
@@ -73,16 +73,12 @@ def recurrence_text(
     room = SHARED // (8 if dtype == "float64" else 4)
     while (height + products * columns) * (depth + 1) > room and depth > 1:
         depth //= 2
-    head = [
-        f"#define SYMAD_REAL {real_type(dtype)}",
-        f"#define SYMAD_ELEMENT_BITS {BITS[dtype]}",
-        kernel_text("prims.h"),
-        f"typedef {ELEMENT[dtype]} E;",
-        f"constexpr int ROWS = {height}, COLUMNS = {columns}, DEPTH = {depth}, ARRAYS = {count};",
-        kernel_text("recurrence.h"),
-    ]
+    head = f"#define SYMAD_REAL {real_type(dtype)}\n#define SYMAD_ELEMENT_BITS {BITS[dtype]}\n"
+    sizes = f"constexpr int ROWS = {height}, COLUMNS = {columns}, DEPTH = {depth}, ARRAYS = {count};\n"
+    middle = f"typedef {ELEMENT[dtype]} E;\n{sizes}"
     preamble = writer.preamble()
-    return "\n".join([*head, *([preamble] if preamble else []), *parts, _entry(step, zeros)]) + "\n"
+    own = "\n".join([*([preamble] if preamble else []), *parts, _entry(step, zeros)]) + "\n"
+    return [head, *kernel_files("prims.h"), middle, *kernel_files("recurrence.h"), own]
 
 
 def tile(step: LoopStep, rows: object) -> tuple[int, int]:

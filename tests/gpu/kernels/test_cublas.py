@@ -98,7 +98,7 @@ def test_blocks_of_products_without_cublas(rows, depth, columns, turned):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_kernel_of_products_compiles(dtype):
     for arch in ("sm_80", "sm_90"):
-        _, kernels = nvrtc.compile_text(product_source(dtype), arch)
+        _, kernels = nvrtc.compile_text("".join(product_source(dtype)), arch)
         assert kernels["matrix_product"].spilled == 0
 
 

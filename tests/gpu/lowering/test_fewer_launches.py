@@ -166,7 +166,7 @@ def test_results_that_are_parts_of_one_array_do_not_overlap():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_the_kernel_of_sums_compiles(dtype):
     for arch in ("sm_80", "sm_90"):
-        _, kernels = nvrtc.compile_text(sums_source(dtype), arch)
+        _, kernels = nvrtc.compile_text("".join(sums_source(dtype)), arch)
         assert kernels["sums"].spilled == 0
 
 

@@ -229,7 +229,7 @@ def test_an_older_device_takes_ordinary_arithmetic(monkeypatch):
 def test_the_kernel_compiles_for_tensor_cores(d, columns, reduce, kind, arch):
     function = trace_pair(gaussian, d, {"ell": None})
     assert has_products(function)
-    source = products_source(function, plan(function, columns, "float"), reduce, kind)
+    source = "".join(products_source(function, plan(function, columns, "float"), reduce, kind))
     cubin, kernels = nvrtc.compile_text(source, arch)
     names = ("pair_products", "pair_products_rows", "pair_products_columns")
     assert all(kernels[name].spilled == 0 for name in names)
