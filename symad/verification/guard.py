@@ -131,8 +131,10 @@ class _Watch:
             end = start + 2 + len(p.function)
             self.places.append((start, start + 1, slice(start + 2, end)))
             start = end
-        self.unmet = [Sides.of((self.outputs[a], self.outputs[b], *self.outputs[f]), fixed)
-                      for a, b, f in self.places]  # fmt: skip
+        self.unmet = [
+            Sides.of((self.outputs[a], self.outputs[b], *self.outputs[f]), fixed, self.points.domain)
+            for a, b, f in self.places
+        ]
         self.lookout = Lookout(self.outputs, self.nodes, self.places, watched, self.points, meter)
 
     def tried(self, large: bool) -> Iterator[Point]:

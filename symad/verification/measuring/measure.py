@@ -60,7 +60,7 @@ def measure(task: Task, hostile: bool = True, few: bool = False) -> Measured:
     if not task.meter.is_late and not any(w.is_settled for w in found):
         tried += _sampled(task, found, hostile)
         unseen = windows(tried)
-    unmet = Sides.of(task.outputs, task.fixed).anywhere(map(exactly, tried)).told(text_of)
+    unmet = Sides.of(task.outputs, task.fixed, task.domain).anywhere(map(exactly, tried)).told(text_of)
     for w in found:
         w.stopped = w.stopped or unmet
     _repeated(task, first, found)

@@ -131,12 +131,15 @@ class Sides(dict[tuple[Node, bool], Array]):
     """
 
     @staticmethod
-    def of(nodes: Sequence[Node], fixed: Collection[sympy.Symbol]) -> Sides:
-        """All sides, before anything is met."""
+    def of(
+        nodes: Sequence[Node], fixed: Collection[sympy.Symbol], domain: Node | None = None
+    ) -> Sides:
+        """All sides before anything is met, but for those outside of a domain, where a node is positive."""
         made = Sides()
         for node in conditions_of(nodes, fixed):
             for side in (True, False):
-                if not _is_open(node, side) and 0 not in node.shape:
+                counts = not _is_open(node, side) and 0 not in node.shape
+                if counts and not _is_outside(node, side, domain):
                     made[node, side] = np.ones(tuple(map(int, node.shape)), dtype=bool)
         return made
 
@@ -182,6 +185,21 @@ def _is_open(node: Node, side: bool) -> bool:
     if not isinstance(node.op, Compare) or any(map(_is_step, topological(node.args))):
         return False
     return side is (node.op.relation in ("<", "!="))
+
+
+def _is_outside(node: Node, side: bool, domain: Node | None) -> bool:
+    """Whether a side is p = c for one input p, which its symbol, or the domain, does not let be c."""
+    equal = {"==": True, "!=": False}.get(node.op.relation) if isinstance(node.op, Compare) else None
+    inputs, numbers = inputs_in([node]), [c for a in node.args if (c := number(a)) is not None]
+    if side is not equal or node.shape or len(numbers) != 1 or not {*node.args}.intersection(inputs):
+        return False
+    if sympy.Eq(symbol_of(inputs[0]), sympy.Rational(numbers[0])) == sympy.false:
+        return True
+    if domain is None or inputs_in([domain]) != inputs:
+        return False
+    holds = compare("<", constant(0), domain)
+    found = strict_nodes([holds], {inputs[0]: numbers[0]}, BITS)
+    return bool(_is(found[holds], False, holds.shape).any())
 
 
 def _is_step(node: Node) -> bool:

@@ -146,3 +146,25 @@ def test_one_class_of_very_many():
     )
     assert right in DECIDED
     assert wrong not in (*DECIDED, "measured")
+
+
+p = sp.Symbol("p", positive=True)
+
+
+@pytest.mark.parametrize("base, where", [(p, None), (y, y > 0), (y, y >= sp.Rational(1, 8))])
+def test_what_no_point_of_the_domain_meets_leaves_nothing_open(base, where):
+    """The slope of b^z by z has a branch at b = 0, which a positive b does not have."""
+    options = {} if where is None else {"where": where}
+    assert symad.verify(base**z, z, gradient=base**z * sp.log(base), **options).status in DECIDED
+    wrong = symad.verify(base**z, z, gradient=base**z * sp.log(base + 1), **options)
+    assert wrong.status == "refuted"
+
+
+def test_what_the_domain_has_is_not_left_out():
+    """1/3 is in the domain, but no point is there; so it is with another input in the condition."""
+    third = sp.Rational(1, 3)
+    function = chosen(z**2, z, sp.Eq(y, third))
+    assert symad.verify(function, z, gradient=1, where=y > 0).status not in DECIDED
+    assert symad.verify(function, z, gradient=1, where=y >= third).status not in DECIDED
+    assert symad.verify(function, z, gradient=1, where=2 * y > 1).status in DECIDED
+    assert symad.verify(chosen(z**2, z, sp.Eq(y, x)), z, gradient=1, where=y > 0).status not in DECIDED
