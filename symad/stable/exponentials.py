@@ -187,7 +187,7 @@ def _of_weights(node: Node, last: bool) -> Node | None:
 
 
 def _log(c: Node, largest: Node) -> Node:
-    """log c; of a sum with exp(−m), which is 1 where m is 0, by what c − 1 is."""
+    """log c; a sum with the term exp(−m) is 1 + r with expm1(−m) in r, and its logarithm is log1p(r)."""
     below = neg(largest)
     terms, one = terms_of(c), (1, apply(sympy.exp, below))
     if one not in terms:
@@ -279,7 +279,7 @@ def _of_weight(c: Node, exponent: Node) -> Node:
 
 
 def _largest(exponents: list[Node]) -> Node:
-    """Their maximum, on which the value does not depend."""
+    """The largest exponent m. It counts as constant, because the value does not depend on m."""
     return apply(stop_gradient, apply(sympy.Max, LEAST, *exponents))
 
 

@@ -38,7 +38,7 @@ def of_one_function(condition: Node, a: Node, b: Node) -> Node | None:
 
 
 def where_equal(condition: Node, branch: Node) -> Node:
-    """The branch that is taken where x = c, as the number that it is there: 1 + √x is 1 at 0."""
+    """The branch for x = c with the number c in place of x: 1 + √x becomes 1 at x = 0."""
     if type(condition.op) is not Compare or condition.op.relation != "==":
         return branch
     numbers = [a for a in condition.args if rational(a) is not None]

@@ -1,4 +1,4 @@
-"""The variables of series: t, with the Laurent series of what depends on t.
+"""Variables t of Laurent series, and the series of nodes that depend on t.
 
 A variable is an input, the argument of a function up to a number, or u − 1 for a logarithm or a root of u,
 such as x/y − 1: there x = y (1 + t).

@@ -134,7 +134,7 @@ class Sides(dict[tuple[Node, bool], Array]):
     def of(
         nodes: Sequence[Node], fixed: Collection[sympy.Symbol], domain: Node | None = None
     ) -> Sides:
-        """All sides before anything is met, but for those outside of a domain, where a node is positive."""
+        """All sides that points of a domain may meet; the domain is where its node is positive."""
         made = Sides()
         for node in conditions_of(nodes, fixed):
             for side in (True, False):
@@ -188,7 +188,7 @@ def _is_open(node: Node, side: bool) -> bool:
 
 
 def _is_outside(node: Node, side: bool, domain: Node | None) -> bool:
-    """Whether a side is p = c for one input p, which its symbol, or the domain, does not let be c."""
+    """Whether a side is p = c for an input p that its symbol or the domain keeps from being c."""
     equal = {"==": True, "!=": False}.get(node.op.relation) if isinstance(node.op, Compare) else None
     inputs, numbers = inputs_in([node]), [c for a in node.args if (c := number(a)) is not None]
     if side is not equal or node.shape or len(numbers) != 1 or not {*node.args}.intersection(inputs):

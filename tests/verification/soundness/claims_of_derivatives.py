@@ -102,7 +102,7 @@ def wrong_derivatives(change):
     claims = []
     for name, (f, g, c) in SCALARS.items():
         f = f if f.has(y) else f + y**2  # what is added may depend on y
-        wrong = g + WRONG[change](f, g, sp.sympify(c))
+        wrong = g + WRONG[change](f, g, sp.Rational(c))
         claims.append(verified(f"{name}, {change}", f, x, False, (g, wrong), gradient=wrong))
     return claims
 

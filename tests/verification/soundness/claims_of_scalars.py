@@ -145,7 +145,7 @@ def identities():
 def changed(change):
     """Each identity with one change."""
     return [
-        equality(f"{name}, {change}", left, right + CHANGES[change](s, sp.sympify(a)), False)
+        equality(f"{name}, {change}", left, right + CHANGES[change](s, sp.Rational(a)), False)
         for name, (left, right, s, a) in IDENTITIES.items()
     ]
 
